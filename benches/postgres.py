@@ -27,7 +27,7 @@ class PostgresBench(Bench):
         super().__init__(args, place, Postgres(place))
 
     def pgbench(self, more):
-        return [Postgres.program("pgbench"), *self.server.client(), *more, "pgbench"]
+        return [Postgres.program("pgbench"), *self.server.connecting(), *more, "pgbench"]
 
     def pgbench_run(self, seconds):
         return self.pgbench(["-n", "-S", "-M", "prepared", "-c", USERS, "-T", seconds])

@@ -19,62 +19,51 @@ def fail(text):
     sys.exit(f"benches/{pathlib.Path(sys.argv[0]).name}: {text}")
 
 
-class Server:
-    """A private MariaDB that dies with this script."""
+class Private:
+    """A private server that dies with this script."""
+
+    # The account that its package creates: the server does not run as root.
+    owner = None
+    # The signals that end it, and that end it if it does not hear the first one.
+    signals = ()
 
     def __init__(self, place):
         self.place = place
         self.log = place / "server.log"
+        self.socket = place / "server.sock"
+        self.data = place / "data"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        data = place / "data"
-        self.socket = place / "server.sock"
         as_user = []
         if os.geteuid() == 0:
-            # The server does not run as root, but as the account that its package creates.
-            account = pwd.getpwnam("mysql")
+            account = pwd.getpwnam(self.owner)
             place.chmod(0o755)
-            data.mkdir()
-            shutil.chown(data, account.pw_uid, account.pw_gid)
-            shutil.chown(place, account.pw_uid, account.pw_gid)
+            self.data.mkdir(mode=0o700)
+            for path in (self.data, place):
+                shutil.chown(path, account.pw_uid, account.pw_gid)
             as_user = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
         under = ["setpriv", "--pdeathsig", "KILL", *as_user, "--"]
         with self.log.open("w") as log:
-            made = subprocess.run(
-                [*under, "mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db",
-                 "--auth-root-authentication-method=normal"],
-                stdout=log, stderr=log, cwd="/", check=False)
+            initialize = self.initialize()
+            made = subprocess.run([*under, *initialize], stdout=log, stderr=log, cwd="/", check=False)
             if made.returncode:
-                fail(f"mariadb-install-db failed:\n{self.log.read_text()[-2000:]}")
-            self.process = subprocess.Popen(
-                [*under, "mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.socket}",
-                 f"--pid-file={place}/server.pid", f"--port={self.port}", "--bind-address=127.0.0.1",
-                 "--skip-name-resolve", "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=1G",
-                 # The disk is not part of these measurements.
-                 "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
-                 "--max-connections=12000", "--max-prepared-stmt-count=4000000", "--back-log=4096",
-                 "--open-files-limit=13000", "--table-open-cache=1000", "--local-infile=ON"],
-                stdout=log, stderr=log, cwd="/")
+                fail(f"{initialize[0]} failed:\n{self.last_words()}")
+            self.process = subprocess.Popen([*under, *self.command()], stdout=log, stderr=log, cwd="/")
         self.asking = None
         for _ in range(300):
             if self.process.poll() is not None:
-                fail(f"the server did not start:\n{self.log.read_text()[-2000:]}")
-            if self.socket.exists() and self.answers():
+                fail(f"the server did not start:\n{self.last_words()}")
+            ready = subprocess.run(self.ready(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            if ready.returncode == 0:
                 break
             time.sleep(0.1)
         else:
-            fail(f"the server does not answer:\n{self.log.read_text()[-2000:]}")
-        self.asking = subprocess.Popen(
-            ["mariadb", "--no-defaults", f"--socket={self.socket}", "-uroot", "--unbuffered", "-N", "-B"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.ask(f"CREATE USER {ACCOUNT}@'127.0.0.1'")
-        self.ask(f"GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1'")
-        self.ask("CREATE DATABASE sbtest")
+            fail(f"the server does not answer:\n{self.last_words()}")
+        self.asking = subprocess.Popen(self.client(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
-    def answers(self):
-        return subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={self.socket}", "-uroot", "ping"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    def last_words(self):
+        return self.log.read_text()[-2000:]
 
     def ask(self, sql):
         """Runs a statement on the script's connection; returns its rows."""
@@ -85,6 +74,50 @@ class Server:
                 fail(f"the server refused: {sql}")
             rows.append(line.rstrip("\n").split("\t"))
         return rows
+
+    def stop(self):
+        if self.asking:
+            self.asking.stdin.close()
+            self.asking.wait()
+        first, second = self.signals
+        self.process.send_signal(first)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(second)
+            self.process.wait()
+
+
+class Server(Private):
+    """A private MariaDB."""
+
+    owner = "mysql"
+    signals = (signal.SIGTERM, signal.SIGKILL)
+
+    def __init__(self, place):
+        super().__init__(place)
+        self.ask(f"CREATE USER {ACCOUNT}@'127.0.0.1'")
+        self.ask(f"GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1'")
+        self.ask("CREATE DATABASE sbtest")
+
+    def initialize(self):
+        return ["mariadb-install-db", "--no-defaults", f"--datadir={self.data}", "--skip-test-db",
+                "--auth-root-authentication-method=normal"]
+
+    def command(self):
+        return ["mariadbd", "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}",
+                f"--pid-file={self.place}/server.pid", f"--port={self.port}", "--bind-address=127.0.0.1",
+                "--skip-name-resolve", "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=1G",
+                # The disk is not part of these measurements.
+                "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
+                "--max-connections=12000", "--max-prepared-stmt-count=4000000", "--back-log=4096",
+                "--open-files-limit=13000", "--table-open-cache=1000", "--local-infile=ON"]
+
+    def ready(self):
+        return ["mariadb-admin", "--no-defaults", f"--socket={self.socket}", "-uroot", "ping"]
+
+    def client(self):
+        return ["mariadb", "--no-defaults", f"--socket={self.socket}", "-uroot", "--unbuffered", "-N", "-B"]
 
     def statements(self):
         """Prepared statements executed so far."""
@@ -109,66 +142,16 @@ class Server:
     def url(self, database="sbtest"):
         return f"mysql://{ACCOUNT}@127.0.0.1:{self.port}/{database}"
 
-    def stop(self):
-        if self.asking:
-            self.asking.stdin.close()
-            self.asking.wait()
-        self.process.terminate()
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
+class Postgres(Private):
+    """A private PostgreSQL."""
 
-class Postgres:
-    """A private PostgreSQL that dies with this script."""
+    owner = "postgres"
+    # A fast shutdown does not wait for clients; an immediate one waits for nothing.
+    signals = (signal.SIGINT, signal.SIGQUIT)
 
     def __init__(self, place):
-        self.place = place
-        self.log = place / "server.log"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        data = place / "data"
-        as_user = []
-        if os.geteuid() == 0:
-            account = pwd.getpwnam("postgres")
-            place.chmod(0o755)
-            data.mkdir(mode=0o700)
-            shutil.chown(data, account.pw_uid, account.pw_gid)
-            shutil.chown(place, account.pw_uid, account.pw_gid)
-            as_user = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
-        under = ["setpriv", "--pdeathsig", "KILL", *as_user, "--"]
-        settings = {
-            "listen_addresses": "127.0.0.1", "unix_socket_directories": place, "max_connections": 1100,
-            "shared_buffers": "2GB", "max_wal_size": "4GB",
-            # The disk is not part of these measurements.
-            "synchronous_commit": "off",
-            # It counts statements at once; the statistics views may lag by a second.
-            "shared_preload_libraries": "pg_stat_statements",
-        }
-        with self.log.open("w") as log:
-            made = subprocess.run([*under, self.program("initdb"), "-N", "-A", "trust", "-U", ACCOUNT, "-D", data],
-                                  stdout=log, stderr=log, cwd="/", check=False)
-            if made.returncode:
-                fail(f"initdb failed:\n{self.log.read_text()[-2000:]}")
-            options = [f"-c{name}={value}" for name, value in settings.items()]
-            self.process = subprocess.Popen([*under, self.program("postgres"), "-D", data, "-p", str(self.port), *options],
-                                            stdout=log, stderr=log, cwd="/")
-        self.asking = None
-        for _ in range(300):
-            if self.process.poll() is not None:
-                fail(f"the server did not start:\n{self.log.read_text()[-2000:]}")
-            ready = subprocess.run([self.program("pg_isready"), "-q", *self.client()], check=False)
-            if ready.returncode == 0:
-                break
-            time.sleep(0.1)
-        else:
-            fail(f"the server does not answer:\n{self.log.read_text()[-2000:]}")
-        self.asking = subprocess.Popen(
-            [self.program("psql"), "-X", "-A", "-t", "-q", "-F", "\t", *self.client(), "-d", "postgres"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        super().__init__(place)
         self.ask("CREATE EXTENSION pg_stat_statements")
         self.ask("CREATE DATABASE sbtest")
 
@@ -178,19 +161,30 @@ class Postgres:
         versions = pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
         return str(max(versions, key=lambda path: float(path.parts[-3])))
 
-    def client(self):
+    def initialize(self):
+        return [self.program("initdb"), "-N", "-A", "trust", "-U", ACCOUNT, "-D", self.data]
+
+    def command(self):
+        settings = {
+            "listen_addresses": "127.0.0.1", "unix_socket_directories": self.place, "max_connections": 1100,
+            "shared_buffers": "2GB", "max_wal_size": "4GB",
+            # The disk is not part of these measurements.
+            "synchronous_commit": "off",
+            # It counts statements at once; the statistics views may lag by a second.
+            "shared_preload_libraries": "pg_stat_statements",
+        }
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        return [self.program("postgres"), "-D", self.data, "-p", str(self.port), *options]
+
+    def connecting(self):
         """The options with which PostgreSQL's programs connect to it."""
         return ["-h", "127.0.0.1", "-p", str(self.port), "-U", ACCOUNT]
 
-    def ask(self, sql):
-        """Runs a statement on the script's connection; returns its rows."""
-        self.asking.stdin.write(f"{sql};\nSELECT '--end--';\n")
-        rows = []
-        while (line := self.asking.stdout.readline()) != "--end--\n":
-            if not line:
-                fail(f"the server refused: {sql}")
-            rows.append(line.rstrip("\n").split("\t"))
-        return rows
+    def ready(self):
+        return [self.program("pg_isready"), "-q", *self.connecting()]
+
+    def client(self, database="postgres"):
+        return [self.program("psql"), "-X", "-A", "-t", "-q", "-F", "\t", *self.connecting(), "-d", database]
 
     def statements(self):
         """Statements executed so far."""
@@ -198,7 +192,7 @@ class Postgres:
 
     def rows(self, table):
         """Rows of a table of the database sbtest."""
-        count = [self.program("psql"), "-X", "-A", "-t", *self.client(), "-d", "sbtest", "-c", f"SELECT count(*) FROM {table}"]
+        count = [*self.client("sbtest"), "-c", f"SELECT count(*) FROM {table}"]
         return int(subprocess.run(count, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
     def cpu_s(self):
@@ -221,18 +215,6 @@ class Postgres:
 
     def url(self, database="sbtest"):
         return f"postgres://{ACCOUNT}@127.0.0.1:{self.port}/{database}"
-
-    def stop(self):
-        if self.asking:
-            self.asking.stdin.close()
-            self.asking.wait()
-        # A fast shutdown does not wait for clients.
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGQUIT)
-            self.process.wait()
 
 
 def cpu_s(pid):

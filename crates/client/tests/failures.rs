@@ -78,6 +78,11 @@ fn assert_lost(error: &SessionError) {
     assert!(!error.message.is_empty());
 }
 
+async fn assert_next_is_lost(session: &mut MysqlSession) {
+    let next = session.query(Label::default(), "SELECT 1").await;
+    assert_lost(&next.unwrap_err());
+}
+
 #[test]
 fn a_connection_that_is_killed_between_statements_is_lost() {
     for server in both(&[]) {
@@ -89,12 +94,7 @@ fn a_connection_that_is_killed_between_statements_is_lost() {
             };
             server.sql(&format!("KILL {id}"));
             wait_until_gone(&server);
-            assert_lost(
-                &session
-                    .query(Label::default(), "SELECT 1")
-                    .await
-                    .unwrap_err(),
-            );
+            assert_next_is_lost(&mut session).await;
         });
     }
 }
@@ -167,12 +167,7 @@ fn a_connection_that_idled_too_long_is_lost() {
                 .await
                 .unwrap();
             wait_until_gone(&server);
-            assert_lost(
-                &session
-                    .query(Label::default(), "SELECT 1")
-                    .await
-                    .unwrap_err(),
-            );
+            assert_next_is_lost(&mut session).await;
         });
     }
 }
@@ -185,12 +180,7 @@ fn a_server_that_dies_takes_its_connections() {
             let mut session = session(&server, "victim").await;
             let connector = connector(&server, "victim");
             server.kill();
-            assert_lost(
-                &session
-                    .query(Label::default(), "SELECT 1")
-                    .await
-                    .unwrap_err(),
-            );
+            assert_next_is_lost(&mut session).await;
             let refused = connector.connect(&Arc::default()).await.unwrap_err();
             // Its host answers that nothing listens: it may be restarting.
             assert_eq!(refused.kind, FailureKind::Away, "{refused}");

@@ -8,12 +8,13 @@
 )]
 
 mod common;
+#[path = "common/thief.rs"]
+mod thief;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, OnceLock};
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,8 +23,7 @@ use common::peer::{OK, greeting, packets, try_read_packet};
 use common::run;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use rsa::{RsaPrivateKey, rand_core};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use thief::{create_authority, thiefs_tls};
 
 /// Long enough for a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -48,39 +48,6 @@ const PLUGINS: [&str; 7] = [
 fn key() -> &'static RsaPrivateKey {
     static KEY: OnceLock<RsaPrivateKey> = OnceLock::new();
     KEY.get_or_init(|| RsaPrivateKey::new(&mut rand_core::OsRng, 1024).unwrap())
-}
-
-/// The thief's TLS, with a certificate of its own for the name that the client asks for.
-fn tls() -> Arc<rustls::ServerConfig> {
-    static TLS: OnceLock<Arc<rustls::ServerConfig>> = OnceLock::new();
-    let made = TLS.get_or_init(|| {
-        let files = tempfile::tempdir().unwrap();
-        let (certificate, key) = certificate(files.path());
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        Arc::new(config)
-    });
-    Arc::clone(made)
-}
-
-fn certificate(files: &Path) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
-    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10 \
-         -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem";
-    let made = Command::new("openssl")
-        .args(arguments.split_whitespace())
-        .current_dir(files)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
-    (
-        CertificateDer::from_pem_file(files.join("cert.pem")).unwrap(),
-        PrivateKeyDer::from_pem_file(files.join("key.pem")).unwrap(),
-    )
 }
 
 /// A server that wants the password. It tells everything that it heard.
@@ -122,7 +89,7 @@ fn listen(
     if !is_tls_request {
         return ask(&mut stream, number, plugin, heard);
     }
-    let connection = rustls::ServerConnection::new(tls()).unwrap();
+    let connection = rustls::ServerConnection::new(thiefs_tls()).unwrap();
     let mut stream = rustls::StreamOwned::new(connection, stream);
     let (number, login) = try_read_packet(&mut stream)?;
     heard.push(login);
@@ -181,7 +148,7 @@ fn authority() -> PathBuf {
     static FILES: OnceLock<tempfile::TempDir> = OnceLock::new();
     let files = FILES.get_or_init(|| {
         let files = tempfile::tempdir().unwrap();
-        certificate(files.path());
+        create_authority(files.path());
         files
     });
     files.path().join("cert.pem")

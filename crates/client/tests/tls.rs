@@ -11,11 +11,10 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
 use common::{account, assert_has, closed, log_in, open, run, tls, told};
-use testkit::{MariaDb, MySql, Server};
+use testkit::{MariaDb, MySql, Server, openssl};
 
 const ALL_MODES: [TlsMode; 5] = [
     TlsMode::Disable,
@@ -269,13 +268,4 @@ fn signed(directory: &Path, name: &str, extensions: Option<&str>) -> (PathBuf, P
     let key = directory.join(format!("{name}-key.pem"));
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     (directory.join(format!("{name}.pem")), key)
-}
-
-fn openssl(directory: &Path, arguments: &str) {
-    let output = Command::new("openssl")
-        .args(arguments.split_whitespace())
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "openssl {arguments}: {output:?}");
 }

@@ -332,10 +332,10 @@ fn errors_are_told_by_their_sqlstate() {
     sql("ALTER DATABASE errors SET deadlock_timeout = '10ms'");
     // Deadlocks restart.
     let words = "--workload oltp_write_only --tables 1 --rows 6 --threads 8 --warmup 0s \
-        --index-updates 6 --distribution uniform --events 400";
+        --index-updates 6 --distribution uniform --events 60";
     let program = || Program::bench(&url).args(words);
     let trial = program().run().succeeds().trial();
-    assert_eq!((trial.transactions.count, trial.failures()), (400, 0));
+    assert_eq!((trial.transactions.count, trial.failures()), (60, 0));
     let deadlock = trial.errors.iter().find(|error| error.code == "40P01");
     assert!(
         deadlock.is_some_and(|error| error.action == "restarted"),

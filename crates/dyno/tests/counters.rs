@@ -20,7 +20,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{Delta, Program, Status, database, sysbench};
+use common::{COMPARED, Delta, Program, Status, database, sysbench};
 use testkit::{MariaDb, MySql, Server};
 
 const DATABASE: &str = "compared";
@@ -65,22 +65,9 @@ fn dyno_and_sysbench_ask_mysql_for_the_same() {
     compare_all(&MySql::start(&["--skip-log-bin", common::LAZY_DISK]));
 }
 
-/// In an order in which each leaves the rows that the next one looks for: only
-/// `oltp_delete` takes some away.
 fn compare_all(server: &Server) {
     load(server);
-    for (workload, tables) in [
-        ("oltp_read_only", 2),
-        ("oltp_point_select", 2),
-        ("select_random_points", 1),
-        ("select_random_ranges", 1),
-        ("oltp_update_index", 2),
-        ("oltp_update_non_index", 2),
-        ("oltp_write_only", 2),
-        ("oltp_read_write", 2),
-        ("oltp_insert", 2),
-        ("oltp_delete", 2),
-    ] {
+    for (workload, tables) in COMPARED {
         let (ours, theirs) = both(server, workload, tables);
         compare(workload, &ours, &theirs);
     }

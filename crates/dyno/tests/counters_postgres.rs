@@ -15,7 +15,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Program, sysbench_pgsql, wait_until};
+use common::{COMPARED, Program, sysbench_pgsql, wait_until};
 use testkit::{Postgres, PostgresServer};
 
 const EVENTS: u32 = 500;
@@ -110,24 +110,11 @@ fn load(server: &PostgresServer) {
     server.sql("ANALYZE sbtest1, sbtest2");
 }
 
-/// In an order in which each leaves the rows that the next one looks for: only
-/// `oltp_delete` takes some away.
 #[test]
 fn dyno_and_sysbench_ask_postgres_for_the_same() {
     let server = server();
     load(&server);
-    for (workload, tables) in [
-        ("oltp_read_only", 2),
-        ("oltp_point_select", 2),
-        ("select_random_points", 1),
-        ("select_random_ranges", 1),
-        ("oltp_update_index", 2),
-        ("oltp_update_non_index", 2),
-        ("oltp_write_only", 2),
-        ("oltp_read_write", 2),
-        ("oltp_insert", 2),
-        ("oltp_delete", 2),
-    ] {
+    for (workload, tables) in COMPARED {
         let [ours, theirs] = both(&server, workload, tables);
         compare(workload, &ours, &theirs);
     }

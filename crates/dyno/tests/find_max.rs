@@ -11,12 +11,12 @@ mod common;
 
 use std::path::Path;
 
-use common::{Cache, Finished, Program, csv};
+use common::{Cache, Finished, Program, csv, cut_off, kill_server};
 use measure::find_max::{Doubt, FoundMax, SearchEnd, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::{Point, Value};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 
 /// A search that is over soon.
 const SHORT: &str = "title = \"how much may arrive?\"\ndata.rows = 300\n\
@@ -140,7 +140,7 @@ fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     assert!(flat(&done.stdout).starts_with(said), "{}", done.stdout);
     // A step of 300 ms shows nothing of steadiness; one that is overloaded needs none.
     let is_doubted = search.failed().unwrap().doubts == [Doubt::Short];
-    let said = flat(&done.stdout).contains("per second less than 20 s were measured");
+    let said = flat(&done.stdout).contains("the measurement took less than 20 s");
     assert_eq!(said, is_doubted, "{}", done.shown());
     let steps = search.steps.iter();
     let judged = steps.filter(|step| step.judged == StepVerdict::TooSlow);
@@ -212,16 +212,8 @@ fn a_search_goes_on_after_its_server_died() {
         let program = program.args("run study.toml --out");
         program.arg(&out.display().to_string()).cache(&cache)
     };
-    let running = study().start();
-    common::wait_until("a second of trial 3", || {
-        let dirs = store::trial_dirs(&out).unwrap_or_default();
-        let series = dirs.get(2).map(|dir| dir.join("series.jsonl"));
-        let text = series.and_then(|path| std::fs::read_to_string(path).ok());
-        text.is_some_and(|text| text.contains("measure"))
-    });
-    let pid = cache.server(1).expect("the server runs").cast_signed();
-    rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    let done = running.wait().fails(3, &["was killed by signal 9"]);
+    let done = cut_off(&out, 3, || study().start(), |_| kill_server(&cache, 1));
+    let done = done.fails(3, &["was killed by signal 9"]);
     let cut = store::read_result(&out).unwrap();
     let SearchEnd::Stopped { reason, .. } = &cut.searches[0].end else {
         panic!("{}", done.shown())

@@ -12,7 +12,7 @@ mod common;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use common::{Cache, Program, entries, wait_until};
+use common::{Cache, Program, entries, has_second, trial_dir, wait_until};
 use rustix::process::Signal;
 
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
@@ -83,14 +83,9 @@ impl Killed {
     }
 }
 
-fn first_trial(out: &Path) -> Option<PathBuf> {
-    store::trial_dirs(out).ok()?.into_iter().next()
-}
-
-/// Whether the first trial has told of a second of this phase.
+/// Whether the first trial has a second of this phase.
 fn tells_of(out: &Path, phase: &str) -> bool {
-    let text = first_trial(out).map(|dir| std::fs::read_to_string(dir.join("series.jsonl")));
-    text.is_some_and(|text| text.unwrap_or_default().contains(phase))
+    has_second(out, 1, phase)
 }
 
 /// A directory whose name begins with `build` in which `path` exists.
@@ -189,16 +184,20 @@ fn in_the_warm_up() {
 
 #[test]
 fn while_it_measures() {
-    for engine in ENGINES {
+    let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
+    let check = |engine: &str| {
         let words = format!("--set load.time=1h --set topology.instances=2 {engine}");
-        let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
         let killed = killed_when(&words, "a second of the measurement", measures);
         assert_eq!(killed.ports.len(), 2);
         killed.cache.wait_for_no_process();
         killed.cleans_up();
         let killed = killed_when(&words, "a second of the measurement", measures);
         killed.next_run_sweeps();
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(ENGINES[0]));
+        check(ENGINES[1]);
+    });
 }
 
 #[test]
@@ -206,7 +205,7 @@ fn between_two_trials() {
     let killed = killed_when(
         "--set sweep.load.threads=[1,2,3,4]",
         "the end of the first trial",
-        |_, out| first_trial(out).is_some_and(|dir| dir.join("trial.json").exists()),
+        |_, out| trial_dir(out, 1).is_some_and(|dir| dir.join("trial.json").exists()),
     );
     killed.cleans_up();
 }

@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use common::{Cache, Finished, Program, Running, Table, entries, tables};
+use common::{Cache, Finished, Program, Running, Table, entries, kill_server, tables};
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 use rustix::process::Signal;
 
 const STUDY: &str = "title = \"cut off\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
@@ -34,40 +33,10 @@ fn resumed(text: &str, out: &Path, cache: &Cache) -> Program {
     study(text, out, cache).args("--resume")
 }
 
-/// How often a moment may be missed.
-const TRIES: u32 = 20;
-
-fn second_trial(out: &Path) -> Option<PathBuf> {
-    store::trial_dirs(out).ok()?.into_iter().nth(1)
-}
-
-fn is_in_second_trial(out: &Path) -> bool {
-    let series = second_trial(out).map(|dir| dir.join("series.jsonl"));
-    let text = series.and_then(|path| std::fs::read_to_string(path).ok());
-    text.is_some_and(|text| text.contains("measure"))
-}
-
-/// Runs a study until its second trial measures, and cuts that off by `cut`. If the trial was
-/// complete before, as it may be on a busy machine, the study runs again.
+/// Runs a study until its second trial measures, and cuts that off.
 #[track_caller]
 fn cut_off(text: &str, out: &Path, cache: &Cache, cut: impl Fn(&Running)) -> Finished {
-    for _ in 0..TRIES {
-        let mut dyno = study(text, out, cache).start();
-        common::wait_until("a second of trial 2", || {
-            is_in_second_trial(out) || dyno.has_ended()
-        });
-        if !dyno.has_ended() {
-            cut(&dyno);
-            let done = dyno.wait();
-            let second = store::read_trial(&second_trial(out).unwrap()).unwrap();
-            let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
-            if !second.is_some_and(|trial| is_whole(&trial)) {
-                return done;
-            }
-        }
-        std::fs::remove_dir_all(out).unwrap();
-    }
-    panic!("the second trial was never cut off in {TRIES} runs");
+    common::cut_off(out, 2, || study(text, out, cache).start(), cut)
 }
 
 /// All files below a directory: when each was written, and what is in it.
@@ -176,7 +145,7 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     let stopped = cut_off(STUDY, &out, &cache, |dyno| dyno.signal(Signal::INT));
-    stopped.fails(4, &["stopped", "is kept"]);
+    stopped.fails(4, &["stopped", "are kept"]);
     cache.assert_nothing_left();
     let kept = store::read_result(&out).unwrap().trials;
     assert_eq!(kept[0].outcome, Outcome::Completed);
@@ -207,7 +176,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
         series.is_some_and(|series| series.is_ok_and(|series| !series.is_empty()))
     });
     dyno.signal(Signal::INT);
-    dyno.wait().fails(4, &["stopped", "in the warm-up"]);
+    dyno.wait().fails(4, &["stopped", "during the warm-up"]);
     let numbers = |out| {
         let trials = store::read_result(out).unwrap().trials.into_iter();
         trials
@@ -224,7 +193,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
 fn a_failed_trial_is_run_again() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
-    let done = cut_off(STUDY, &out, &cache, |_| kill_server(&cache));
+    let done = cut_off(STUDY, &out, &cache, |_| kill_server(&cache, 1));
     done.fails(3, &["was killed by signal 9"]);
     let outcomes = store::read_result(&out).unwrap().trials;
     assert!(
@@ -234,14 +203,6 @@ fn a_failed_trial_is_run_again() {
     assert_eq!(outcomes.len(), 3);
     resumed(STUDY, &out, &cache).run().succeeds();
     assert_whole(&out);
-}
-
-/// Kills the server, unless it has just stopped.
-fn kill_server(cache: &Cache) {
-    if let Some(pid) = cache.server(1) {
-        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-    }
 }
 
 #[test]

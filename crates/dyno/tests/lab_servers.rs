@@ -11,13 +11,11 @@ mod common;
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 
-use common::{Cache, Finished, Program, wait_until};
+use common::{Cache, Finished, Program, has_second, kill_server, trial_dir, wait_until};
 use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
-use rustix::process::Signal;
 
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
@@ -87,17 +85,14 @@ fn a_server_that_is_not_installed() {
         .run();
     done.fails(
         SERVER,
-        &["there is no MySQL server", "on PATH", "mysql-server-core"],
+        &["no MySQL server was found", "on PATH", "mysql-server-core"],
     );
 }
 
 #[test]
 fn a_server_of_another_version() {
     let done = study("engine = \"mariadb\"\nversion = \"9.1\"", "").run();
-    let done = done.fails(
-        SERVER,
-        &["study.toml:10:11", "MariaDB 9.1", "there is only 1"],
-    );
+    let done = done.fails(SERVER, &["study.toml:10:11", "MariaDB 9.1", "but only 1"]);
     assert!(!done.out().exists());
 }
 
@@ -248,7 +243,9 @@ fn a_server_that_dies_at_its_start() {
     let words = ["server 1", "exit code 7", "the disk hangs upside down"];
     let done = done.fails(SERVER, &words);
     only_the_second_failed(&done, &words);
-    let log = second_trial(&done).join("servers/1/error.log");
+    let log = trial_dir(&done.out(), 2)
+        .unwrap()
+        .join("servers/1/error.log");
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("upside down"), "{log}");
 }
@@ -279,16 +276,6 @@ fn a_server_that_does_not_start_is_not_started_again() {
     assert_eq!(numbers, [1, 2, 4]);
 }
 
-fn second_trial(done: &Finished) -> PathBuf {
-    store::trial_dirs(&done.out()).unwrap()[1].clone()
-}
-
-fn tells_of_a_second(trial: Option<&PathBuf>) -> bool {
-    let series = trial.map(|dir| dir.join("series.jsonl"));
-    let text = series.and_then(|path| std::fs::read_to_string(path).ok());
-    text.is_some_and(|text| text.contains("measure"))
-}
-
 /// Three trials, of which the second lasts until its server dies.
 const SECOND_NEVER_ENDS: &str = "[sweep]\n\"load.time\" = [\"500ms\", \"1h\", \"600ms\"]\n";
 
@@ -307,17 +294,13 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let program = study(&format!("engine = \"{engine}\""), &rest);
     let dyno = program.cache(&place).start();
     let out = dyno.dir().join("out");
-    wait_until("a second of trial 2", || {
-        tells_of_a_second(store::trial_dirs(&out).unwrap_or_default().get(1))
-    });
-    let pid = place.server(2).unwrap().cast_signed();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    kill_server(&place, 2);
     let words = ["server 2", "was killed by signal 9", ready];
     let done = dyno.wait().fails(SERVER, &words);
     only_the_second_failed(&done, &words);
     // What it gave until then is kept.
-    let dir = second_trial(&done);
+    let dir = trial_dir(&done.out(), 2).unwrap();
     let trial = store::read_trial(&dir).unwrap().unwrap();
     assert!(trial.transactions.count > 0);
     let [death] = trial.events.as_slice() else {
@@ -341,12 +324,8 @@ fn no_trial_goes_on_with_what_a_dead_server_left() {
     let server = "engine = \"mariadb\"\nreset = \"none\"";
     let dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
     let out = dyno.dir().join("out");
-    wait_until("a second of trial 2", || {
-        tells_of_a_second(store::trial_dirs(&out).unwrap_or_default().get(1))
-    });
-    let pid = place.server(1).unwrap().cast_signed();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    kill_server(&place, 1);
     let words = ["server 1", "was killed by signal 9"];
     let done = dyno.wait().fails(SERVER, &words);
     let done = done.fails(

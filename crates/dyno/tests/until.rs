@@ -110,7 +110,7 @@ fn a_plan_counts_the_longest_time() {
     std::fs::write(plan.dir().join("study.toml"), text).unwrap();
     let done = plan.args("plan study.toml").run().succeeds();
     assert!(
-        done.stdout.contains("about 5m10s in total"),
+        done.stdout.contains("at most 5m10s in total"),
         "{}",
         done.stdout
     );

@@ -22,8 +22,8 @@ use workload::options::Options;
 use workload::rows::Checksum;
 
 use common::{
-    PATIENCE, ROWS, SOME_BYTES, assert_a_hanging_server_ends_the_load, expected, has_rows, holding,
-    load, options, prepare, wanted,
+    PATIENCE, ROWS, SOME_BYTES, assert_a_hanging_server_ends_the_load, checksum, expected,
+    has_rows, holding, load, marked, options, prepare, wanted,
 };
 
 /// Commits do not wait for the disk: no test is about its speed.
@@ -36,32 +36,17 @@ fn target(server: &Server) -> Target {
 /// What the server has.
 fn stored(server: &Server, table: u32) -> Checksum {
     let sql = format!("SELECT {} FROM sbtest{table}", testkit::CHECKSUM_COLUMNS);
-    let cells = server.sql(&sql).concat();
-    Checksum {
-        count: cells[0].parse().unwrap(),
-        xor: cells[1].parse().unwrap(),
-    }
-}
-
-/// What dyno wrote down about it.
-fn marked(server: &Server, table: u32) -> (String, Checksum) {
-    let cells = server
-        .sql(&format!(
-            "SELECT state, row_count, checksum FROM dyno_tables WHERE name = 'sbtest{table}'"
-        ))
-        .concat();
-    let checksum = Checksum {
-        count: cells[1].parse().unwrap(),
-        xor: cells[2].parse().unwrap(),
-    };
-    (cells[0].clone(), checksum)
+    checksum(&server.sql(&sql).concat())
 }
 
 fn assert_whole(server: &Server, options: &Options) {
     for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(server, table), expected, "sbtest{table}");
-        assert_eq!(marked(server, table), ("ready".to_owned(), expected));
+        assert_eq!(
+            marked(|sql| server.sql(sql), table),
+            ("ready".to_owned(), expected)
+        );
         let index = format!("SHOW INDEX FROM sbtest{table} WHERE Key_name = 'k_{table}'");
         assert_eq!(server.sql(&index).len(), 1);
     }
@@ -126,10 +111,10 @@ fn an_interrupted_load_is_never_taken_for_data() {
     let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&url, &wanted(&options, Mode::Missing, 2), listener);
     assert!(matches!(stopped, Err(PrepareError::Interrupted)));
-    assert_eq!(marked(&server, 1).0, "loading");
+    assert_eq!(marked(|sql| server.sql(sql), 1).0, "loading");
     let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert!(prepared.loaded > 0);
-    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
+    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is rebuilt"));
     assert!(told.iter().any(said), "{told:?}");
     assert_whole(&server, &options);
 }

@@ -24,7 +24,7 @@ use workload::rows::Checksum;
 
 use common::{
     PATIENCE, ROWS, assert_a_hanging_server_ends_the_load, expected, has_rows, holding, load,
-    options, prepare, wanted,
+    marked, options, prepare, wanted,
 };
 
 /// The database `name` of a server, which the tests share.
@@ -60,25 +60,14 @@ fn stored(url: &str, table: u32) -> Checksum {
     checksum
 }
 
-/// The state and the checksum that dyno noted about a table.
-fn marked(url: &str, table: u32) -> (String, Checksum) {
-    let cells = sql(
-        url,
-        &format!("SELECT state, row_count, checksum FROM dyno_tables WHERE name = 'sbtest{table}'"),
-    )
-    .concat();
-    let checksum = Checksum {
-        count: cells[1].parse().unwrap(),
-        xor: cells[2].parse().unwrap(),
-    };
-    (cells[0].clone(), checksum)
-}
-
 fn assert_whole(url: &str, options: &Options) {
     for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(url, table), expected, "sbtest{table}");
-        assert_eq!(marked(url, table), ("ready".to_owned(), expected));
+        assert_eq!(
+            marked(|text| sql(url, text), table),
+            ("ready".to_owned(), expected)
+        );
     }
 }
 
@@ -247,7 +236,7 @@ fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
         assert!(Instant::now() < deadline, "the index is still being built");
     }
     drop(reader);
-    assert_eq!(marked(&url, 1).0, "loading");
+    assert_eq!(marked(|text| sql(&url, text), 1).0, "loading");
     let (prepared, notes) = load(&url, &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.loaded, notes.is_empty()), (1, false));
     assert_whole(&url, &options);

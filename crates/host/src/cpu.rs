@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::files::{Files, entries, field, line, list_length, name, number};
+use crate::files::{CPUS, Files, distinct_values, entries, field, line, list_length, name, number};
 use crate::power::{self, IdleState, PowerSetting};
-
-pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The CPUs of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,7 +47,7 @@ impl Cpu {
                 .iter()
                 .filter_map(|file| Some((name(file)?.to_owned(), line(files, file)?)))
                 .collect();
-        let governors = of_each(files, &cpus, "cpufreq/scaling_governor");
+        let governors = distinct_values(files, &cpus, "cpufreq/scaling_governor");
         let mut governors: Vec<String> = governors.into_iter().map(|(_, name)| name).collect();
         let governor = line(files, format!("{CPUS}/cpu0/cpufreq/scaling_governor"));
         governors.sort();
@@ -94,19 +92,6 @@ fn cpus(files: &dyn Files) -> Vec<PathBuf> {
         .collect();
     cpus.sort();
     cpus.into_iter().map(|(_, path)| path).collect()
-}
-
-/// The distinct values of a file of each CPU, each with the first file that has it.
-pub(crate) fn of_each(files: &dyn Files, cpus: &[PathBuf], file: &str) -> Vec<(PathBuf, String)> {
-    let mut values: Vec<(PathBuf, String)> = Vec::new();
-    for file in cpus.iter().map(|cpu| cpu.join(file)) {
-        if let Some(value) = line(files, &file)
-            && !values.iter().any(|(_, known)| *known == value)
-        {
-            values.push((file, value));
-        }
-    }
-    values
 }
 
 /// The number of distinct values; absent if there are none.

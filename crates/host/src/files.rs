@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+/// The directory of the CPUs in sysfs.
+pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
 /// Maximum number of bytes that are read from a file. `/proc/stat` of a host with hundreds of
 /// cores and interrupts has about 100 KiB.
 const MAX_BYTES: u64 = 4 << 20;
@@ -82,6 +84,23 @@ pub(crate) fn entries(files: &dyn Files, dir: impl AsRef<Path>) -> Vec<PathBuf> 
 /// The last component of a path.
 pub(crate) fn name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
+}
+
+/// The distinct values of a file of each directory, each with the first file that has it.
+pub(crate) fn distinct_values(
+    files: &dyn Files,
+    dirs: &[PathBuf],
+    file: &str,
+) -> Vec<(PathBuf, String)> {
+    let mut values: Vec<(PathBuf, String)> = Vec::new();
+    for file in dirs.iter().map(|dir| dir.join(file)) {
+        if let Some(value) = line(files, &file)
+            && !values.iter().any(|(_, known)| *known == value)
+        {
+            values.push((file, value));
+        }
+    }
+    values
 }
 
 /// The selected word of a choice such as `always [madvise] never`.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cpu::{CPUS, of_each};
-use crate::files::{Files, entries, line, number};
+use crate::files::{CPUS, Files, distinct_values, entries, line, number};
 
 const SUPPLIES: &str = "/sys/class/power_supply";
 
@@ -59,7 +58,7 @@ fn idle_state(files: &dyn Files, dir: &Path) -> Option<IdleState> {
 pub(crate) fn power_settings(files: &dyn Files, cpus: &[PathBuf]) -> Vec<PowerSetting> {
     const PROFILE: &str = "/sys/firmware/acpi/platform_profile";
     const PREFERENCE: &str = "cpufreq/energy_performance_preference";
-    let of_cpus = of_each(files, cpus, PREFERENCE).into_iter();
+    let of_cpus = distinct_values(files, cpus, PREFERENCE).into_iter();
     let of_cpus = of_cpus.map(|(file, value)| PowerSetting {
         file: file.display().to_string(),
         value,

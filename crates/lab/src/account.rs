@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_is_root_will_do() {
+    fn a_user_with_roots_ids_is_not_used() {
         assert!(other(PASSWD, "bad").is_none() && other(PASSWD, "short").is_none());
     }
 }

@@ -212,7 +212,7 @@ mod tests {
         Account::for_servers().unwrap()
     }
 
-    /// Gives all of it to the servers' account, as a server leaves its data.
+    /// Gives a tree to the servers' account, which owns a server's data.
     fn give(path: &Path) {
         account().own(path).unwrap();
         if fs::symlink_metadata(path).unwrap().is_dir() {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_ever_copied_over_something() {
+    fn an_existing_target_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         fs::create_dir(&from).unwrap();
@@ -260,7 +260,7 @@ mod tests {
         assert!(error.to_string().contains("File exists"), "{error}");
     }
 
-    /// What an account can put into its data, so that root copies somebody else's files.
+    /// An account can create links in its data, so that root would copy other users' files.
     #[test]
     fn links_out_of_the_data_are_not_copied() {
         let dir = tempfile::tempdir().unwrap();
@@ -280,12 +280,12 @@ mod tests {
             .collect();
         assert_eq!(copied, ["ibdata1"]);
 
-        // The whole of it exchanged for a link.
+        // A link in place of the data directory.
         let link = dir.path().join("data");
         symlink(dir.path(), &link).unwrap();
         copy_dir(&link, &dir.path().join("to2"), &account()).unwrap_err();
 
-        // A second name of a file that belongs to root.
+        // A hard link to a file that belongs to root.
         if account().other_name().is_some() {
             fs::hard_link(&secret, from.join("ib_logfile0")).unwrap();
             let error = copy_dir(&from, &dir.path().join("to3"), &account()).unwrap_err();
@@ -297,9 +297,9 @@ mod tests {
         }
     }
 
-    /// As fast as it can, an account exchanges a file and a directory for links and back.
+    /// An account replaces a file and a directory by links and back, as fast as it can.
     #[test]
-    fn what_becomes_a_link_in_the_middle_is_not_copied() {
+    fn a_file_that_becomes_a_link_is_not_copied() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(other.path().join("file"), "secret").unwrap();
         let from = dir.path().join("from");
@@ -324,7 +324,7 @@ mod tests {
             });
             for round in 0..300 {
                 let to = dir.path().join(format!("to{round}"));
-                // It may well fail, for what it just saw is gone.
+                // It may fail, because entries disappear.
                 let _ = copy_dir(&from, &to, &account());
                 for name in ["file", "sub/file"] {
                     let text = fs::read(to.join(name)).unwrap_or_default();

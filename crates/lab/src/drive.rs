@@ -184,7 +184,7 @@ mod tests {
     use crate::testing::{Silent, trial};
 
     #[test]
-    fn loads_end_when_nobody_listens_any_more() {
+    fn loads_end_when_their_monitor_panics() {
         let dir = tempfile::tempdir().unwrap();
         let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_panics_has_ended() {
+    fn a_panic_of_a_load_becomes_its_error() {
         let ended = catching_panics(|| panic!("out of {}", "luck"));
         let words = ended.unwrap_err().to_string();
         assert_eq!(words, "a thread of the load panicked: out of luck");

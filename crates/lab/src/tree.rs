@@ -238,15 +238,15 @@ mod tests {
         remove(&dir.path().join("tree")).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         assert_eq!(fs::read(other.path().join("theirs")).unwrap(), b"x");
-        // Nor is a link removed that stands where the tree was.
+        // A link at the path of the tree is not removed either.
         symlink(other.path(), dir.path().join("tree")).unwrap();
         remove(&dir.path().join("tree")).unwrap_err();
         assert!(other.path().join("theirs").exists());
     }
 
-    /// As when the server's account exchanges directories while they are removed.
+    /// As if the server's account replaced directories while they are removed.
     #[test]
-    fn a_directory_that_becomes_a_link_in_the_middle_leads_nowhere() {
+    fn a_directory_that_becomes_a_link_is_not_followed() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(other.path().join("theirs"), "x").unwrap();
         for round in 0..20 {
@@ -264,7 +264,7 @@ mod tests {
                         }
                     }
                 });
-                // It may find the tree changed once too often, and be called again.
+                // It may fail because the tree changes, and is then called again.
                 while remove(&tree).is_err() && tree.exists() {}
             });
             let _ = remove(&tree);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_in_the_tree_stays() {
+    fn a_mount_in_the_tree_is_not_removed() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(other.path().join("theirs"), "x").unwrap();
         let point = dir.path().join("tree/point");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_directory_takes_is_what_its_files_take() {
+    fn used_bytes_count_blocks_and_follow_no_link() {
         let dir = tempfile::tempdir().unwrap();
         let empty = used_bytes(dir.path());
         fs::create_dir(dir.path().join("a")).unwrap();

@@ -3,14 +3,12 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     reason = "a test file: its helpers may fail loudly too"
 )]
 
 mod private;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,6 +17,7 @@ use engine::{MARIADB, MYSQL, POSTGRES};
 use lab::home::{Cleaned, Home, clean_in};
 use lab::template;
 
+use private::killed::{self, Dyno};
 use private::{
     empty, entries, installed, is_running, open_dir, options, processes_below, quietly, start,
     value, wait_until, wanted,
@@ -27,59 +26,36 @@ use private::{
 /// What a dyno does that is to be killed; nothing in a test run.
 #[test]
 fn a_dyno() {
-    let Some(root) = std::env::var_os("LEFTOVERS_TEST_ROOT") else {
-        return;
-    };
-    let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
-    // Below what the test removes.
-    let keep = Path::new(&root).with_file_name("keep");
-    match std::env::var("LEFTOVERS_TEST_DOES").unwrap().as_str() {
-        "serve" => {
-            let _server = start(&home, MARIADB, &[], &keep).unwrap();
-            println!("serving");
-            std::thread::sleep(Duration::from_secs(600));
+    killed::play(|home, does, keep| match does {
+        "initialize" => {
+            empty(home, &installed(MYSQL), &[]);
         }
-        "serve postgres" => {
-            let server = start(&home, POSTGRES, &[], &keep).unwrap();
-            let _busy = private::keep_busy(&server);
-            println!("serving");
-            std::thread::sleep(Duration::from_secs(600));
-        }
-        "initialise" => {
-            empty(&home, &installed(MYSQL), &[]);
-        }
-        _ => {
-            let many = options(8, 2_000_000);
-            let installed = installed(MARIADB);
-            quietly(|listener| template::obtain(&home, &installed, &wanted(&many), &[], listener))
+        "load" => {
+            let (many, installed) = (options(8, 2_000_000), installed(MARIADB));
+            quietly(|listener| template::obtain(home, &installed, &wanted(&many), &[], listener))
                 .unwrap();
         }
-    }
-    panic!("should have been killed");
+        _ => {
+            let engine = match does {
+                POSTGRES_SERVER => POSTGRES,
+                _ => MARIADB,
+            };
+            let server = start(home, engine, &[], keep).unwrap();
+            let _busy = (engine == POSTGRES).then(|| private::keep_busy(&server));
+            killed::ready();
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+    });
 }
 
-fn dyno(root: &Path, does: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_dyno", "--nocapture"]);
-    command
-        .env("LEFTOVERS_TEST_ROOT", root)
-        .env("LEFTOVERS_TEST_DOES", does);
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
+/// A dyno with a server, in a cache of its own.
+const SERVER: &str = "serve";
+/// The same with a busy connection.
+const POSTGRES_SERVER: &str = "serve postgres";
 
-/// Waits until the dyno says this word.
-fn hear(dyno: &mut Child, word: &str) {
-    let lines = BufReader::new(dyno.stdout.take().unwrap()).lines();
-    assert!(lines.map(Result::unwrap).any(|line| line.contains(word)));
-}
-
-fn kill(mut dyno: Child) {
-    dyno.kill().unwrap();
-    dyno.wait().unwrap();
+/// Where the dynos of a test keep what they keep, below what the test removes.
+fn dyno(root: &Path, does: &str) -> Dyno {
+    killed::dyno(root, does, &root.with_file_name("keep"))
 }
 
 fn runs(root: &Path) -> Vec<PathBuf> {
@@ -99,14 +75,13 @@ fn survivor(run: &Path) -> Child {
 
 #[test]
 fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
-    for does in ["serve", "serve postgres"] {
+    for does in [SERVER, POSTGRES_SERVER] {
         let dir = open_dir();
         let root = dir.path().join("cache");
-        let mut one = dyno(&root, does);
-        hear(&mut one, "serving");
+        let one = dyno(&root, does);
         let servers = processes_below(&root);
         assert_eq!(servers.len(), 1);
-        kill(one);
+        one.kill();
         wait_until("the server's end", || !is_running(servers[0]));
         assert_eq!(runs(&root).len(), 1);
 
@@ -115,7 +90,7 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
         assert!(home.swept().bytes > 1 << 20);
         // A busy child of the server did not notice its end.
         let had_children = home.swept().processes > 0;
-        assert_eq!(had_children, does == "serve postgres");
+        assert_eq!(had_children, does == POSTGRES_SERVER);
         assert_eq!(private::shared_memory(servers[0]), 0, "{does}");
         assert_eq!(runs(&root).len(), 1);
         drop(home);
@@ -127,12 +102,11 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
 fn a_process_that_outlived_its_dyno_is_ended() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let mut one = dyno(&root, "serve");
-    hear(&mut one, "serving");
+    let one = dyno(&root, SERVER);
     let mut survivor = survivor(&runs(&root)[0]);
     let pid = survivor.id();
     wait_until("the survivor", || processes_below(&root).contains(&pid));
-    kill(one);
+    one.kill();
     // It reads from here until it is ended.
     let _input = survivor.stdin.take();
     let reaper = std::thread::spawn(move || survivor.wait().unwrap());
@@ -150,8 +124,7 @@ fn a_process_that_outlived_its_dyno_is_ended() {
 fn a_dyno_that_lives_is_not_disturbed() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let mut other = dyno(&root, "serve");
-    hear(&mut other, "serving");
+    let other = dyno(&root, SERVER);
     let theirs = processes_below(&root);
     let home = Home::open_in(&root, u64::MAX).unwrap();
     assert_eq!(*home.swept(), Cleaned::default());
@@ -159,7 +132,7 @@ fn a_dyno_that_lives_is_not_disturbed() {
     assert_eq!(runs(&root).len(), 2);
     let keep = tempfile::tempdir().unwrap();
     let server = start(&home, MARIADB, &[], keep.path()).unwrap();
-    kill(other);
+    other.kill();
     wait_until("the other's end", || !is_running(theirs[0]));
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
     assert_eq!(value(&server, "SELECT 1"), "1");
@@ -175,14 +148,14 @@ fn a_dyno_that_lives_is_not_disturbed() {
 fn killed_while(does: &str, word: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let one = dyno(&root, does);
+    let one = killed::start(&root, does, dir.path());
     wait_until(word, || {
         processes_below(&root).iter().any(|pid| {
             let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&text).contains(word)
         })
     });
-    kill(one);
+    one.kill();
     (dir, root)
 }
 
@@ -195,8 +168,8 @@ fn assert_clean(root: &Path) {
 }
 
 #[test]
-fn a_dyno_killed_while_it_initialises_leaves_nothing() {
-    let (_dir, root) = killed_while("initialise", "--initialize-insecure");
+fn a_dyno_killed_while_it_initializes_leaves_nothing() {
+    let (_dir, root) = killed_while("initialize", "--initialize-insecure");
     assert_clean(&root);
 }
 

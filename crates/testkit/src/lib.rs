@@ -33,6 +33,7 @@ pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use proxy::Proxy;
 pub use server::{Builder, Server};
 pub use skip::skip;
+pub use tls::openssl;
 
 /// What to SELECT from a table in MySQL or MariaDB to get the count and the checksum of its rows.
 pub const CHECKSUM_COLUMNS: &str = "COUNT(*), BIT_XOR(CRC32(CONCAT_WS(',',id,k,c,pad)))";

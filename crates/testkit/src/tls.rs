@@ -51,7 +51,9 @@ pub(crate) fn ca_file(dir: &Path) -> PathBuf {
     dir.join("ca.pem")
 }
 
-fn openssl(dir: &Path, arguments: &str) {
+/// Runs `openssl` with these words in a directory.
+#[track_caller]
+pub fn openssl(dir: &Path, arguments: &str) {
     let output = Command::new("openssl")
         .args(arguments.split_whitespace())
         .current_dir(dir)

@@ -2,18 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use client::postgres::{Connection, Error, Target};
 use client::tls::{TlsMode, TlsOptions};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use wire::ProtocolError;
 use wire::postgres::message;
 
-use super::logins::openssl;
+use super::thief::{create_authority, thiefs_tls};
 use super::{assert_told, run, target, tls};
 
 /// Long enough for a machine that is busy with other tests.
@@ -208,30 +205,6 @@ fn a_server_that_does_not_know_the_password_is_refused() {
     }
 }
 
-/// The thief's TLS, with a certificate of its own for the name that the client asks for.
-fn thiefs_tls() -> Arc<rustls::ServerConfig> {
-    static TLS: OnceLock<Arc<rustls::ServerConfig>> = OnceLock::new();
-    let made = TLS.get_or_init(|| {
-        let dir = tempfile::tempdir().unwrap();
-        openssl(
-            dir.path(),
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10 \
-             -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout k.pem -out c.pem",
-        );
-        let certificate = CertificateDer::from_pem_file(dir.path().join("c.pem")).unwrap();
-        let key = PrivateKeyDer::from_pem_file(dir.path().join("k.pem")).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        Arc::new(config)
-    });
-    Arc::clone(made)
-}
-
 /// Asks for the password in clear, with TLS if the client wants it and `offers_tls`; gives
 /// everything that it heard.
 fn rob(mut stream: TcpStream, offers_tls: bool) -> Vec<u8> {
@@ -280,12 +253,8 @@ fn is_robbed(offers_tls: bool, options: &TlsOptions) -> bool {
 #[test]
 fn no_mode_gives_the_password_away() {
     let dir = tempfile::tempdir().unwrap();
-    openssl(
-        dir.path(),
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10 \
-         -subj /CN=other -keyout k.pem -out c.pem",
-    );
-    let authority = dir.path().join("c.pem");
+    create_authority(dir.path());
+    let authority = dir.path().join("cert.pem");
     for mode in [
         None,
         Some(TlsMode::Disable),

@@ -3,11 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use client::postgres::{Connection, Error, Target, Withheld};
 use client::tls::{TlsFailure, TlsMode, TlsOptions};
-use testkit::{Postgres, PostgresServer};
+use testkit::{Postgres, PostgresServer, openssl};
 
 use super::{assert_told, one_value, run, target, tls};
 
@@ -295,13 +294,4 @@ fn signed(dir: &Path, authority: &Path, name: &str) -> (PathBuf, PathBuf) {
         ),
     );
     (dir.join("cert.pem"), dir.join("key.pem"))
-}
-
-pub(super) fn openssl(dir: &Path, arguments: &str) {
-    let output = Command::new("openssl")
-        .args(arguments.split_whitespace())
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "openssl {arguments}: {output:?}");
 }

@@ -10,6 +10,8 @@ mod failures;
 mod impostors;
 mod logins;
 mod statements;
+#[path = "../common/thief.rs"]
+mod thief;
 mod workloads;
 
 use std::future::Future;

@@ -16,6 +16,7 @@
 )]
 
 mod cache;
+mod cut;
 mod made;
 mod pretend;
 mod program;
@@ -26,12 +27,13 @@ mod tables;
 mod terminal;
 
 pub use cache::{Cache, Process, entries, port_in};
+pub use cut::{cut_off, has_second, kill_server, trial_dir};
 pub use made::keep;
 pub use pretend::{assert_no_file_has, pretend};
 pub use program::{Finished, Program, Running, cache};
 pub use servers::{LAZY_DISK, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
-pub use sysbench::{SysbenchRun, sysbench, sysbench_pgsql};
+pub use sysbench::{COMPARED, SysbenchRun, sysbench, sysbench_pgsql};
 pub use tables::{Table, csv, is_rounded, tables};
 pub use terminal::Terminal;
 pub use testkit::{Proxy, SmallDisk};

@@ -77,6 +77,23 @@ pub(crate) fn expected(options: &Options, table: u32) -> Checksum {
     checksum
 }
 
+/// A checksum from its two cells.
+pub(crate) fn checksum(cells: &[String]) -> Checksum {
+    Checksum {
+        count: cells[0].parse().unwrap(),
+        xor: cells[1].parse().unwrap(),
+    }
+}
+
+/// What dyno wrote down about a table: its state and checksum.
+pub(crate) fn marked(sql: impl Fn(&str) -> Vec<Vec<String>>, table: u32) -> (String, Checksum) {
+    let cells = sql(&format!(
+        "SELECT state, row_count, checksum FROM dyno_tables WHERE name = 'sbtest{table}'"
+    ))
+    .concat();
+    (cells[0].clone(), checksum(&cells[1..]))
+}
+
 /// A proxy to a server that lets some rows through, and holds everything after that.
 pub(crate) fn holding(server: u16) -> Proxy {
     Proxy::holding(std::iter::repeat(server), SOME_BYTES)

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_lock_is_never_made() {
+    fn try_existing_creates_no_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         assert!(Lock::try_existing(&path).unwrap().is_none());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_stands_in_the_place_of_a_lock_is_refused_untouched() {
+    fn anything_but_a_lock_file_is_refused_and_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("target");
         fs::write(&target, "theirs").unwrap();
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
     }
 
-    /// Who waited for a lock whose file was removed would else hold nothing.
+    /// Otherwise a process that waited for a lock whose file was removed would hold nothing.
     #[test]
     fn a_removed_lock_is_not_mistaken_for_the_new_one() {
         let dir = tempfile::tempdir().unwrap();

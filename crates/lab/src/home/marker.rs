@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_anything_else_in_it_is_refused_and_stays_as_it_was() {
+    fn a_directory_with_other_files_is_refused_and_unchanged() {
         let dir = dir();
         fs::write(dir.path().join("theirs"), "x").unwrap();
         let error = ensure(dir.path()).unwrap_err();

@@ -62,10 +62,10 @@ mod tests {
         let path = Path::new("/mnt/nvme/dyno-1-2");
         let depth = depth_in(&mounted(&[ROOT, DISK]), path).unwrap();
         assert_eq!(depth, 2);
-        let is_there = |lines: &[&str]| is_at_in(&mounted(lines), depth, path);
-        assert!(is_there(&[ROOT, DISK]) && is_there(&[ROOT, AGAIN]));
-        assert!(is_there(&[ROOT, PLACE_HELD, AGAIN]));
-        assert!(!is_there(&[ROOT]) && !is_there(&[ROOT, PLACE_HELD]) && !is_there(&[]));
+        let exists = |lines: &[&str]| is_at_in(&mounted(lines), depth, path);
+        assert!(exists(&[ROOT, DISK]) && exists(&[ROOT, AGAIN]));
+        assert!(exists(&[ROOT, PLACE_HELD, AGAIN]));
+        assert!(!exists(&[ROOT]) && !exists(&[ROOT, PLACE_HELD]) && !exists(&[]));
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn number(link: &Path, kind: Kind) -> Option<u32> {
 }
 
 /// The depth in a link's name.
-fn noted_depth(link: &Path) -> Option<usize> {
+fn recorded_depth(link: &Path) -> Option<usize> {
     let name = link.file_name()?.to_str()?;
     name.split_once(MOUNTED_AT)?.1.parse().ok()
 }
@@ -182,7 +182,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     };
     match removed {
         Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            if noted_depth(link).is_some_and(|depth| !mounted::is_at(depth, path)) {
+            if recorded_depth(link).is_some_and(|depth| !mounted::is_at(depth, path)) {
                 return Ok(false);
             }
         }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_with_its_link_and_leaves_its_neighbours() {
+    fn a_directory_is_removed_with_its_link_and_nothing_else() {
         let (_dir, home) = home();
         let disk = tempfile::tempdir().unwrap();
         fs::write(disk.path().join("theirs"), "x").unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_leaves_no_link() {
+    fn a_failed_creation_leaves_no_link() {
         let (_dir, home) = home();
         let own = count(home.run_dir());
         let error = Outside::make(&home, Kind::Directory, Path::new("/there/is/none"));
@@ -272,9 +272,9 @@ mod tests {
         assert_eq!(count(home.run_dir()), own);
     }
 
-    /// As after a kill: before the thing was made, and with it there.
+    /// As after a kill: before the target was created, and after.
     #[test]
-    fn a_sweep_removes_what_links_name_and_only_what_is_the_runs() {
+    fn a_sweep_removes_only_targets_with_the_names_of_the_run() {
         let (_dir, home) = home();
         let disk = tempfile::tempdir().unwrap();
         let run = home.run_dir();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_took_the_place_of_the_runs_stays() {
+    fn another_directory_at_the_path_is_not_removed() {
         let (_dir, home) = home();
         let disk = tempfile::tempdir().unwrap();
         let run = home.run_dir().to_owned();
@@ -328,9 +328,9 @@ mod tests {
         assert!(theirs.path().join("file").exists());
     }
 
-    /// The disk's parent is somebody else's by now, or a link to another place.
+    /// The parent has become writable for others, or a link.
     #[test]
-    fn nothing_is_removed_below_a_place_that_is_no_longer_safe() {
+    fn nothing_is_removed_below_an_unsafe_directory() {
         let (_dir, home) = home();
         let disk = tempfile::tempdir().unwrap();
         let parent = disk.path().join("parent");
@@ -353,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_on_a_disk_that_is_not_there_stays_noted() {
+    fn a_directory_on_an_unmounted_disk_stays_recorded() {
         let (_dir, home) = home();
         let mount_point = tempfile::tempdir().unwrap();
         let mount_point = fs::canonicalize(mount_point.path()).unwrap();
         let made = Outside::make(&home, Kind::Directory, &mount_point).unwrap();
         let path = made.path.clone();
         let (root, run) = (home.root().to_owned(), home.run_dir().to_owned());
-        // As if a disk had been mounted there, which is not there now.
+        // As if a disk had been mounted there that is now unmounted.
         let depth = mount_point.iter().skip(1).count();
         let link = run.join(format!("elsewhere0{MOUNTED_AT}{depth}"));
         fs::rename(&made.link, &link).unwrap();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_from_a_disk_that_is_there_is_forgotten_with_its_parent() {
+    fn a_directory_that_is_gone_with_its_parent_is_forgotten() {
         let (_dir, home) = home();
         let disk = tempfile::tempdir().unwrap();
         let parent = disk.path().join("parent");

@@ -61,7 +61,7 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabErro
 /// The existing cache, checked as by [`prepare`]; `None` if there is none. Creates nothing.
 pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
     let root = resolve(root)?;
-    if !is_there(&root)? {
+    if !exists(&root)? {
         return Ok(None);
     }
     check_own_dir(&root)?;
@@ -73,7 +73,7 @@ pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
     }
     for dir in [RUN, TEMPLATES] {
         let dir = root.join(dir);
-        if is_there(&dir)? {
+        if exists(&dir)? {
             check_own_dir(&dir)?;
         }
     }
@@ -117,7 +117,7 @@ fn resolve(root: &Path) -> Result<PathBuf, LabError> {
     Ok(resolved)
 }
 
-fn is_there(path: &Path) -> Result<bool, LabError> {
+fn exists(path: &Path) -> Result<bool, LabError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_somebody_elses_files_is_refused_and_left_alone() {
+    fn a_directory_with_foreign_files_is_refused_and_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("run/experiment-42")).unwrap();
         for found in [prepare(dir.path(), &account()).map(Some), find(dir.path())] {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_below_a_directory_that_somebody_else_could_exchange() {
+    fn nothing_is_created_below_a_directory_that_others_may_change() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let error = prepare(&dir.path().join("a/cache"), &account()).unwrap_err();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_closed_to_the_servers_user_is_refused() {
+    fn a_directory_closed_to_the_servers_user_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let prepared = prepare(&dir.path().join("cache"), &account());

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_segments_of_the_process_that_nobody_uses_are_its() {
+    fn only_detached_segments_of_the_process_are_removed() {
         let list = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n\
             9994426      98307   600                    56 17308 17311      0   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\
             9994427      98308   600                    56 17308 17311      6   101   104   101   104 1795336154 1795336154 1795336154                  4096                     0\n\

@@ -27,9 +27,9 @@ use crate::process::POLL_INTERVAL;
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
 /// How long a process may take to end after SIGKILL; it may be writing to a slow disk.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
-/// How many searches in a row must find no process: during exec, a process shows neither
+/// How many consecutive searches must find no process: during exec, a process shows neither
 /// environment nor arguments for a moment, and a killed one may just have started another.
-const EMPTY_LOOKS: u32 = 4;
+const EMPTY_SEARCHES: u32 = 4;
 
 /// The relation of a process to a run directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +51,14 @@ enum Relation {
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
-    let mut empty_looks = 0;
-    while empty_looks < EMPTY_LOOKS {
+    let mut empty_searches = 0;
+    while empty_searches < EMPTY_SEARCHES {
         let found = find(run, account)?;
-        empty_looks = if found.is_empty() { empty_looks + 1 } else { 0 };
+        empty_searches = if found.is_empty() {
+            empty_searches + 1
+        } else {
+            0
+        };
         for (pid, handle) in found {
             signal(pid, &handle)?;
             ended.insert(pid);
@@ -222,7 +226,7 @@ mod tests {
             self.0.try_wait().unwrap().is_none()
         }
 
-        /// Has it reaped as soon as it ends, as whoever inherits orphans does.
+        /// Reaps it as soon as it ends, as init does for orphans.
         fn reaped(mut self) -> std::thread::JoinHandle<()> {
             let input = self.0.stdin.take();
             std::thread::spawn(move || {
@@ -325,7 +329,7 @@ mod tests {
         let mut child = child;
         child.wait().unwrap();
         assert!(open(pid).unwrap().is_none());
-        // Whatever else the kernel says is not that.
+        // Other errors are not mistaken for that.
         assert_eq!(open(0).unwrap_err(), Errno::INVAL);
     }
 

@@ -49,7 +49,7 @@ fn a_cached_template_is_neither_built_nor_stored_again() {
 }
 
 #[test]
-fn this_host_has_something_left() {
+fn this_host_has_memory_and_disk_space() {
     let host = ThisHost::default();
     let files = host.files();
     assert!(available_memory(files).unwrap() > 1 << 20);

@@ -12,7 +12,7 @@ use crate::testing::{Silent, node, trial};
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A private server without tables that has received this signal.
-fn struck_by(signal: Signal, keep: &Path) -> Rig {
+fn node_after(signal: Signal, keep: &Path) -> Rig {
     let server = node(keep);
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
     let instance = Instance::on(Cluster::of(server, [], &NEVER).unwrap()).unwrap();
@@ -42,9 +42,9 @@ fn stopped(rig: Rig) -> Failure {
 }
 
 #[test]
-fn a_server_that_dies_is_told_of_in_its_last_words() {
+fn a_server_that_dies_is_reported_with_the_end_of_its_log() {
     let keep = tempfile::tempdir().unwrap();
-    let rig = struck_by(Signal::KILL, keep.path());
+    let rig = node_after(Signal::KILL, keep.path());
     let mut observer = Silent { panics: false };
     let failure = preload(&trial(), &rig, &mut observer, &NEVER).unwrap_err();
     let text = failure.message;
@@ -55,14 +55,14 @@ fn a_server_that_dies_is_told_of_in_its_last_words() {
 }
 
 #[test]
-fn the_user_need_not_wait_for_a_server_that_hangs() {
+fn an_interrupt_does_not_wait_for_a_hung_server() {
     let keep = tempfile::tempdir().unwrap();
-    let failure = stopped(struck_by(Signal::STOP, keep.path()));
+    let failure = stopped(node_after(Signal::STOP, keep.path()));
     assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
 }
 
 #[test]
-fn the_user_need_not_wait_for_a_database_in_process() {
+fn an_interrupt_does_not_wait_for_an_in_process_database() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", dir.path().join("endless").display());
     let target = SqliteTarget::parse(&url).unwrap();

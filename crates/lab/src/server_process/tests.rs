@@ -19,7 +19,7 @@ fn of(peer: Option<Peer>) -> Result<FoundProcess, String> {
 }
 
 #[test]
-fn what_is_not_seen_says_why() {
+fn a_process_that_is_not_found_has_a_reason() {
     let hidden = of(Some(Peer::Unix { pid: None })).unwrap_err();
     assert!(hidden.contains("PID namespace"), "{hidden}");
     // An address for documentation (RFC 5737), which no host has.
@@ -37,7 +37,7 @@ fn what_is_not_seen_says_why() {
 
 /// Over TCP a child of the server has the connection, over its socket the server itself.
 #[test]
-fn a_connections_process_leads_to_its_server() {
+fn the_server_is_found_from_its_connections_process() {
     let server = testkit::Postgres::start(&[]);
     let data = server.data_dir();
     let pid = fs::read_to_string(data.join("postmaster.pid")).unwrap();
@@ -60,7 +60,7 @@ fn a_connections_process_leads_to_its_server() {
 }
 
 #[test]
-fn a_process_that_works_elsewhere_is_not_the_server() {
+fn a_process_in_another_directory_is_not_the_server() {
     let pid = Some(std::process::id());
     let proxy = of(Some(Peer::Unix { pid })).unwrap_err();
     assert!(proxy.contains("a proxy or a tunnel"), "{proxy}");

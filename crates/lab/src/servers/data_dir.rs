@@ -194,7 +194,7 @@ mod tests {
     /// The server's account replaces what it owns by a link to root's files and back, as fast as it
     /// can, while dyno removes a file of the data and then all of it.
     #[test]
-    fn the_servers_account_leads_dyno_nowhere() {
+    fn links_by_the_servers_account_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let theirs = dir.path().join("theirs");
