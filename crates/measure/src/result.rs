@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::find_max::FoundMax;
 use crate::finding::Finding;
 use crate::summary::TrialSummary;
-use crate::threshold::Judgement;
+use crate::threshold::ThresholdResult;
 
 /// A whole result: the content of `result.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ pub struct RunResult {
     pub trials: Vec<TrialSummary>,
     /// The results of searches for the highest rate.
     pub searches: Vec<FoundMax>,
-    /// The verdict on each threshold at each point.
-    pub thresholds: Vec<Judgement>,
+    /// Whether each threshold was met at each point; empty without thresholds.
+    pub thresholds: Vec<ThresholdResult>,
 }
 
 /// The design of a study.
