@@ -243,7 +243,7 @@ pub(crate) fn verdicts(result: &RunResult) -> Vec<TrialNote> {
 
 fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
     TrialNote {
-        number: trial.number,
+        number: trial.setup.planned.number,
         name: keys::trial_name(trial, result),
         what: what.to_owned(),
         words: words.to_owned(),
