@@ -116,7 +116,7 @@ fn an_interrupted_load_is_never_taken_for_data() {
     assert_eq!(marked(|sql| server.sql(sql), 1).0, "loading");
     let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert!(prepared.loaded > 0);
-    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is built anew"));
+    let said = |news: &Progress| matches!(news, Progress::Note(text) if text.contains("interrupted; it is rebuilt"));
     assert!(told.iter().any(said), "{told:?}");
     assert_whole(&server, &options);
 }
