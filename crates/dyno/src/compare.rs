@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::report::compare::{Meant, Side, SideBySide, variants};
+use ::report::compare::{IntendedSetting, ResultComparison, Side, variants};
 use plan::ServerSpec;
 use study::Study;
 
@@ -41,7 +41,7 @@ fn two_results(
     base: &StoredResult,
     new: &StoredResult,
     screen: &Screen,
-) -> Result<SideBySide, Failure> {
+) -> Result<ResultComparison, Failure> {
     if base.path == new.path {
         let message = format!("{} is given twice", args.base_result.display());
         return Err(Failure::new(Exit::Usage, message).remedy(Some(
@@ -63,7 +63,7 @@ fn two_results(
         }
     }
     let meant = meant((base, args.base.as_deref()), (new, args.new.as_deref()));
-    Ok(SideBySide::of(
+    Ok(ResultComparison::of(
         &Side {
             name: &ours,
             result: &base.result,
@@ -79,7 +79,7 @@ fn two_results(
 }
 
 /// Compares the selected variants; by default, the only two.
-fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<SideBySide, Failure> {
+fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultComparison, Failure> {
     let existing = variants(&stored.result);
     let (base, new) = match (&args.base, &args.new, existing.as_slice()) {
         (Some(base), Some(new), _) => (base.as_str(), new.as_str()),
@@ -114,7 +114,7 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<SideBySide,
         result: &stored.result,
         variant: Some(variant),
     };
-    Ok(SideBySide::of(&side(base), &side(new), &meant))
+    Ok(ResultComparison::of(&side(base), &side(new), &meant))
 }
 
 fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
@@ -131,7 +131,10 @@ fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
 }
 
 /// The server settings in which the studies of the two sides differ.
-fn meant(base: (&StoredResult, Option<&str>), new: (&StoredResult, Option<&str>)) -> Vec<Meant> {
+fn meant(
+    base: (&StoredResult, Option<&str>),
+    new: (&StoredResult, Option<&str>),
+) -> Vec<IntendedSetting> {
     let side = |(stored, variant): (&StoredResult, Option<&str>)| {
         let study = stored.study.as_deref().unwrap_or_default();
         settings(study, variant)
@@ -142,14 +145,14 @@ fn meant(base: (&StoredResult, Option<&str>), new: (&StoredResult, Option<&str>)
 /// Each setting with its values in the trials of a variant.
 type SettingValues = BTreeMap<String, Vec<String>>;
 
-fn differing(base: &SettingValues, new: &SettingValues) -> Vec<Meant> {
+fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> {
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let differing = names
         .into_iter()
         .filter(|name| base.get(*name) != new.get(*name));
     let value =
         |side: &SettingValues, name: &String| side.get(name).map(|values| values.join(", "));
-    let meant = differing.map(|name| Meant {
+    let meant = differing.map(|name| IntendedSetting {
         name: name.clone(),
         base: value(base, name),
         new: value(new, name),

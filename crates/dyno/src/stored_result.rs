@@ -126,7 +126,7 @@ pub(crate) fn check_same_workload(
     force: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let differences = ::report::unlike(&one.result, &other.result);
+    let differences = ::report::workload_differences(&one.result, &other.result);
     if differences.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::Trial;
 use measure::result::RunResult;
-use measure::threshold::{self, Baseline, Judgement, Threshold};
+use measure::threshold::{self, Baseline, Threshold, ThresholdResult};
 use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
@@ -106,10 +106,10 @@ impl Thresholds {
     }
 
     /// Judges each threshold at each point.
-    pub(crate) fn judge(&self, result: &RunResult) -> Vec<Judgement> {
+    pub(crate) fn judge(&self, result: &RunResult) -> Vec<ThresholdResult> {
         let baseline = match &self.baseline {
             BaselineSource::None => Baseline::None,
-            BaselineSource::Result(result) => Baseline::Result(result),
+            BaselineSource::Result(result) => Baseline::Trials(&result.trials),
             BaselineSource::Variant(name) => Baseline::Variant(name),
         };
         threshold::judge(&self.list, &result.trials, baseline)
