@@ -120,7 +120,7 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
     fails(
         &["hw", "vm"],
         "--base xfs",
-        &["hw has no variant xfs", "leave out"],
+        &["hw has no variant xfs", "omit"],
     );
 
     let mut other = platform(1, 1);

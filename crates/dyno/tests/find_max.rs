@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program, csv, cut_off, kill_server};
-use measure::find_max::{Doubt, FoundMax, SearchEnd, StepVerdict};
+use measure::find_max::{FoundMax, SearchEnd, StepCaveat, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::{Point, Value};
@@ -41,19 +41,19 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
         assert!(trial.setup.load.rate.is_some());
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
-        match (step.judged, step.value_ms) {
+        match (step.verdict, step.value_ms) {
             (StepVerdict::Held | StepVerdict::Unsteady, Some(ms)) => assert!(ms < search.limit_ms),
             (StepVerdict::TooSlow, Some(ms)) => assert!(ms >= search.limit_ms),
             (StepVerdict::Overloaded, _) | (StepVerdict::Nothing, None) => {}
-            (judged, value) => panic!("{judged} with {value:?}"),
+            (verdict, value) => panic!("{verdict} with {value:?}"),
         }
         let few = trial.transactions.count < 1000;
-        let doubts = [(few, Doubt::FewSlower), (true, Doubt::Short)];
-        let doubts = doubts.map(|(holds, doubt)| holds.then_some(doubt));
-        let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
-        match step.judged {
-            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.doubts, []),
-            _ => assert_eq!(step.doubts, doubts, "{step:?}"),
+        let caveats = [(few, StepCaveat::FewSlower), (true, StepCaveat::Short)];
+        let caveats = caveats.map(|(holds, doubt)| holds.then_some(doubt));
+        let caveats: Vec<StepCaveat> = caveats.into_iter().flatten().collect();
+        match step.verdict {
+            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.caveats, []),
+            _ => assert_eq!(step.caveats, caveats, "{step:?}"),
         }
     }
     let (held, failed) = (search.held(), search.failed());
@@ -133,12 +133,17 @@ fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     let said = "No rate keeps the mean response time below 0.001 ms: even at";
     assert!(flat(&done.stdout).starts_with(said), "{}", done.stdout);
     // A step of 300 ms shows nothing of steadiness; one that is overloaded needs none.
-    let is_doubted = search.failed().unwrap().doubts == [Doubt::Short];
+    let is_doubted = search.failed().unwrap().caveats == [StepCaveat::Short];
     let said = flat(&done.stdout).contains("the measurement took less than 20 s");
     assert_eq!(said, is_doubted, "{}", done.shown());
     let steps = search.steps.iter();
-    let judged = steps.filter(|step| step.judged == StepVerdict::TooSlow);
-    assert!(judged.clone().count() > 0 && judged.clone().all(|step| step.doubts == [Doubt::Short]));
+    let verdict = steps.filter(|step| step.verdict == StepVerdict::TooSlow);
+    assert!(
+        verdict.clone().count() > 0
+            && verdict
+                .clone()
+                .all(|step| step.caveats == [StepCaveat::Short])
+    );
     let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(study.contains("find_max.mean = \"1us\""), "{study}");
 }

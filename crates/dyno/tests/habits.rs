@@ -66,7 +66,7 @@ fn what_means_something_else_is_answered_with_what_to_write() {
             "--workload oltp_insert",
         ),
         ("prepare", "--prepare only"),
-        ("run", "leave `run` out"),
+        ("run", "in one command"),
         ("cleanup", "--prepare always"),
         ("-t 100", "--events"),
         ("-s 10", "--rows"),
@@ -123,7 +123,7 @@ fn a_workload_in_the_place_of_a_command_or_an_address() {
 fn zero_is_no_limit_but_something_has_to_end_the_run() {
     bench("--time 0 --events 0")
         .run()
-        .fails(USAGE, &["--time 0 is no limit", "--events"]);
+        .fails(USAGE, &["--time 0 means no time limit", "--events"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::find_max::FoundMax;
 use crate::finding::Finding;
 use crate::summary::TrialSummary;
-use crate::threshold::Judgement;
+use crate::threshold::ThresholdResult;
 
 /// A whole result, as `result.json` holds it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,9 +32,9 @@ pub struct RunResult {
     /// What searches for the highest rate found; empty without any.
     #[serde(default)]
     pub searches: Vec<FoundMax>,
-    /// Whether each threshold was kept at each point; empty without thresholds.
+    /// Whether each threshold was met at each point; empty without thresholds.
     #[serde(default)]
-    pub thresholds: Vec<Judgement>,
+    pub thresholds: Vec<ThresholdResult>,
 }
 
 /// What a study planned.

@@ -16,7 +16,7 @@ use measure::setup::Outcome;
 use measure::warning::Warning;
 use plan::Point;
 use report::Answer;
-use report::compare::{Meant, Side, SideBySide};
+use report::compare::{IntendedSetting, ResultComparison, Side};
 use report::text::Layout;
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
@@ -56,13 +56,13 @@ fn platform(side: usize, repeats: u32) -> RunResult {
 }
 
 /// Two results of different times.
-fn compare(base: &RunResult, new: &RunResult) -> SideBySide {
+fn compare(base: &RunResult, new: &RunResult) -> ResultComparison {
     let side = |name, result| Side {
         name,
         result,
         variant: None,
     };
-    SideBySide::of(&side("HW", base), &side("VM", new), &[])
+    ResultComparison::of(&side("HW", base), &side("VM", new), &[])
 }
 
 /// Both platforms as the variants of one study, which ran them in blocks.
@@ -89,17 +89,17 @@ fn study(repeats: u32) -> RunResult {
     both
 }
 
-fn variants(result: &RunResult) -> SideBySide {
+fn variants(result: &RunResult) -> ResultComparison {
     let side = |name| Side {
         name,
         result,
         variant: Some(name),
     };
-    SideBySide::of(&side("HW"), &side("VM"), &[])
+    ResultComparison::of(&side("HW"), &side("VM"), &[])
 }
 
 /// What the CSV has in a column of each line.
-fn column(both: &SideBySide, name: &str) -> Vec<String> {
+fn column(both: &ResultComparison, name: &str) -> Vec<String> {
     let csv = both.csv();
     let cells = |line: &str| -> Vec<String> { line.split(',').map(str::to_owned).collect() };
     let mut lines = csv.lines().map(cells);
@@ -109,7 +109,7 @@ fn column(both: &SideBySide, name: &str) -> Vec<String> {
 }
 
 /// The text on one line.
-fn unwrapped(both: &SideBySide) -> String {
+fn unwrapped(both: &ResultComparison) -> String {
     let text = both.text(Layout::DEFAULT);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -416,22 +416,22 @@ fn what_else_differs_is_listed() {
         result,
         variant: None,
     };
-    let meant = |name: &str, base: Option<&str>, new: Option<&str>| Meant {
+    let intended = |name: &str, base: Option<&str>, new: Option<&str>| IntendedSetting {
         name: name.to_owned(),
         base: base.map(str::to_owned),
         new: new.map(str::to_owned),
     };
-    let meant = [
-        meant("innodb_buffer_pool_size", Some("1G"), Some("4G")),
+    let intended = [
+        intended("innodb_buffer_pool_size", Some("1G"), Some("4G")),
         // A server reports only what is not its default.
-        meant("innodb_flush_log_at_trx_commit", None, Some("1")),
+        intended("innodb_flush_log_at_trx_commit", None, Some("1")),
     ];
-    let both = SideBySide::of(&side("HW", &hardware), &side("VM", &machine), &meant);
+    let both = ResultComparison::of(&side("HW", &hardware), &side("VM", &machine), &intended);
     let text = both.text(Layout::DEFAULT);
-    let (meant, besides) = text.split_once("Other differences\n").unwrap();
-    let (_, meant) = meant.split_once("Intended differences\n").unwrap();
-    assert!(meant.contains("innodb_buffer_pool_size") && !meant.contains("io_capacity"));
-    let flush = meant.lines().find(|line| line.contains("trx_commit"));
+    let (intended, others) = text.split_once("Other differences\n").unwrap();
+    let (_, intended) = intended.split_once("Intended differences\n").unwrap();
+    assert!(intended.contains("innodb_buffer_pool_size") && !intended.contains("io_capacity"));
+    let flush = intended.lines().find(|line| line.contains("trx_commit"));
     let flush: Vec<&str> = flush.unwrap().split_whitespace().collect();
     assert_eq!(
         flush,
@@ -444,21 +444,24 @@ fn what_else_differs_is_listed() {
         "Warm-up",
         "99 s",
     ] {
-        assert!(besides.contains(word), "{word}\n{text}");
+        assert!(others.contains(word), "{word}\n{text}");
     }
-    assert!(!besides.contains("Started"), "{text}");
+    assert!(!others.contains("Started"), "{text}");
 }
 
 #[test]
 fn other_work_is_told() {
     let (one, mut other) = (platform(0, 1), platform(1, 1));
-    assert_eq!(report::unlike(&one, &other), Vec::<String>::new());
+    assert_eq!(
+        report::workload_differences(&one, &other),
+        Vec::<String>::new()
+    );
     for trial in &mut other.trials {
         trial.setup.load.distribution.value = "zipfian".into();
         trial.setup.load.protocol = plan::Protocol::Text;
     }
     assert_eq!(
-        report::unlike(&one, &other),
+        report::workload_differences(&one, &other),
         [
             "load.distribution: uniform / zipfian",
             "load.protocol: prepared / text"
@@ -565,7 +568,7 @@ fn hostile_words_stay_words_in_a_comparison() {
         result,
         variant: None,
     };
-    let both = SideBySide::of(&side("HW", &one), &side(bad, &other), &[]);
+    let both = ResultComparison::of(&side("HW", &one), &side(bad, &other), &[]);
     let html = both.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
     assert!(!both.text(Layout::DEFAULT).contains('\u{1b}'));

@@ -7,9 +7,9 @@ use measure::summary::{TrialSummary, counted};
 
 use super::Side;
 use super::points::Matched;
-use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys::{self, VARIANT};
+use crate::result_cautions;
 
 pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
     let together = std::ptr::eq(base.result, new.result);
@@ -33,10 +33,10 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     for side in sides {
         let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
-        let doubts = doubts(&counted(&all), side.result);
+        let of_result = result_cautions::of(&counted(&all), side.result);
         match together {
-            true => cautions.extend(doubts),
-            false => cautions.extend(doubts::of(side.name, doubts)),
+            true => cautions.extend(of_result),
+            false => cautions.extend(result_cautions::named(side.name, of_result)),
         }
     }
     cautions

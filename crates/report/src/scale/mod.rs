@@ -33,7 +33,7 @@ pub(crate) struct Scale {
 /// All sizes at one value of the other keys.
 #[derive(Debug)]
 pub(crate) struct Ladder {
-    /// As people say it: `ext4`; empty where there is one.
+    /// For display: `ext4`; empty where there is one.
     pub(crate) name: String,
     /// From the smallest on.
     pub(crate) rungs: Vec<Rung>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::made::{Made, made};
 use measure::result::RunResult;
 use measure::setup::Setup;
-use report::unlike;
+use report::workload_differences;
 
 /// A trial at each value of a key; `set` is given the set-up and the value.
 fn swept(key: &str, values: &[&str], set: impl Fn(&mut Setup, &str)) -> RunResult {
@@ -54,15 +54,15 @@ fn transactions_think_time_and_open_loops_are_work() {
             "load.rate: not given / given",
         ),
     ] {
-        assert_eq!(unlike(&base, &other), [said]);
-        assert_eq!(unlike(&other, &other), [""; 0]);
+        assert_eq!(workload_differences(&base, &other), [said]);
+        assert_eq!(workload_differences(&other, &other), [""; 0]);
     }
 }
 
 #[test]
 fn another_rate_is_a_setting() {
     let at = |rate| single(|s| s.load.rate = Some(rate));
-    assert_eq!(unlike(&at(200.0), &at(300.0)), [""; 0]);
+    assert_eq!(workload_differences(&at(200.0), &at(300.0)), [""; 0]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_both_sweep_is_alike_at_each_point() {
         })
     };
     assert_eq!(
-        unlike(&think(&["0s", "1s"]), &think(&["1s", "2s"])),
+        workload_differences(&think(&["0s", "1s"]), &think(&["1s", "2s"])),
         [""; 0]
     );
     let rate = |values: &[&str]| {
@@ -82,7 +82,7 @@ fn what_both_sweep_is_alike_at_each_point() {
         })
     };
     assert_eq!(
-        unlike(&rate(&["100", "200"]), &rate(&["200", "300"])),
+        workload_differences(&rate(&["100", "200"]), &rate(&["200", "300"])),
         [""; 0]
     );
     let options = |values: &[&str], skip_trx: bool| {
@@ -92,10 +92,13 @@ fn what_both_sweep_is_alike_at_each_point() {
         })
     };
     let plain = options(&["1", "2"], false);
-    assert_eq!(unlike(&plain, &options(&["2", "3"], false)), [""; 0]);
+    assert_eq!(
+        workload_differences(&plain, &options(&["2", "3"], false)),
+        [""; 0]
+    );
     // What is not swept shows at any point.
     assert_eq!(
-        unlike(&plain, &options(&["2", "3"], true)),
+        workload_differences(&plain, &options(&["2", "3"], true)),
         ["transaction.skip_trx: false / true"]
     );
 }
@@ -110,5 +113,5 @@ fn what_only_one_sweeps_is_other_work() {
         "data.rows: 1,000 · 2,000 / 1,000",
         "load.key_range: 1,000 · 2,000 / 1,000",
     ];
-    assert_eq!(unlike(&rows, &fixed), said);
+    assert_eq!(workload_differences(&rows, &fixed), said);
 }
