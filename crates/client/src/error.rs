@@ -119,7 +119,7 @@ impl Error {
             Self::Withheld { why, .. } => why.remedy(),
             Self::Unsupported { .. } => "use a server of a supported version",
             Self::Protocol(ProtocolError::OtherProtocol { .. }) => {
-                "check the host and the port: another kind of server answers there"
+                "check host and port: another kind of server answers there"
             }
             Self::Protocol(ProtocolError::UnknownMethod { .. }) => {
                 "choose another authentication method for this account on the server"

@@ -26,6 +26,10 @@ pub(super) struct BinaryLog {
     name: &'static str,
     /// Settings of every member, besides [`SETTINGS`].
     settings: &'static [(&'static str, &'static str)],
+    /// The primary's. A replica that waited for replicas of its own would apply nothing.
+    of_primary: &'static [(&'static str, &'static str)],
+    /// A replica's.
+    of_replica: &'static [(&'static str, &'static str)],
     /// How a replica is pointed to its primary.
     source: fn(&Formation) -> String,
     /// Keeps all but the replication from writing.
@@ -37,38 +41,42 @@ pub(super) static MARIADB: [&dyn Replication; 2] = [
     &BinaryLog {
         name: "asynchronous",
         settings: &[("log_slave_updates", "ON")],
+        of_primary: &[],
+        of_replica: &[],
         source: mariadb_source,
         read_only: "SET GLOBAL read_only = ON",
     },
     &BinaryLog {
         name: "semi-synchronous",
-        settings: &[
-            ("log_slave_updates", "ON"),
-            ("rpl_semi_sync_master_enabled", "ON"),
-            ("rpl_semi_sync_slave_enabled", "ON"),
-        ],
+        settings: &[("log_slave_updates", "ON")],
+        of_primary: &[("rpl_semi_sync_master_enabled", "ON")],
+        of_replica: &[("rpl_semi_sync_slave_enabled", "ON")],
         source: mariadb_source,
         read_only: "SET GLOBAL read_only = ON",
     },
 ];
 
+const MYSQL_SETTINGS: [(&str, &str); 2] = [("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")];
 const MYSQL_READ_ONLY: &str = "SET GLOBAL super_read_only = ON";
 
 /// MySQL's ways by the binary log alone.
 pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
     name: "asynchronous",
-    settings: &[("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")],
+    settings: &MYSQL_SETTINGS,
+    of_primary: &[],
+    of_replica: &[],
     source: mysql_source,
     read_only: MYSQL_READ_ONLY,
 };
 pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
     name: "semi-synchronous",
-    settings: &[
-        ("gtid_mode", "ON"),
-        ("enforce_gtid_consistency", "ON"),
+    settings: &MYSQL_SETTINGS,
+    of_primary: &[
         ("plugin_load_add", "semisync_source.so"),
-        ("plugin_load_add", "semisync_replica.so"),
         ("rpl_semi_sync_source_enabled", "ON"),
+    ],
+    of_replica: &[
+        ("plugin_load_add", "semisync_replica.so"),
         ("rpl_semi_sync_replica_enabled", "ON"),
     ],
     source: mysql_source,
@@ -101,7 +109,11 @@ impl Replication for BinaryLog {
 
     fn settings(&self, _: &Formation, number: u32) -> Vec<(String, String)> {
         let own = ("server_id".to_owned(), number.to_string());
-        let all = SETTINGS.iter().chain(self.settings);
+        let of_role = match number {
+            1 => self.of_primary,
+            _ => self.of_replica,
+        };
+        let all = SETTINGS.iter().chain(self.settings).chain(of_role);
         let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         std::iter::once(own).chain(all).collect()
     }

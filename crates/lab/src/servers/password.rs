@@ -36,7 +36,7 @@ impl Password {
         Ok(Self(format!("{digits}{ALL_CLASSES}")))
     }
 
-    /// One that is no longer than 32 characters, which MySQL takes for replication.
+    /// One of 32 characters, the most that some engines accept for replication.
     pub(super) fn for_replication() -> Result<Self, LabError> {
         let Self(long) = Self::random()?;
         let shorter = long.len() - MAX_REPLICATION_CHARS;
