@@ -105,6 +105,44 @@ fn the_table_of_the_architecture_is_this_one() {
     }
 }
 
+/// Paths in backquotes are the repository's, or start with a crate whose `src` they leave out.
+#[test]
+fn the_architecture_names_only_files_that_exist() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let paths: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(paths.len() > 50, "{paths:?}");
+    let stale: Vec<&&str> = paths.iter().filter(|path| !exists(path)).collect();
+    assert!(stale.is_empty(), "ARCHITECTURE.md names {stale:?}");
+    assert!(exists("lab/trial.rs") && exists("load/tests/") && exists("client/ENGINE/error.rs"));
+    assert!(!exists("lab/trail.rs") && !exists("lab/trial.rs/") && !exists("lab/ENGINE/trial.rs"));
+}
+
+/// Whether a piece of code is a relative path: it has a folder, or the extension of a source file.
+fn is_path(code: &&str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let is_named = code.contains('/') || code.ends_with(".rs") || code.ends_with(".md");
+    is_named && !code.starts_with('/') && code.chars().all(is_word)
+}
+
+/// Whether there is such a file or folder; `ENGINE` is the folder of any engine.
+fn exists(path: &str) -> bool {
+    if path.contains("ENGINE") {
+        let mut engines = ENGINE_WORDS.iter();
+        return engines.any(|engine| exists(&path.replace("ENGINE", engine)));
+    }
+    let (in_crate, rest) = path.split_once('/').unwrap_or((path, ""));
+    let folder = root().join("crates").join(in_crate);
+    let sources = folder.join("src");
+    let module = rest.strip_suffix(".rs").unwrap_or(rest);
+    let places = [
+        root().join(path),
+        folder.join(rest),
+        sources.join(rest),
+        sources.join(module).join("mod.rs"),
+    ];
+    places.iter().any(|place| place.exists())
+}
+
 /// Where an engine may be named, besides files of unit tests.
 const ENGINE_CRATES: [&str; 4] = ["engine", "wire", "client", TESTKIT];
 const ENGINE_WORDS: [&str; 5] = ["innodb", "mysql", "mariadb", "sqlite", "postgres"];
