@@ -1,4 +1,4 @@
-//! What can go wrong with a connection to a server, and what to do about it.
+//! Errors of connections to servers, and their remedies.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub enum Error {
         /// Why there is none.
         why: NoPassword,
     },
-    /// The server may not have what it requests.
+    /// dyno does not send the server the password that it requests.
     #[error("the password was not sent to {server}: {why}")]
     Withheld {
         /// The server.
@@ -111,7 +111,7 @@ impl Error {
             Self::Timeout { .. } => {
                 "check that a database server of this kind listens there, and that it is not overloaded"
             }
-            Self::Lost(_) => "look into the server's log for why it closed the connection",
+            Self::Lost(_) => "check the server's log for the reason",
             Self::Tls { why, .. } => why.remedy(),
             Self::NoPassword { .. } => {
                 "set PGPASSWORD or DYNO_PASSWORD, or add the account to ~/.pgpass"
@@ -124,7 +124,9 @@ impl Error {
             Self::Protocol(ProtocolError::UnknownMethod { .. }) => {
                 "choose another authentication method for this account on the server"
             }
-            Self::Protocol(_) => "if it is a server of this kind, please report its version",
+            Self::Protocol(_) => {
+                "if it is a server of this kind, report its version to dyno's developers"
+            }
             Self::Login(refusal) | Self::Statement { error: refusal, .. } => return refusal.remedy,
         })
     }
@@ -197,7 +199,7 @@ impl Error {
     }
 }
 
-/// Whether the host answers that nothing listens there, as when the server restarts.
+/// Whether nothing listens there, as while the server restarts.
 fn is_nothing_there(source: &std::io::Error) -> bool {
     let kind = source.kind();
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
@@ -210,9 +212,9 @@ fn connect_remedy(source: &std::io::Error) -> &'static str {
         }
         ErrorKind::NotFound => "there is no such socket: start the server, or check the path",
         ErrorKind::PermissionDenied => {
-            "this user may not open the socket: check its owner and mode"
+            "permission denied for this user: check the socket's owner and mode"
         }
-        _ => "check host, port and the network between",
+        _ => "check the host, the port, and the network",
     }
 }
 

@@ -147,7 +147,7 @@ impl TlsFailure {
                 "name the server's certificate authority with --tls-ca, or use --tls-mode preferred to skip verification"
             }
             Self::Other(_) => {
-                "look into the server's log; --tls-mode disable connects without TLS if the account allows it"
+                "check the server's log; --tls-mode disable connects without TLS if the account allows it"
             }
         }
     }

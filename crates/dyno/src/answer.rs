@@ -1,4 +1,4 @@
-//! Shows answers about results: on the terminal, and as files if the user wants them.
+//! Prints answers about results, and writes them to files on request.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
-/// Prints an answer, and writes it in every format to files with this name.
+/// Prints an answer and, on request, writes it in every format to files with this name.
 pub(crate) fn show(
     answer: &impl Answer,
     name: &str,

@@ -1,5 +1,5 @@
-//! The implicit study of `dyno bench`: the options on the command line, written as a study of one
-//! trial. It is what runs, and the result keeps it for `dyno run`.
+//! The implicit study of `dyno bench`: the options on the command line, written as a study. It is
+//! what runs, and it is stored in the result, so that `dyno run` can repeat it.
 
 use std::fmt::Write;
 
@@ -17,10 +17,10 @@ use crate::study_file::PlannedStudy;
 /// Maximum length of a study's title, in characters.
 const LONGEST_TITLE: usize = 200;
 
-/// The study without its server, to check options before any server is reached.
+/// The study without its server, to check the options before connecting to a server.
 ///
 /// # Errors
-/// Options that do not fit together.
+/// Conflicting options.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> {
     let study = parse(&text(args, "any server", &[any_server()]))?;
     study.trials(&Lab::default())?;
@@ -30,7 +30,7 @@ pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> 
 /// The study that a command line stands for.
 ///
 /// # Errors
-/// Options that do not fit together.
+/// Conflicting options.
 pub(crate) fn as_study(
     args: &BenchArgs,
     database: &Database,
@@ -42,7 +42,7 @@ pub(crate) fn as_study(
 /// How to log in according to the command line.
 ///
 /// # Errors
-/// Options that do not fit together, or an unreadable option file.
+/// Conflicting options, or an unreadable option file.
 pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     server::access(&login(args)?, args.option_file.as_deref())
 }
@@ -83,10 +83,10 @@ fn parse(text: &str) -> Result<PlannedStudy, Failure> {
 fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
     let title: String = title.chars().take(LONGEST_TITLE).collect();
     let mut text = format!("# {}\n", one_line(&secrets::command_line()));
-    let beyond = beyond(args);
-    if !beyond.is_empty() {
-        let names = beyond.join(", ");
-        let _ = writeln!(text, "# No key of a study stands for {names}.");
+    let without_key = options_without_key(args);
+    if !without_key.is_empty() {
+        let names = without_key.join(", ");
+        let _ = writeln!(text, "# No key of a study corresponds to {names}.");
     }
     let _ = write!(text, "title = {}\n\n[server]\n", quoted(&title));
     let _ = writeln!(text, "{}", server.join("\n"));
@@ -118,11 +118,11 @@ fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
     text
 }
 
-/// What was said of how to run that a study cannot say.
-fn beyond(args: &BenchArgs) -> Vec<&'static str> {
+/// The options on the command line that a study cannot express.
+fn options_without_key(args: &BenchArgs) -> Vec<&'static str> {
     let connection = &args.connection;
     let login = &connection.login;
-    let said = [
+    let given = [
         ("--prepare", args.prepare != PrepareArg::Missing),
         ("--create-database", args.create_database),
         ("--workers", args.workers.is_some()),
@@ -132,11 +132,11 @@ fn beyond(args: &BenchArgs) -> Vec<&'static str> {
         ("--no-batch-scheduling", connection.no_batch_scheduling),
         ("--option-file", login.option_file.is_some()),
     ];
-    let said = said.into_iter().filter(|(_, is_said)| *is_said);
-    said.map(|(name, _)| name).collect()
+    let given = given.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(name, _)| name).collect()
 }
 
-/// A server that costs nothing to start, for a study whose load alone matters.
+/// An engine in process, for a study of which only the load matters.
 fn any_server() -> String {
     let name = engine::in_process()
         .next()

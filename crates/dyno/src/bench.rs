@@ -11,13 +11,14 @@ use crate::cli::{BenchArgs, PrepareArg};
 use crate::failure::Failure;
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Description, Results};
+use crate::results::{Conclusion, Description, Results};
 use crate::server;
 use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
+use crate::trials;
 
-/// Prepare, warm up, run, report.
+/// Prepares the data, warms up, measures and reports.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let interrupted = signals::interruption()?;
     let thresholds = Thresholds::of_bench(&args.thresholds, args.baseline.as_deref())?;
@@ -28,15 +29,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let checked = as_study::without_server(args)?;
     let database = server::open(&args.url, &access, &lab)?;
-    let workload = checked
-        .plan
-        .trials
-        .first()
-        .map(|trial| &*trial.load.workload);
-    let workload = workload.map_or("", String::as_str);
+    let first = checked.plan.trials.first();
+    let workload = first.map_or("", |trial| trial.load.workload.as_str());
     let title = format!("{workload} on {}", database.product());
     let study = as_study::as_study(args, &database, &title)?;
-    let trials = trials(args, &study, &database)?;
+    let trials = bench_trials(args, &study, &database)?;
     let several = study.searches() || trials.len() > 1;
     let mut screen = match several {
         true => Screen::of_trials(Detail::of(&args.output, Detail::Bar)),
@@ -59,11 +56,25 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let of: Vec<&str> = server.iter().map(String::as_str).collect();
     thresholds.note_missing_points(&trials, &results.screen);
     results.check_conditions(&trials, &of);
+    let conclusion = Conclusion {
+        thresholds: &thresholds,
+        undecided: args.undecided,
+        is_verbose: args.output.verbose || !several,
+        as_json: args.json,
+    };
     if study.searches() {
-        return search(&mut lab, &trials, results, args, &interrupted);
+        announce_search(&trials, &results);
     }
     if several {
-        return sweep(&mut lab, &trials, results, args, &thresholds, &interrupted);
+        let located = Failure::from;
+        return trials::run(
+            &mut lab,
+            &trials,
+            results,
+            &conclusion,
+            &interrupted,
+            located,
+        );
     }
     let ran = match lab::run_trial(&mut lab, &trials[0], &mut results, &interrupted) {
         Ok(ran) => ran,
@@ -72,18 +83,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
             return Err(failure.into());
         }
     };
-    let judged = results.judge(&thresholds);
-    let concluded = results.conclude(&results.as_text(true), args.json);
-    // The first error is the cause of the others.
     let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
-    ended
-        .and(judged)
-        .and(concluded)
-        .and(results.outcome(args.undecided))
+    // The first error is the cause of the others.
+    ended.and(results.conclude(&conclusion))
 }
 
 /// The trials of the implicit study.
-fn trials(
+fn bench_trials(
     args: &BenchArgs,
     study: &PlannedStudy,
     database: &Database,
@@ -108,57 +114,16 @@ fn trials(
         .collect()
 }
 
-/// Runs the trials one after the other, as a study does, and shows the results.
-fn sweep(
-    lab: &mut Lab,
-    trials: &[Trial],
-    mut results: Results,
-    args: &BenchArgs,
-    thresholds: &Thresholds,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
-    let ran = lab::run(lab, trials, &mut results, interrupted);
-    results.screen.finish_stage();
-    if results.trials().is_empty() {
-        results.discard_if_empty();
-        return Ok(ran?);
-    }
-    let judged = results.judge(thresholds);
-    let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // The first error is the cause of the others.
-    Ok(ran?)
-        .and(judged)
-        .and(concluded)
-        .and(results.outcome(args.undecided))
-}
-
-/// Searches for the highest rate, and shows the results.
-fn search(
-    lab: &mut Lab,
-    trials: &[Trial],
-    mut results: Results,
-    args: &BenchArgs,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
+fn announce_search(trials: &[Trial], results: &Results) {
     let time: Duration = trials.iter().map(Trial::load_time).sum();
     results.screen.line(&format!(
         "searching for the highest rate: {}, {} under load",
         plan::work(trials),
         plan::time_bound(trials, time)
     ));
-    let ran = lab::find_max(lab, trials, &[], &mut results, interrupted);
-    results.screen.finish_stage();
-    if results.trials().is_empty() {
-        results.discard_if_empty();
-        return Ok(ran?);
-    }
-    let searched = results.end_search();
-    let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // The first error is the cause of the others.
-    Ok(ran?).and(searched).and(concluded)
 }
 
-/// Only loads the data.
+/// Loads the data without running the benchmark.
 fn prepare(
     trial: &Trial,
     database: &Database,

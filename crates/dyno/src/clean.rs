@@ -22,7 +22,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
         let freed = lab::shown_bytes(cleaned.bytes);
         lines.push(format!("{}; {freed} freed", parts.join(", ")));
     }
-    lines.extend(cleaned.unmounted.iter().map(not_looked_for));
+    lines.extend(cleaned.unmounted.iter().map(not_checked));
     if lines.is_empty() && cleaned.left.is_empty() {
         lines.push("nothing to clean up".to_owned());
     }
@@ -32,7 +32,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
     not_removed(&cleaned.left)
 }
 
-/// Leftovers are a failure here, although the next run ignores them.
+/// Leftovers are a failure of this command, although the next run ignores them.
 fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     match left {
@@ -41,10 +41,10 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     }
 }
 
-fn not_looked_for(unmounted: &lab::home::Unmounted) -> String {
+fn not_checked(unmounted: &lab::home::Unmounted) -> String {
     format!(
-        "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the disk \
-         is gone for good, remove {}",
+        "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the \
+         disk no longer exists, remove {}",
         unmounted.path.display(),
         unmounted.link.display()
     )

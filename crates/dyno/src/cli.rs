@@ -1,4 +1,4 @@
-//! The command line, as typed.
+//! The command line as typed: arguments, help and hints, but not what is done with them.
 
 mod answers;
 mod bench;
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Man,
 }
 
-/// The command line, which also takes the options of other tools that mean the same.
+/// The command line, including aliases for equivalent options of other tools.
 pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommand("bench", habits::with_aliases)
 }
@@ -96,7 +96,7 @@ pub(crate) fn command() -> clap::Command {
 /// Reads the command line. Help, the version and clap's own errors are printed and end the process.
 ///
 /// # Errors
-/// An option of another tool that means something else here.
+/// An option of another tool that dyno does not have.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == "bench") {

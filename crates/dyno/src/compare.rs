@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::report::compare::{Meant, Side, SideBySide, variants};
+use ::report::compare::{IntendedSetting, ResultComparison, Side, variants};
 use plan::ServerSpec;
 use study::Study;
 
@@ -41,11 +41,11 @@ fn two_results(
     base: &StoredResult,
     new: &StoredResult,
     screen: &Screen,
-) -> Result<SideBySide, Failure> {
+) -> Result<ResultComparison, Failure> {
     if base.path == new.path {
         let message = format!("{} is given twice", args.base_result.display());
         return Err(Failure::new(Exit::Usage, message).remedy(Some(
-            "give it once, with --base and --new for two of its variants",
+            "give it once, and select two of its variants with --base and --new",
         )));
     }
     stored_result::check_same_workload(base, new, args.force, screen)?;
@@ -57,13 +57,13 @@ fn two_results(
             .as_deref()
             .map_or(theirs, |path| path.display().to_string());
     }
-    for (kept, variant) in [(base, &args.base), (new, &args.new)] {
+    for (stored, variant) in [(base, &args.base), (new, &args.new)] {
         if let Some(variant) = variant {
-            known(kept, variant)?;
+            check_variant(stored, variant)?;
         }
     }
     let meant = meant((base, args.base.as_deref()), (new, args.new.as_deref()));
-    Ok(SideBySide::of(
+    Ok(ResultComparison::of(
         &Side {
             name: &ours,
             result: &base.result,
@@ -78,62 +78,65 @@ fn two_results(
     ))
 }
 
-/// The variants that the user named; by default, the only two.
-fn two_variants(args: &CompareArgs, kept: &StoredResult) -> Result<SideBySide, Failure> {
-    let there = variants(&kept.result);
-    let (base, new) = match (&args.base, &args.new, there.as_slice()) {
+/// Compares the selected variants; by default, the only two.
+fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultComparison, Failure> {
+    let existing = variants(&stored.result);
+    let (base, new) = match (&args.base, &args.new, existing.as_slice()) {
         (Some(base), Some(new), _) => (base.as_str(), new.as_str()),
         (None, None, [base, new]) => (*base, *new),
         (Some(one), None, [base, new]) => (one.as_str(), if one == base { *new } else { *base }),
         (None, Some(one), [base, new]) => (if one == new { *base } else { *new }, one.as_str()),
         (_, _, []) => {
-            let message = format!("{} has no variants to compare", kept.path.display());
+            let message = format!("{} has no variants to compare", stored.path.display());
             return Err(Failure::new(Exit::Usage, message)
                 .remedy(Some("give a second result: dyno compare BASE NEW")));
         }
         _ => {
             let message = format!(
                 "{} has the variants {}",
-                kept.path.display(),
-                there.join(", ")
+                stored.path.display(),
+                existing.join(", ")
             );
             return Err(Failure::new(Exit::Usage, message)
                 .remedy(Some("name two of them with --base and --new")));
         }
     };
-    known(kept, base)?;
-    known(kept, new)?;
+    check_variant(stored, base)?;
+    check_variant(stored, new)?;
     if base == new {
         let message = format!("the variant {base} is given twice");
         return Err(Failure::new(Exit::Usage, message)
             .remedy(Some("name two variants with --base and --new")));
     }
-    let meant = meant((kept, Some(base)), (kept, Some(new)));
+    let meant = meant((stored, Some(base)), (stored, Some(new)));
     let side = |variant| Side {
         name: variant,
-        result: &kept.result,
+        result: &stored.result,
         variant: Some(variant),
     };
-    Ok(SideBySide::of(&side(base), &side(new), &meant))
+    Ok(ResultComparison::of(&side(base), &side(new), &meant))
 }
 
-fn known(kept: &StoredResult, variant: &str) -> Result<(), Failure> {
-    let there = variants(&kept.result);
-    if there.contains(&variant) {
+fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
+    let existing = variants(&stored.result);
+    if existing.contains(&variant) {
         return Ok(());
     }
-    let message = format!("{} has no variant {variant}", kept.path.display());
-    let remedy = match there.is_empty() {
-        true => "it has no variants at all: leave out --base and --new".to_owned(),
-        false => format!("it has {}", there.join(", ")),
+    let message = format!("{} has no variant {variant}", stored.path.display());
+    let remedy = match existing.is_empty() {
+        true => "it has no variants: omit --base and --new".to_owned(),
+        false => format!("its variants are {}", existing.join(", ")),
     };
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
 /// The server settings in which the studies of the two sides differ.
-fn meant(base: (&StoredResult, Option<&str>), new: (&StoredResult, Option<&str>)) -> Vec<Meant> {
-    let side = |(kept, variant): (&StoredResult, Option<&str>)| {
-        let study = kept.study.as_deref().unwrap_or_default();
+fn meant(
+    base: (&StoredResult, Option<&str>),
+    new: (&StoredResult, Option<&str>),
+) -> Vec<IntendedSetting> {
+    let side = |(stored, variant): (&StoredResult, Option<&str>)| {
+        let study = stored.study.as_deref().unwrap_or_default();
         settings(study, variant)
     };
     differing(&side(base), &side(new))
@@ -142,14 +145,14 @@ fn meant(base: (&StoredResult, Option<&str>), new: (&StoredResult, Option<&str>)
 /// Each setting with its values in the trials of a variant.
 type SettingValues = BTreeMap<String, Vec<String>>;
 
-fn differing(base: &SettingValues, new: &SettingValues) -> Vec<Meant> {
+fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> {
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let differing = names
         .into_iter()
         .filter(|name| base.get(*name) != new.get(*name));
     let value =
         |side: &SettingValues, name: &String| side.get(name).map(|values| values.join(", "));
-    let meant = differing.map(|name| Meant {
+    let meant = differing.map(|name| IntendedSetting {
         name: name.clone(),
         base: value(base, name),
         new: value(new, name),
@@ -157,19 +160,19 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<Meant> {
     meant.collect()
 }
 
-/// Empty for a study that cannot be read, such as that of a benchmark.
+/// The settings in a study; empty if it cannot be read or is of a running server.
 fn settings(text: &str, variant: Option<&str>) -> SettingValues {
     let plan = Study::parse_as_run("study.toml", text, engine::catalog());
     let plan = plan.and_then(|study| study.plan());
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);
     let mut settings = SettingValues::new();
     for trial in trials {
+        if variant.is_some() && trial.variant() != variant {
+            continue;
+        }
         let ServerSpec::Engine(spec) = trial.server else {
             continue;
         };
-        if variant.is_some() && trial.variant.as_deref() != variant {
-            continue;
-        }
         for (name, value) in &spec.config {
             let values = settings.entry(name.to_lowercase().replace('-', "_"));
             let values = values.or_default();

@@ -1,5 +1,5 @@
-//! All output passes through here: control sequences from servers, results and studies must not
-//! reach the terminal, nor characters that it cannot show.
+//! All output passes through this file, which replaces control sequences from servers, results and
+//! studies, and characters that the terminal cannot show.
 
 use std::io::{IsTerminal, Write};
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use rustix::termios::tcgetwinsize;
 
 use crate::failure::{Exit, Failure};
 
-/// The narrowest and the widest terminal that text is wrapped for: longer lines are hard to read.
+/// Text is wrapped for terminals within this range of widths: longer lines are hard to read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
 
 static ASCII: LazyLock<bool> = LazyLock::new(|| is_ascii(|name| std::env::var(name).ok()));
@@ -35,7 +35,7 @@ pub(crate) fn print_json(json: &str) -> Result<(), Failure> {
     write_out(&escaped(json, *ASCII))
 }
 
-/// A text without characters that the terminal would obey or cannot show.
+/// A text without characters that control the terminal or that it cannot show.
 pub(crate) fn printable(text: &str) -> String {
     let text = visible(text);
     match *ASCII {
@@ -44,12 +44,12 @@ pub(crate) fn printable(text: &str) -> String {
     }
 }
 
-/// Whether only ASCII can be shown.
+/// Whether the terminal shows only ASCII.
 pub(crate) fn only_ascii() -> bool {
     *ASCII
 }
 
-/// How texts for stdout are laid out.
+/// The layout of text for stdout.
 pub(crate) fn layout() -> Layout {
     let stdout = std::io::stdout();
     Layout {
@@ -71,7 +71,7 @@ fn write_out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The columns of a terminal, or the usual number if it is unknown.
+/// The width of a terminal in columns, or the default if it is unknown.
 fn width(terminal: impl std::os::fd::AsFd) -> usize {
     match tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 0 => {
@@ -81,8 +81,8 @@ fn width(terminal: impl std::os::fd::AsFd) -> usize {
     }
 }
 
-/// Whether the locale is C, POSIX, or has another character set than UTF-8. Without a locale, as
-/// in a container, UTF-8 is assumed.
+/// Whether the locale is C or POSIX, or its character set is not UTF-8. Without a locale, as in a
+/// container, UTF-8 is assumed.
 fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
     let Some(locale) = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set) else {
@@ -97,7 +97,7 @@ fn is_ascii(variable: impl Fn(&str) -> Option<String>) -> bool {
     }
 }
 
-/// Breaks lines that are too long between words; further lines are indented.
+/// Wraps long lines between words; continuation lines are indented.
 pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.split('\n') {
@@ -116,7 +116,7 @@ fn fold(folded: &mut String, line: &str, width: usize) {
     let mut room = width;
     loop {
         let after = rest.char_indices().nth(room);
-        // The blanks at the start of the line are no place to break it.
+        // A line is not broken within its indentation.
         let from = rest.len() - rest.trim_start().len();
         let place = after.and_then(|(at, c)| {
             let fitting = rest.get(from..at + c.len_utf8())?;
@@ -134,7 +134,8 @@ fn fold(folded: &mut String, line: &str, width: usize) {
     }
 }
 
-/// JSON with control characters as escapes; with `only_ascii`, all other characters, too.
+/// JSON with control characters as escapes; with `only_ascii`, also with all non-ASCII characters
+/// as escapes.
 fn escaped(json: &str, only_ascii: bool) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_locale_says_what_can_be_shown() {
+    fn the_locale_selects_the_character_set() {
         let of = |set: &[(&str, &str)]| {
             is_ascii(|name| {
                 let value = set.iter().find(|(known, _)| *known == name)?.1;

@@ -1,4 +1,4 @@
-//! The disk space that a study needs: on the cache's disk, and on those that it names.
+//! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Trial, shown_bytes};
 use plan::Span;
 
-/// The most space that trials need on a disk at once.
+/// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
-    /// Its place in the study; `None` for the cache's disk.
+    /// Its location in the study; `None` for the disk of the cache.
     span: Option<Span>,
 }
 
-/// The demand on the cache's disk, which comes first, and on each other one. The data of a trial
-/// on a file system in memory is added to the memory that the trial needs.
+/// The demand on the disk of the cache, which comes first, and on the other disks. For a file system
+/// in memory, the data of a trial is added to the memory that the trial needs.
 pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
@@ -27,21 +27,21 @@ pub(crate) fn demands(
         needed_bytes: 0,
         span: None,
     }];
-    let mut kept_bytes = 0;
+    let mut cache_bytes = 0;
     for (trial, needs) in trials.iter().zip(needs) {
         let at = place_of(trial, &mut demands)?;
         let data_bytes = needs.disk_bytes - needs.template_bytes;
         if demands[at].disk.is_memory {
             needs.memory_bytes += data_bytes;
         }
-        kept_bytes += needs.template_bytes;
-        demands[0].grow(kept_bytes);
-        demands[at].grow(if at == 0 { kept_bytes } else { 0 } + data_bytes);
+        cache_bytes += needs.template_bytes;
+        demands[0].grow(cache_bytes);
+        demands[at].grow(if at == 0 { cache_bytes } else { 0 } + data_bytes);
     }
     Ok(demands)
 }
 
-/// The index of the disk with the data of a trial; a new one is added to the list.
+/// The index of the disk with the data of a trial, which is added to the list if it is new.
 fn place_of(trial: &Trial, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
     let Some(directory) = trial.planned.topology.node.volume.directory() else {
         return Ok(0);
@@ -68,7 +68,7 @@ impl DiskDemand {
         if self.needed_bytes <= self.disk.free_bytes {
             return Ok(());
         }
-        let there = format!(
+        let shortage = format!(
             "{} of disk space{}; only {} is available",
             shown_bytes(self.needed_bytes),
             self.place(),
@@ -78,7 +78,7 @@ impl DiskDemand {
             Some(_) => "server.directory",
             None => "DYNO_CACHE_DIR",
         };
-        let failure = lab::Failure::new(Cause::Usage, format!("the study needs {there}"));
+        let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));
         let failure = failure.remedy(Some(format!(
             "use fewer rows or instances, free some disk space, or choose another disk with {other}"
         )));
@@ -88,7 +88,7 @@ impl DiskDemand {
         })
     }
 
-    /// Its line of the plan.
+    /// Its line in the plan.
     pub(crate) fn line(&self) -> String {
         format!(
             "disk:   up to {}{}, {} available\n",

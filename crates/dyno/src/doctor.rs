@@ -14,7 +14,7 @@ use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::PlannedStudy;
 
-/// Checks, and prints the findings. Findings are no failure of the command.
+/// Prints the findings. They are not a failure of the command.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let lab = Lab::default();
     let trials = match &args.study {
@@ -42,11 +42,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     }
 }
 
-/// Directories with data that belong to no server; the default one if nothing was named.
+/// Directories with data that belong to no server process; the default one if neither a server
+/// nor a study is given.
 fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let files = servers.iter().filter_map(|server| server.file());
-    let nothing_named = servers.is_empty() && trials.is_empty();
-    let cache = lab::home::place().ok().filter(|_| nothing_named);
+    let is_default = servers.is_empty() && trials.is_empty();
+    let cache = lab::home::place().ok().filter(|_| is_default);
     files.map(ToOwned::to_owned).chain(cache).collect()
 }
 
@@ -65,8 +66,8 @@ pub(crate) fn quick_check(trials: &[Trial]) -> Vec<Finding> {
     findings
 }
 
-/// The number of severe findings and warnings in one line; `None` without any. `of` are the
-/// arguments with which `dyno doctor` shows the same findings.
+/// The number of severe findings and warnings in one line; `None` without any. With the arguments
+/// `of`, `dyno doctor` shows the same findings.
 pub(crate) fn summary_line(findings: &[Finding], of: &[&str]) -> Option<String> {
     let severe = finding::count(findings, Level::Severe);
     let warning = finding::count(findings, Level::Warning);

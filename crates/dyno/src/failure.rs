@@ -14,11 +14,11 @@ pub(crate) enum Exit {
     Server = 3,
     /// The run was interrupted; partial results are kept.
     Interrupted = 4,
-    /// A fault in dyno.
+    /// A bug in dyno.
     Internal = 5,
 }
 
-/// Why dyno ends: what failed and why, and what to do.
+/// Why dyno ends: what failed, why, and what to do.
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
@@ -90,7 +90,7 @@ impl From<lab::LabError> for Failure {
 
 impl From<store::StoreError> for Failure {
     fn from(error: store::StoreError) -> Self {
-        // Before the load, the given directory is the problem; later, partial results are kept.
+        // Before the load, the directory is unusable; later, partial results are kept.
         let exit = match error {
             _ if error.is_missing() => Exit::Usage,
             store::StoreError::Exists { .. }

@@ -8,14 +8,14 @@ use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
-/// Shows results of the same workload in order of time, and where their level changed.
+/// Shows results of the same workload ordered by time, and where their level changed.
 pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let all = StoredResult::read_all(args, &screen)?;
     let names = StoredResult::names(&all);
-    let runs = names.iter().zip(&all).map(|(name, kept)| Run {
+    let runs = names.iter().zip(&all).map(|(name, stored)| Run {
         name,
-        result: &kept.result,
+        result: &stored.result,
     });
     let history = History::of(&runs.collect::<Vec<_>>(), &args.point);
     let history = history.map_err(|error| Failure::new(Exit::Usage, error))?;

@@ -1,8 +1,8 @@
 //! dyno: a dynamometer for OLTP databases.
 //!
-//! The only crate that prints and exits. A command line or a study file ([`study_file`]) becomes
-//! trials, the laboratory runs them ([`bench`], [`run`]), and their results are stored, shown
-//! ([`results`]) and reported ([`report`]).
+//! The only crate that prints and exits. A command line ([`as_study`]) or a study file
+//! ([`study_file`]) becomes trials, the laboratory runs them ([`trials`]), and their results are
+//! stored, printed ([`results`]) and reported ([`report`]).
 
 mod answer;
 mod as_study;
@@ -31,6 +31,7 @@ mod size;
 mod stored_result;
 mod study_file;
 mod thresholds;
+mod trials;
 
 use std::process::ExitCode;
 

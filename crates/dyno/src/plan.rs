@@ -1,4 +1,4 @@
-//! `dyno plan STUDY`: what a study would do, and whether this host can.
+//! `dyno plan STUDY`: what a study would do, and whether this host can run it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::disks::{self, DiskDemand};
 use crate::failure::{Exit, Failure};
 use crate::study_file::PlannedStudy;
 
-/// What only `dyno run` checks, before its first trial.
+/// Conditions that only `dyno run` checks, before its first trial.
 const NOT_CHECKED: &str =
-    "\nnot checked: server versions and settings, CPU quotas, ports (a plan starts nothing)";
+    "\nnot checked: server versions and settings, CPU quotas, ports (dyno plan starts nothing)";
 
-/// Lists the trials and what they need. Starts nothing and changes no file.
+/// Lists the trials and their needs. Starts nothing and changes no file.
 pub(crate) fn plan(args: &StudyArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(args)?;
     let trials = study.trials_without_files(&Lab::default())?;
@@ -51,15 +51,15 @@ pub(crate) fn check_feasible(
 
 /// What the trials need, and what is available.
 struct Budget {
-    /// Of each trial.
+    /// For each trial.
     needs: Vec<Needs>,
-    /// Of each disk, the cache's first.
+    /// For each disk, with that of the cache first.
     disks: Vec<DiskDemand>,
     available_memory_bytes: u64,
 }
 
 impl Budget {
-    /// Of trials on this host with this cache; `needs` estimates each.
+    /// The budget of trials on this host with this cache; `needs` estimates a trial.
     fn of(
         study: &PlannedStudy,
         cache: &Path,
@@ -69,7 +69,7 @@ impl Budget {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
             let needs = needs(trial).map_err(|failure| study.located(failure))?;
-            // Only the first of the trials with the same data builds it.
+            // Data is built for the first trial that uses it.
             let data = format!(
                 "{:?} {:?} {}",
                 trial.workload, trial.options, trial.planned.data.seed
@@ -101,14 +101,14 @@ impl Budget {
         for disk in &self.disks {
             disk.check().map_err(|failure| study.located(failure))?;
         }
-        let (needed, there) = (self.memory_bytes(), self.available_memory_bytes);
-        if needed <= there {
+        let (needed, available) = (self.memory_bytes(), self.available_memory_bytes);
+        if needed <= available {
             return Ok(());
         }
         let message = format!(
             "the study needs {} of memory; only {} is available",
             shown_bytes(needed),
-            shown_bytes(there)
+            shown_bytes(available)
         );
         let remedy = "use fewer instances or smaller buffer pools";
         Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
@@ -191,7 +191,7 @@ fn searches(trial: &Trial) -> bool {
     trial.planned.load.find_max.is_some()
 }
 
-/// The study's size and its other sizes; empty for a study without sizes.
+/// The chosen size and the other ones; empty for a study without sizes.
 fn shown_sizes(plan: &plan::Plan) -> String {
     let others = plan
         .sizes
@@ -224,7 +224,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     Ok(of_servers(trial, spec, installed.engine, template_bytes))
 }
 
-/// The same without starting anything.
+/// The needs of one trial, determined without starting anything.
 fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
@@ -264,7 +264,7 @@ fn of_servers(
         config: &lab::config(spec),
         instances: trial.planned.topology.nodes(),
         connections: trial.planned.load.threads,
-        rows: u64::from(trial.options.tables) * trial.options.rows,
+        rows: u64::from(trial.options.data.tables) * trial.options.data.rows,
         load: trial.load_time(),
         template_bytes,
     })
@@ -285,7 +285,7 @@ fn without_build(needs: Needs) -> Needs {
     }
 }
 
-/// In whole seconds: it is an estimate.
+/// Rounded up to whole seconds, because it is an estimate.
 fn shown_time(time: Duration) -> String {
     plan::format_duration(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }

@@ -1,4 +1,4 @@
-//! Progress and messages while dyno works, on stderr.
+//! Progress and messages on stderr while dyno works.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -38,10 +38,10 @@ impl Detail {
 /// Progress on the terminal, or as lines in a log.
 pub(crate) struct Screen {
     detail: Detail,
-    /// Whether each trial ends with a line, as those of several do.
+    /// Whether a line is printed at the end of each trial.
     shows_trials: bool,
     is_terminal: bool,
-    /// The trial under way, shown before a bar's text.
+    /// The current trial, shown before the text of the bar.
     title: String,
     bar: Option<ProgressBar>,
     /// The stage that the bar shows.
@@ -50,7 +50,7 @@ pub(crate) struct Screen {
     load: Length,
 }
 
-/// The planned length of the load under way.
+/// The planned length of the current load.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Length {
     pub(crate) warmup: Duration,
@@ -67,10 +67,10 @@ enum BarStage {
     Draining,
 }
 
-/// A second that is this long was one in which dyno was stopped.
+/// A second of this length means that dyno was suspended.
 const LONG_SECOND_S: f64 = 1.5;
 
-/// Without a terminal, long work tells this often.
+/// Without a terminal, a line is printed this often during long work.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
 impl Screen {
@@ -95,7 +95,7 @@ impl Screen {
         }
     }
 
-    /// A trial has ended.
+    /// Reports the end of a trial.
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
         if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
@@ -115,7 +115,7 @@ impl Screen {
         }
     }
 
-    /// A trial begins.
+    /// Reports the start of a trial.
     pub(crate) fn trial(&mut self, title: String, load: Length) {
         self.finish_stage();
         self.title = console::printable(&title);
@@ -125,14 +125,14 @@ impl Screen {
         }
     }
 
-    /// Prints a line above the bar, unless only warnings are shown.
+    /// Prints a line above the bar, unless only warnings are printed.
     pub(crate) fn line(&self, text: &str) {
         if self.detail != Detail::Nothing {
             self.warn(text);
         }
     }
 
-    /// Prints a line whatever the detail.
+    /// Prints a line at every level of detail.
     pub(crate) fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) if self.is_terminal => bar.suspend(|| eprint(text)),
@@ -152,7 +152,7 @@ impl Screen {
         if self.stage != stage {
             self.finish_stage();
             self.stage = stage;
-            // The first line after some seconds, then one every few seconds.
+            // The first line is due after some seconds as well.
             self.last_line = Instant::now();
         }
         let (is_terminal, title) = (self.is_terminal, self.title.clone());
@@ -171,7 +171,7 @@ impl Screen {
         })
     }
 
-    /// Prints a line every few seconds when stderr is no terminal.
+    /// Prints a line every few seconds if stderr is not a terminal.
     fn log(&mut self, text: impl FnOnce() -> String) {
         if !self.is_terminal && self.last_line.elapsed() >= LOG_EVERY {
             self.last_line = Instant::now();
@@ -180,7 +180,7 @@ impl Screen {
     }
 }
 
-/// The look of a bar, in characters that the terminal can show.
+/// The style of a bar, in characters that the terminal can show.
 fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
     let style = ProgressStyle::with_template(template)?;
     Ok(match console::only_ascii() {
@@ -196,7 +196,7 @@ const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_l
 const RUN_TEMPLATE: &str = "{prefix}{bar:20} {wide_msg}";
 
 impl Screen {
-    /// Something of unknown length is under way.
+    /// Shows work of unknown length.
     pub(crate) fn stage(&mut self, what: &str) {
         if self.is_terminal {
             let bar = self.bar(BarStage::Working, 0, INDEX_TEMPLATE);
@@ -205,7 +205,7 @@ impl Screen {
         }
     }
 
-    /// Data is being loaded.
+    /// Shows the progress of loading data.
     pub(crate) fn preparing(&mut self, news: &engine::data::Progress) {
         match news {
             engine::data::Progress::Note(text) => self.line(&format!("note: {text}")),
@@ -231,7 +231,7 @@ impl Screen {
         }
     }
 
-    /// The data is ready.
+    /// Reports that the data is ready.
     pub(crate) fn prepared(&mut self, prepared: &Prepared) {
         self.finish_stage();
         if prepared.loaded > 0 && self.detail == Detail::Seconds {
@@ -247,7 +247,7 @@ impl Screen {
         }
     }
 
-    /// The number of connections that are open.
+    /// Shows the number of open connections.
     pub(crate) fn connecting(&mut self, open: u32, users: u32) {
         let bar = self.bar(BarStage::Connecting, u64::from(users), CONNECT_TEMPLATE);
         bar.set_position(u64::from(open));
@@ -258,7 +258,7 @@ impl Screen {
         }
     }
 
-    /// A second of the load has passed.
+    /// Shows a second of the load.
     pub(crate) fn second(&mut self, second: &Second) {
         if second.phase == Phase::Drain {
             return self.finish_stage();
@@ -277,7 +277,7 @@ impl Screen {
         }
     }
 
-    /// The load has ended and waits for running transactions.
+    /// Shows that the load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
         let bar = self.bar(BarStage::Draining, 0, INDEX_TEMPLATE);
         bar.set_message(format!("waiting for {running} running transactions"));

@@ -21,15 +21,16 @@ pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
     let entrants = names
         .iter()
         .zip(&all)
-        .map(|((category, name), kept)| Entrant {
+        .map(|((category, name), stored)| Entrant {
             category: if competing { category } else { "" },
             name,
-            result: &kept.result,
+            result: &stored.result,
         });
     let entrants: Vec<Entrant<'_>> = entrants.collect();
     let ranking = Ranking::of(&entrants, &args.point, args.force).map_err(|error| {
-        let remedy = matches!(error, RankError::OtherWork { .. })
-            .then_some("choose a point that all have with --point; --force ranks them anyway");
+        let remedy = matches!(error, RankError::OtherWork { .. }).then_some(
+            "choose a point that all results have with --point, or rank them anyway with --force",
+        );
         Failure::new(Exit::Usage, error).remedy(remedy)
     })?;
     show(&ranking, "rank", &args.answer, &screen)

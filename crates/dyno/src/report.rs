@@ -1,4 +1,4 @@
-//! `dyno report RESULT`: the report of a stored result.
+//! `dyno report RESULT`: regenerates the report of a stored result.
 
 use std::path::{Path, PathBuf};
 
@@ -15,27 +15,29 @@ use crate::failure::{Exit, Failure};
 use crate::progress::{Detail, Screen};
 use crate::stored_result;
 
-/// The most numbers that a report reads of all series, once for the loads and once for the
-/// monitors: more than a page needs, and few enough for memory.
-const MOST_NUMBERS: usize = 2_000_000;
-/// The fewest that it reads of each trial.
-const LEAST_NUMBERS: usize = 2_000;
+/// Maximum number of values that a report reads from the series of all loads, and from those of all
+/// monitors: more than a page shows, and few enough to fit in memory.
+const MAX_VALUES: usize = 2_000_000;
+/// Minimum number of values read from each trial.
+const MIN_VALUES: usize = 2_000;
 
-/// Writes the report of the undamaged parts of a result: into the result, unless the user wants a
-/// directory or JSON.
+/// Writes the report of the undamaged parts of a result into the result directory, unless --out or
+/// --json is given.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let kept = store::read_intact(&args.result)?;
-    stored_result::warn_of_damaged(&kept.damaged, &screen);
+    let store::IntactResult {
+        result, damaged, ..
+    } = store::read_intact(&args.result)?;
+    stored_result::warn_of_damaged(&damaged, &screen);
     let dir = ResultDir::open(&args.result)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {
-        let path = write(&dir, &kept.result, &screen)?;
+        let path = write(&dir, &result, &screen)?;
         screen.line(&format!("report:  {}", path.display()));
         return Ok(());
     }
-    let stored = ReportInput::read(&dir, &kept.result, &screen)?;
-    let report = stored.report(&kept.result);
+    let stored = ReportInput::read(&dir, &result, &screen)?;
+    let report = stored.report(&result);
     if *json {
         print_json(&answer::json(&report)?)?;
     }
@@ -45,7 +47,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
 }
 
-/// What a report shows besides the summaries.
+/// What a report shows in addition to the summaries.
 struct ReportInput {
     series: Vec<Vec<SeriesPoint>>,
     monitors: Vec<Vec<MonitorPoint>>,
@@ -57,11 +59,11 @@ impl ReportInput {
         let mut series = Vec::new();
         let mut monitors = Vec::new();
         let trials = trial_dirs(dir.path(), result)?;
-        let most_numbers = (MOST_NUMBERS / trials.len().max(1)).clamp(LEAST_NUMBERS, MOST_NUMBERS);
+        let max_values = (MAX_VALUES / trials.len().max(1)).clamp(MIN_VALUES, MAX_VALUES);
         for trial in trials {
-            let read = store::read_series_within(&trial, most_numbers);
+            let read = store::read_series_within(&trial, max_values);
             series.push(or_default(read, screen));
-            let read = store::read_monitors_within(&trial, most_numbers);
+            let read = store::read_monitors_within(&trial, max_values);
             monitors.push(or_default(read, screen));
         }
         Ok(Self {
@@ -81,7 +83,7 @@ impl ReportInput {
     }
 }
 
-/// Writes the report into its result, in every format; returns the page's path.
+/// Writes the report into the result directory in every format; returns the path of the page.
 pub(crate) fn write(
     dir: &ResultDir,
     result: &RunResult,
@@ -108,7 +110,7 @@ pub(crate) fn write(
     Ok(dir.write_report(names::REPORT, &page)?)
 }
 
-/// An incomplete report is better than none.
+/// The default for a file that cannot be read: an incomplete report is better than none.
 fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     read.unwrap_or_else(|error| {
         stored_result::warn_of_damaged(&[error], screen);
@@ -116,7 +118,7 @@ fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     })
 }
 
-/// The directory of each trial of a result, in its order.
+/// The directories of the trials of a result, in order.
 fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir)?;
     let of = |number: u32| {
@@ -128,5 +130,9 @@ fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
             Failure::new(Exit::Usage, message)
         })
     };
-    result.trials.iter().map(|trial| of(trial.number)).collect()
+    result
+        .trials
+        .iter()
+        .map(|trial| of(trial.setup.planned.number))
+        .collect()
 }

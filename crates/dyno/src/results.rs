@@ -1,4 +1,4 @@
-//! The results of a run: its directory, the report, and the summary on stdout.
+//! The results of a run: their directory, the report, and the summary on stdout.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ pub(crate) struct Results {
     pub(crate) screen: Screen,
     /// The trial under way.
     current: Option<TrialFiles>,
-    /// Notes that were shown: each server of each trial may cause the same one.
+    /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
-    /// Why something could not be stored.
+    /// The first failure to store something in this trial.
     storage_failure: Option<lab::Failure>,
 }
 
@@ -60,6 +60,15 @@ pub(crate) struct Description<'a> {
     /// The study as run, for the record.
     pub(crate) study: &'a str,
     pub(crate) design: Design,
+}
+
+/// How the results of a run are judged and printed.
+pub(crate) struct Conclusion<'a> {
+    pub(crate) thresholds: &'a Thresholds,
+    pub(crate) undecided: UndecidedArg,
+    /// Whether everything is printed instead of a summary.
+    pub(crate) is_verbose: bool,
+    pub(crate) as_json: bool,
 }
 
 impl Results {
@@ -90,25 +99,25 @@ impl Results {
         Ok(Self::with(dir, result, screen))
     }
 
-    /// Continues an interrupted result; `here` is the present environment, and `cautions` are its
+    /// Continues an interrupted result; `here` is the current environment, and `changes` are its
     /// differences from the original one.
     pub(crate) fn resume(
         dir: &Path,
         design: Design,
         here: Environment,
-        cautions: Vec<Finding>,
+        changes: Vec<Finding>,
         screen: Screen,
     ) -> Result<Self, Failure> {
         let mut result = store::read_result(dir)?;
-        let (dir, whole) = ResultDir::resume(dir)?;
-        if whole.is_empty() {
+        let (dir, complete) = ResultDir::resume(dir)?;
+        if complete.is_empty() {
             result.environment = here;
         }
-        result.trials = whole;
+        result.trials = complete;
         result.design = design;
-        for caution in cautions {
-            screen.line(&format!("note: {}", caution.observed));
-            add(&mut result.findings, caution);
+        for change in changes {
+            screen.line(&format!("note: {}", change.observed));
+            add(&mut result.findings, change);
         }
         // Searches are recorded when they end.
         result.searches.clear();
@@ -127,14 +136,14 @@ impl Results {
         }
     }
 
-    /// Checks host and servers before the load, shows the number of findings, and stores them.
-    /// `of` are the arguments with which `dyno doctor` shows the same findings.
+    /// Checks host and servers before the load, prints the number of findings, and stores them.
+    /// With the arguments `of`, `dyno doctor` shows the same findings.
     pub(crate) fn check_conditions(&mut self, trials: &[Trial], of: &[&str]) {
         let found = doctor::quick_check(trials);
         if let Some(line) = doctor::summary_line(&found, of) {
             self.screen.line(&format!("note: {line}"));
         }
-        // A resumed result has the findings of its first start, too.
+        // A resumed result already has the findings of its first start.
         for finding in found {
             add(&mut self.result.findings, finding);
         }
@@ -148,7 +157,7 @@ impl Results {
         }
     }
 
-    /// Its directory.
+    /// The result directory.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -157,44 +166,42 @@ impl Results {
         &self.result.trials
     }
 
-    /// Judges the results against the thresholds, and stores the judgments.
-    pub(crate) fn judge(&mut self, thresholds: &Thresholds) -> Result<(), Failure> {
-        self.result.thresholds = thresholds.judge(&self.result);
-        Ok(self.dir.write_result(&self.result)?)
+    /// Records that no further trials are planned, since the searches have ended.
+    pub(crate) fn end_searches(&mut self) {
+        let trials = self.result.trials.len();
+        self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
     }
 
-    /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
-    pub(crate) fn outcome(&self, undecided: UndecidedArg) -> Result<(), Failure> {
-        thresholds::outcome(&self.result, undecided)
+    /// Judges the results, prints them, and writes the report, even if one of these fails.
+    ///
+    /// # Errors
+    /// A threshold that was not met, or results that could not be stored or printed.
+    pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
+        self.result.thresholds = conclusion.thresholds.judge(&self.result);
+        let stored = self.dir.write_result(&self.result).map_err(Failure::from);
+        let printed = match conclusion.as_json {
+            true => self.print_json(),
+            false => print(&format!("\n{}", self.as_text(conclusion.is_verbose))),
+        };
+        self.screen
+            .line(&format!("results: {}", self.path().display()));
+        let reported = report::write(&self.dir, &self.result, &self.screen);
+        if let Ok(report) = &reported {
+            self.screen.line(&format!("report:  {}", report.display()));
+        }
+        stored
+            .and(reported)
+            .and(printed)
+            .and(thresholds::outcome(&self.result, conclusion.undecided))
     }
 
     /// The text for a terminal: a summary, or everything.
-    pub(crate) fn as_text(&self, all: bool) -> String {
+    fn as_text(&self, all: bool) -> String {
         let sheet = match all {
             true => ::report::study::outline(&self.result),
             false => ::report::summary::sheet(&self.result),
         };
         sheet.text(layout())
-    }
-
-    /// The searches have ended: no further trials are planned.
-    pub(crate) fn end_search(&mut self) -> Result<(), Failure> {
-        let trials = self.result.trials.len();
-        self.result.design.trials = u32::try_from(trials).unwrap_or(u32::MAX);
-        Ok(self.dir.write_result(&self.result)?)
-    }
-
-    /// Shows the text or the JSON, then writes the report, even if the first fails.
-    pub(crate) fn conclude(&mut self, text: &str, as_json: bool) -> Result<(), Failure> {
-        let shown = match as_json {
-            true => self.print_json(),
-            false => print(&format!("\n{text}")),
-        };
-        self.screen
-            .line(&format!("results: {}", self.path().display()));
-        let report = report::write(&self.dir, &self.result, &self.screen)?;
-        self.screen.line(&format!("report:  {}", report.display()));
-        shown
     }
 
     /// Prints the result as JSON.
@@ -204,8 +211,8 @@ impl Results {
         print_json(&json)
     }
 
-    /// Stores something. The first failure is shown, and the trial continues: its results can still
-    /// be displayed.
+    /// Writes to the files of the trial. The first failure is shown, and the trial continues,
+    /// because its results can still be displayed.
     fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
         let Some(files) = self
             .current
@@ -226,14 +233,14 @@ pub(crate) fn environment(places: &[&Path]) -> Environment {
     host::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
 }
 
-/// Adds a finding that is new.
+/// Adds a finding that is not in the list.
 fn add(findings: &mut Vec<Finding>, finding: Finding) {
     if !findings.contains(&finding) {
         findings.push(finding);
     }
 }
 
-/// What was stored before remains.
+/// A failure that ends the run; what was stored before remains.
 fn storage_failure(error: StoreError) -> lab::Failure {
     lab::Failure::new(Cause::Interrupted, error)
 }
@@ -321,12 +328,12 @@ impl Observer for Results {
 
     fn end(&mut self, mut summary: TrialSummary) -> Result<(), lab::Failure> {
         self.screen.finish_stage();
-        let lost = self.storage_failure.take();
-        if let (Some(lost), Outcome::Completed) = (&lost, &summary.outcome) {
+        let failure = self.storage_failure.take();
+        if let (Some(failure), Outcome::Completed) = (&failure, &summary.outcome) {
             // Its files are incomplete, so --resume must run it again.
-            let why = lost.message.lines().next().unwrap_or_default();
+            let why = failure.message.lines().next().unwrap_or_default();
             summary.outcome = Outcome::Failed {
-                reason: format!("it could not be stored completely: {why}"),
+                reason: format!("its results could not be stored completely: {why}"),
             };
         }
         let finished = match self.current.take() {
@@ -334,13 +341,14 @@ impl Observer for Results {
             None => Ok(()),
         };
         self.screen.trial_ended(&summary);
-        // A repeated trial takes its original place.
-        let before = |trial: &TrialSummary| trial.number < summary.number;
+        // A trial that was run again keeps its position.
+        let before =
+            |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
         let place = self.result.trials.partition_point(before);
         self.result.trials.insert(place, summary);
         let written = finished.and_then(|()| self.dir.write_result(&self.result));
-        match lost {
-            Some(lost) => Err(lost),
+        match failure {
+            Some(failure) => Err(failure),
             None => written.map_err(storage_failure),
         }
     }

@@ -1,5 +1,5 @@
-//! Whether an interrupted study can continue here: all trials of a result must be measured under
-//! the same conditions.
+//! Checks whether an interrupted study can continue here: all trials of a result must be measured
+//! under the same conditions.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,13 @@ use crate::failure::{Exit, Failure};
 /// A fact about a host or a directory.
 type Fact<T> = (&'static str, fn(&T) -> Option<String>);
 
-/// A host that differs in one of these is another host…
+/// A host that differs in one of these facts is another host…
 const IDENTITY: [Fact<Environment>; 3] = [
     ("host name", |of| of.hostname.clone()),
     ("CPU", |of| of.cpu_model.clone()),
-    ("CPUs to use", |of| of.cores.map(|cores| cores.to_string())),
+    ("available CPUs", |of| {
+        of.cores.map(|cores| cores.to_string())
+    }),
 ];
 /// …and one that differs in one of these is the same host in another state.
 const CONDITION: [Fact<Environment>; 4] = [
@@ -28,60 +30,61 @@ const CONDITION: [Fact<Environment>; 4] = [
     ("operating system", |of| of.os.clone()),
     ("CPU governor", |of| of.governor.clone()),
 ];
-/// A directory that differs in one of these is on another disk. The kernel's names of disks are
-/// not among them: they may change when a host is restarted.
+/// A directory that differs in one of these facts is on another disk. The names of disks are not
+/// among them, because they may change when a host restarts.
 const DISKS: [Fact<Place>; 4] = [
     ("file system", |of| of.file_system.clone()),
     ("source", source),
-    ("disks", |of| of_disks(of, |disk| disk.model.clone())),
-    ("bytes of the disks", |of| of_disks(of, |disk| disk.bytes)),
+    ("disks", |of| disk_facts(of, |disk| disk.model.clone())),
+    ("disk bytes", |of| disk_facts(of, |disk| disk.bytes)),
 ];
-/// A directory that differs in one of these is mounted differently.
+/// A directory that differs in one of these facts is mounted differently.
 const MOUNT: [Fact<Place>; 1] = [("mount options", |of| of.options.clone())];
 
 /// Compares the environment and the servers of the stored trials with those `here`; returns the
-/// differences that matter to somebody who compares trials from before and after.
+/// differences that matter for comparing trials from before and after the interruption.
 ///
 /// # Errors
-/// On another host or disk, with another version of a server, with another order of trials, and if
-/// a trial needs the data that the previous one left behind.
+/// Another host, disk, server version or order of trials, or a trial that needs the data of the
+/// previous one.
 pub(crate) fn check(
-    kept: &RunResult,
+    stored: &RunResult,
     here: &Environment,
     trials: &[Trial],
 ) -> Result<Vec<Finding>, Failure> {
-    let (there, whole) = (&kept.environment, &kept.trials);
-    if whole.is_empty() {
+    let (there, complete) = (&stored.environment, &stored.trials);
+    if complete.is_empty() {
         return Ok(Vec::new());
     }
-    refuse_other_order(whole, trials)?;
-    refuse_lost_data(kept, trials)?;
+    refuse_other_order(complete, trials)?;
+    refuse_lost_data(stored, trials)?;
     let mut other = differences(&IDENTITY, there, here);
     other.extend(other_places(&DISKS, there, here));
-    other.extend(other_engines(whole, trials)?);
+    other.extend(other_engines(complete, trials)?);
     if !other.is_empty() {
         let message = format!(
-            "the run cannot be continued here, because conditions have changed:\n  {}",
+            "cannot resume the run here, because conditions have changed:\n  {}",
             other.join("\n  ")
         );
-        let remedy = "continue where it was started, or start over: give --out a new directory, without \
-                      --resume";
+        let remedy = "resume it on the host and disks where it was started, or start over: give --out a new \
+                      directory, without --resume";
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
     let mut changed = differences(&CONDITION, there, here);
     changed.extend(other_places(&MOUNT, there, here));
-    Ok(changed.into_iter().map(caution).collect())
+    Ok(changed.into_iter().map(warning).collect())
 }
 
 /// A trial is identified by its number, so the order must not change.
-fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
+fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
     let planned = |trial: &TrialSummary| {
         let mut planned = trials.iter().map(|trial| &trial.planned);
-        planned.find(|other| other.number == trial.number)
+        planned.find(|other| other.number == trial.setup.planned.number)
     };
-    let other = whole.iter().find_map(|trial| {
+    let other = complete.iter().find_map(|trial| {
         let planned = planned(trial).filter(|planned| planned.load.find_max.is_none())?;
-        let is_same = planned.point == trial.point && planned.repeat == trial.repeat;
+        let is_same = planned.point == trial.setup.planned.point
+            && planned.repeat == trial.setup.planned.repeat;
         (!is_same).then_some((trial, planned))
     });
     let Some((trial, planned)) = other else {
@@ -90,15 +93,15 @@ fn refuse_other_order(whole: &[TrialSummary], trials: &[Trial]) -> Result<(), Fa
     let message = format!(
         "trial {} of this result is `{}`, but this version of dyno plans `{}` in its place: the \
          order of trials has changed",
-        trial.number, trial.label, planned.label
+        trial.setup.planned.number, trial.setup.planned.label, planned.label
     );
     let remedy = "resume with the version that started it, or start over: give --out a new directory, \
                   without --resume";
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
-fn refuse_lost_data(kept: &RunResult, trials: &[Trial]) -> Result<(), Failure> {
-    if !is_data_lost(kept, trials) {
+fn refuse_lost_data(stored: &RunResult, trials: &[Trial]) -> Result<(), Failure> {
+    if !is_data_lost(stored, trials) {
         return Ok(());
     }
     let message = "with server.reset = \"none\", each trial continues with the data of the previous \
@@ -107,48 +110,48 @@ fn refuse_lost_data(kept: &RunResult, trials: &[Trial]) -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
-/// Whether one of the remaining `trials` continues with the data that a complete one left behind.
-fn is_data_lost(kept: &RunResult, trials: &[Trial]) -> bool {
+/// Whether one of the remaining `trials` continues with the data of a complete one.
+fn is_data_lost(stored: &RunResult, trials: &[Trial]) -> bool {
     let befores = std::iter::once(None).chain(trials.iter().map(Some));
-    let mut left = befores
+    let mut remaining = befores
         .zip(trials)
-        .filter(|(_, trial)| !is_over(trial, kept));
-    left.any(|(before, trial)| {
-        let data = handed_on(trial);
-        let goes_on =
-            before.is_some_and(|before| is_over(before, kept) && handed_on(before) == data);
-        data.is_some() && (goes_on || is_begun(trial, kept))
+        .filter(|(_, trial)| !is_complete(trial, stored));
+    remaining.any(|(before, trial)| {
+        let data = inherited_data(trial);
+        let continues = before
+            .is_some_and(|before| is_complete(before, stored) && inherited_data(before) == data);
+        data.is_some() && (continues || is_begun(trial, stored))
     })
 }
 
 /// Whether a trial, or the search in its place, is complete.
-fn is_over(trial: &Trial, kept: &RunResult) -> bool {
+fn is_complete(trial: &Trial, stored: &RunResult) -> bool {
     let planned = &trial.planned;
     if planned.load.find_max.is_none() {
-        let mut whole = kept.trials.iter();
-        return whole.any(|whole| whole.number == planned.number);
+        let mut complete = stored.trials.iter();
+        return complete.any(|complete| complete.setup.planned.number == planned.number);
     }
     let is_stopped = |found: &FoundMax| matches!(found.end, SearchEnd::Stopped { .. });
     let is_its = |found: &FoundMax| found.point == planned.point && found.repeat == planned.repeat;
-    let mut searches = kept.searches.iter();
+    let mut searches = stored.searches.iter();
     searches.any(|found| is_its(found) && !is_stopped(found))
 }
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
-fn is_begun(trial: &Trial, kept: &RunResult) -> bool {
-    let is_step = |whole: &TrialSummary| whole.point.contains(&trial.planned.point);
-    trial.planned.load.find_max.is_some() && kept.trials.iter().any(is_step)
+fn is_begun(trial: &Trial, stored: &RunResult) -> bool {
+    let is_step = |step: &TrialSummary| step.setup.planned.point.contains(&trial.planned.point);
+    trial.planned.load.find_max.is_some() && stored.trials.iter().any(is_step)
 }
 
-/// What identifies the data that a trial hands on to the next one; `None` if each trial has its
-/// own. The laboratory distinguishes more, so this errs on the strict side.
-fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
+/// Identifies the data that a trial leaves to the next one; `None` if each trial has its own. The
+/// laboratory distinguishes more cases, so this may refuse too much, but not too little.
+fn inherited_data(trial: &Trial) -> Option<impl PartialEq> {
     let lab::Target::Private(spec) = &trial.target else {
         return None;
     };
     let planned = &trial.planned;
     let directory = planned.topology.node.volume.directory();
-    // Tables that begin empty do so for any number of rows.
+    // Tables that are initially empty do not depend on the number of rows.
     let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((planned.data.tables, planned.data.rows, planned.data.seed));
     (spec.reset == Reset::None).then_some((
@@ -159,18 +162,18 @@ fn handed_on(trial: &Trial) -> Option<impl PartialEq> {
     ))
 }
 
-/// `kernel: Linux 6.1 at the start, Linux 6.12 now`, for each fact that is known of both and
+/// `kernel: Linux 6.1 at the start, Linux 6.12 now`, for each fact that is known in both and
 /// differs.
 fn differences<T>(facts: &[Fact<T>], there: &T, here: &T) -> Vec<String> {
-    let differs = |(name, of): &Fact<T>| told(name, &of(there)?, &of(here)?);
-    facts.iter().filter_map(differs).collect()
+    let differing = |(name, of): &Fact<T>| difference(name, &of(there)?, &of(here)?);
+    facts.iter().filter_map(differing).collect()
 }
 
-fn told(what: &str, there: &str, here: &str) -> Option<String> {
+fn difference(what: &str, there: &str, here: &str) -> Option<String> {
     (there != here).then(|| format!("{what}: {there} at the start, {here} now"))
 }
 
-/// The same for each directory, with its path.
+/// The differences of each directory, with its path.
 fn other_places(facts: &[Fact<Place>], there: &Environment, here: &Environment) -> Vec<String> {
     let both = there.places.iter().zip(&here.places);
     both.flat_map(|(then, now)| {
@@ -188,25 +191,25 @@ fn source(of: &Place) -> Option<String> {
 
 /// A fact about each disk of a directory, in an order that does not depend on their names; `None`
 /// if it is unknown for one of them.
-fn of_disks<T: Ord + ToString>(of: &Place, fact: fn(&Disk) -> Option<T>) -> Option<String> {
+fn disk_facts<T: Ord + ToString>(of: &Place, fact: fn(&Disk) -> Option<T>) -> Option<String> {
     let mut facts = of.disks.iter().map(fact).collect::<Option<Vec<T>>>()?;
     facts.sort();
     let facts: Vec<String> = facts.iter().map(ToString::to_string).collect();
     (!facts.is_empty()).then(|| facts.join(" and "))
 }
 
-/// The servers that have another version here than in a stored trial.
-fn other_engines(whole: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>, Failure> {
+/// The servers whose version here differs from that in a stored trial.
+fn other_engines(complete: &[TrialSummary], trials: &[Trial]) -> Result<Vec<String>, Failure> {
     let mut known: Vec<(&EngineSpec, String)> = Vec::new();
     let mut other = BTreeSet::new();
-    for then in whole {
-        // A step of a search has the point of its search, and a rate.
+    for then in complete {
+        // A step of a search has the point of its search and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.contains(&trial.planned.point));
+            .find(|trial| then.setup.planned.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.target, &mut known)?;
-            other.extend(told("server", &then.setup.engine, &now));
+            other.extend(difference("server", &then.setup.engine, &now));
         }
     }
     Ok(other.into_iter().collect())
@@ -239,7 +242,7 @@ fn engine<'a>(
     }
 }
 
-fn caution(observed: String) -> Finding {
+fn warning(observed: String) -> Finding {
     Finding {
         id: "resumed".to_owned(),
         of: "host".to_owned(),

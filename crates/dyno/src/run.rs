@@ -1,4 +1,4 @@
-//! `dyno run STUDY`: the trials of a study, one after the other.
+//! `dyno run STUDY`: runs the trials of a study one after the other.
 
 use lab::{Lab, Trial};
 use measure::setup::Outcome;
@@ -8,13 +8,14 @@ use crate::cli::RunArgs;
 use crate::failure::{Exit, Failure};
 use crate::plan;
 use crate::progress::{Detail, Screen};
-use crate::results::{Description, Results, environment};
+use crate::results::{Conclusion, Description, Results, environment};
 use crate::resume;
 use crate::signals;
 use crate::study_file::PlannedStudy;
 use crate::thresholds::Thresholds;
+use crate::trials;
 
-/// Reads the study, runs its trials, writes the report.
+/// Reads the study, runs its trials and writes the report.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let study = PlannedStudy::read(&args.study)?;
     let thresholds = Thresholds::of_study(&study, args.baseline.as_deref())?;
@@ -32,31 +33,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     thresholds.note_missing_points(&trials, &results.screen);
     let file = args.study.study.display().to_string();
     results.check_conditions(&trials, &["--study", &file]);
-    let ran = match study.searches() {
-        true => {
-            let known = results.trials().to_vec();
-            lab::find_max(&mut lab, &trials, &known, &mut results, &interrupted)
-        }
-        false => lab::run(&mut lab, &trials, &mut results, &interrupted),
+    let conclusion = Conclusion {
+        thresholds: &thresholds,
+        undecided: args.undecided,
+        is_verbose: args.output.verbose,
+        as_json: args.json,
     };
-    let ended = ran.map_err(|failure| study.located(failure));
-    results.screen.finish_stage();
-    if results.trials().is_empty() {
-        results.discard_if_empty();
-        return ended;
-    }
-    let searched = match study.searches() {
-        true => results.end_search(),
-        false => Ok(()),
-    };
-    let judged = results.judge(&thresholds);
-    let concluded = results.conclude(&results.as_text(args.output.verbose), args.json);
-    // The first error is the cause of the others.
-    ended
-        .and(searched)
-        .and(judged)
-        .and(concluded)
-        .and(results.outcome(args.undecided))
+    let located = |failure| study.located(failure);
+    trials::run(
+        &mut lab,
+        &trials,
+        results,
+        &conclusion,
+        &interrupted,
+        located,
+    )
 }
 
 /// The result directory: a new one, or that of an interrupted run.
@@ -83,12 +74,12 @@ fn open(
             None => newest(&study.text)?,
         };
         same_study(&store::read_study(&dir)?, study, &dir)?;
-        let mut kept = store::read_intact(&dir)?.result;
-        let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
-        kept.trials.retain(is_whole);
+        let mut stored = store::read_intact(&dir)?.result;
+        let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
+        stored.trials.retain(is_complete);
         let here = environment(&places);
-        let cautions = resume::check(&kept, &here, trials)?;
-        return Results::resume(&dir, study.design(), here, cautions, screen);
+        let changes = resume::check(&stored, &here, trials)?;
+        return Results::resume(&dir, study.design(), here, changes, screen);
     }
     let description = Description {
         title: &plan.title,
@@ -102,10 +93,11 @@ fn open(
 /// The latest result of this study in the default directory.
 fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
     let results = store::ResultDir::in_default_place()?;
-    let same = |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|known| known == text);
-    results.into_iter().rev().find(same).ok_or_else(|| {
+    let is_same =
+        |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
+    results.into_iter().rev().find(is_same).ok_or_else(|| {
         Failure::new(Exit::Usage, "no result of this study found")
-            .remedy(Some("name its directory with --out, or leave out --resume"))
+            .remedy(Some("give its directory with --out, or omit --resume"))
     })
 }
 
@@ -113,17 +105,22 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
     if stored == study.text {
         return Ok(());
     }
-    let message = format!("{} holds the result of another study", dir.display());
+    let message = format!("{} contains the result of another study", dir.display());
     let remedy = format!(
-        "use the same study and the same --set as before; the study is stored in {}",
+        "use the same study file and the same --set options; the study as run is in {}",
         dir.join(store::names::STUDY).display()
     );
     Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
 }
 
+/// Removes the trials that are complete.
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let whole: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
-    trials.retain(|trial| !whole.contains(&trial.planned.number));
+    let complete: Vec<u32> = results
+        .trials()
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
+    trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 
 /// Prints what will run, for how long, and where its results go.

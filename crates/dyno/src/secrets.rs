@@ -1,4 +1,4 @@
-//! Passwords: where they come from, and what keeps them out of the process list, core dumps and
+//! Passwords: where they come from, and how they are kept out of the process list, core dumps and
 //! results.
 
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::{Exit, Failure};
 
-/// The environment variable with the password of all servers whose URL has none.
+/// The environment variable with the password for servers whose URL has none.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
-/// The variable in which dyno hands the URLs with passwords of its command line to itself,
+/// The variable in which dyno passes the URLs with passwords of its command line to itself,
 /// separated by spaces.
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
-/// How the path of a Unix socket begins in a URL; it may contain what looks like a password.
+/// What precedes the path of a Unix socket in a URL; the path may look like a password.
 const SOCKETS: [&str; 2] = ["?socket=", "?host=/"];
 /// The program that dyno re-executes.
 const SELF: &str = "/proc/self/exe";
-/// At this limit Linux writes no core dump, nor hands one to a program: see core(5).
+/// With this limit Linux neither writes core dumps nor pipes them to a program: see core(5).
 const NO_CORE_DUMP_BYTES: u64 = 1;
-const ELSEWHERE: &str = "give the password as DYNO_PASSWORD or with --option-file";
+const OTHER_WAYS: &str = "give the password as DYNO_PASSWORD or with --option-file";
 /// Maximum size of an option file.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
@@ -43,9 +43,9 @@ pub(crate) fn forbid_core_dumps() {
 /// instead: other users can read a command line (`ps`), but not an environment.
 ///
 /// # Errors
-/// When a password cannot be told from the rest of its URL, when dyno cannot be re-executed, and
-/// when a URL is on the command line with two passwords, or with one and without: the remainder is
-/// ambiguous. dyno must exit then, and its command line with it.
+/// A password that cannot be distinguished from the rest of its URL, a URL that is given with
+/// different passwords, or with and without one, or a failure to re-execute dyno. dyno must exit
+/// then, so that its command line disappears.
 pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     let mut urls = Vec::new();
     let mut arguments = Vec::new();
@@ -61,13 +61,13 @@ pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
         };
         arguments.push(clean);
     }
-    let Some(urls) = handed_on(urls)? else {
+    let Some(urls) = joined_urls(urls)? else {
         return Ok(());
     };
     let [name, rest @ ..] = arguments.as_slice() else {
         return Ok(());
     };
-    // It returns only if it fails.
+    // `exec` returns only if it fails.
     let error = Command::new(SELF)
         .arg0(name)
         .args(rest)
@@ -76,13 +76,13 @@ pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     let message = format!(
         "cannot hide the password on the command line from other users: cannot run {SELF}: {error}"
     );
-    Err(Failure::new(Exit::Usage, message).remedy(Some(ELSEWHERE)))
+    Err(Failure::new(Exit::Usage, message).remedy(Some(OTHER_WAYS)))
 }
 
 /// The password in the environment.
 ///
 /// # Errors
-/// When it is not Unicode.
+/// A password that is not valid UTF-8.
 pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
     match std::env::var(PASSWORD_VARIABLE) {
         Ok(password) => Ok(Some(password)),
@@ -94,7 +94,7 @@ pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
     }
 }
 
-/// The password that this URL had on the command line.
+/// The password of this URL on the command line.
 pub(crate) fn typed_password(url: &str) -> Option<String> {
     password_among(&std::env::var(ADDRESSES_VARIABLE).ok()?, url)
 }
@@ -106,14 +106,14 @@ fn password_among(urls: &str, url: &str) -> Option<String> {
 }
 
 /// The URLs with passwords in one line; `None` if there are none.
-fn handed_on(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
+fn joined_urls(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for url in urls {
         let before = known.insert(url.clean, url.whole.clone());
         if before.is_some_and(|before| before != url.whole) {
             let message = "a URL is on the command line with different passwords";
-            let remedy = "put the URLs and their passwords into the study file, whose copy in the \
-                          result has no passwords";
+            let remedy = "put the URLs with their passwords into the study file; its copy in the result has no \
+                          passwords";
             return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
         }
     }
@@ -125,10 +125,10 @@ fn handed_on(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
 /// The argument without the passwords of the URLs in it, and these URLs.
 ///
 /// # Errors
-/// When a URL may hold a password in an unexpected place.
+/// A URL that may contain a password in an unexpected place.
 fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failure> {
     let lower = argument.to_ascii_lowercase();
-    // A URL without a server can hold no password.
+    // The URL of an engine in process has no password.
     let mut engines = engine::ENGINES.to_vec();
     engines.retain(|engine| engine.in_process().is_none());
     let schemes = engines.iter().flat_map(|engine| engine.schemes());
@@ -141,7 +141,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failu
     let mut clean = argument[..starts.first().copied().unwrap_or(argument.len())].to_owned();
     let mut urls = Vec::new();
     for (start, end) in starts.iter().copied().zip(ends) {
-        // In a list, each URL ends with the quote that it began with; otherwise it takes the rest.
+        // In a list, a URL ends at its closing quote; otherwise it extends to the end.
         let quote = argument[..start].chars().next_back();
         let quote = quote.filter(|character| matches!(character, '"' | '\''));
         let piece = &argument[start..end];
@@ -154,7 +154,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failu
             Some(parsed) if parsed.password.is_some() => &parsed.clean,
             _ => url,
         };
-        // A URL parser drops these characters, also from the password.
+        // URL parsers drop these characters, also from passwords.
         let is_changed = url.contains(['\t', '\n', '\r']);
         if may_hold_password(rest) || (is_changed && may_hold_password(url)) {
             return Err(unreadable_password());
@@ -166,7 +166,7 @@ fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failu
     Ok((clean, urls))
 }
 
-/// Whether something like `user:password@` is anywhere in a URL.
+/// Whether a URL contains something like `user:password@`.
 fn may_hold_password(url: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     if query.split('&').any(|pair| pair.starts_with("password=")) {
@@ -182,12 +182,12 @@ fn may_hold_password(url: &str) -> bool {
 fn unreadable_password() -> Failure {
     let message = "cannot parse a URL on the command line, so its password would remain visible to other users";
     let remedy = format!(
-        "write it before the host (user:password@host) and percent-encode special characters in it (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {ELSEWHERE}"
+        "write it before the host (user:password@host) and percent-encode special characters in it (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {OTHER_WAYS}"
     );
     Failure::new(Exit::Usage, message).remedy(Some(&remedy))
 }
 
-/// The URL of a server.
+/// The URL of a server in an argument.
 struct ArgumentUrl {
     whole: String,
     /// Without the password.
@@ -234,8 +234,8 @@ impl ArgumentUrl {
     }
 }
 
-/// User and password of an option file (my.cnf's form: `[client]`, `user=`,
-/// `password=`).
+/// User and password of an option file in the format of my.cnf: `user=` and `password=` under
+/// `[client]`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionFile {
     pub(crate) user: Option<String>,
@@ -297,8 +297,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value without its quotes and with its escape sequences replaced, as the database's own
-/// programs read it.
+/// A value without its quotes and with its escape sequences replaced, as the database's own programs read it.
 fn option_value(text: &str) -> String {
     let quoted = ['"', '\'']
         .into_iter()
@@ -324,7 +323,7 @@ fn option_value(text: &str) -> String {
     value
 }
 
-/// The command line for the record, without secrets.
+/// The command line without secrets, to be stored in the result.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&without_secrets(&word.to_string_lossy())));
@@ -332,7 +331,7 @@ pub(crate) fn command_line() -> String {
     words.join(" ")
 }
 
-/// A word of the command line; the value of a secret key is hidden.
+/// A word of the command line, with the value of a secret key hidden.
 fn without_secrets(word: &str) -> String {
     let names_secret = |key: &str| {
         let pair = format!("{key}=1");

@@ -1,4 +1,4 @@
-//! How to reach a database and log in.
+//! Opens databases: logins, passwords and TLS.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use plan::LoginSpec;
 use crate::failure::{Exit, Failure};
 use crate::secrets::{self, OptionFile};
 
-/// Opens the database at a URL.
+/// Opens the database at a URL. A password on the command line takes precedence.
 pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Failure> {
     let engine = engine::of_url(url)
         .ok()
@@ -18,7 +18,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
         let name = engine.title();
         let message =
             format!("TLS and login options have no effect on {name}, which runs inside dyno");
-        return Err(Failure::new(Exit::Usage, message).remedy(Some("leave them out")));
+        return Err(Failure::new(Exit::Usage, message).remedy(Some("omit them")));
     }
     let typed = secrets::typed_password(url);
     let access = Access {
@@ -28,7 +28,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
     Ok(lab.open(url, &access)?)
 }
 
-/// How to log in; the password is that of the environment, else of the option file.
+/// How to log in: with the password in the environment, else that of the option file.
 pub(crate) fn access(login: &LoginSpec, option_file: Option<&Path>) -> Result<Access, Failure> {
     let file = option_file.map(OptionFile::read).transpose()?;
     let file = file.unwrap_or_default();

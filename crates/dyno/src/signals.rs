@@ -1,4 +1,4 @@
-//! Ctrl-C: once to stop and report, twice to leave at once.
+//! Ctrl-C: once to stop and report, twice to exit immediately.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use signal_hook::low_level;
 use crate::console::eprint;
 use crate::failure::{Exit, Failure};
 
-/// Signals that arrive this soon after the first belong to it: `timeout` sends one to its child
-/// and one to the child's group; a terminal that closes sends several.
+/// Signals that arrive this soon after the first one count as the same: `timeout` signals both its
+/// child and the child's group, and a closing terminal sends several signals.
 const ECHO: Duration = Duration::from_millis(500);
-/// How long a terminal may take for the last line, before the process ends without it.
+/// How long to wait for a terminal to accept the last line before exiting without it.
 const LAST_LINE_LIMIT: Duration = Duration::from_millis(200);
 
 /// The result directory of this process.
@@ -24,13 +24,13 @@ static RESULTS: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the result directory that is named when a second signal ends the process.
 pub(crate) fn results_are_in(directory: &Path) {
-    // A process has one result directory.
+    // A process has a single result directory.
     let _ = RESULTS.set(directory.to_owned());
 }
 
-/// A flag that becomes true at the first signal; a second one ends the process. Signals that are
-/// ignored at the start stay ignored, except SIGTERM: `nohup` ignores SIGHUP on purpose, and a
-/// shell the SIGINT of background processes.
+/// A flag that becomes true at the first signal; a second signal ends the process. Signals that
+/// are ignored at the start remain ignored, except SIGTERM: `nohup` makes its command ignore
+/// SIGHUP, and shells make background processes ignore SIGINT.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Internal, format!("cannot catch signals: {error}"))
@@ -57,24 +57,24 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
 fn leave() {
     let line = match RESULTS.get() {
         Some(directory) => format!(
-            "stopped at once; partial results are in {}",
+            "stopped immediately; partial results are in {}",
             directory.display()
         ),
-        None => "stopped at once; nothing was measured".to_owned(),
+        None => "stopped immediately; nothing was measured".to_owned(),
     };
-    let (told, wait) = mpsc::channel();
-    let telling = thread::Builder::new().spawn(move || {
+    let (printed, wait) = mpsc::channel();
+    let printing = thread::Builder::new().spawn(move || {
         eprint(&line);
-        let _ = told.send(());
+        let _ = printed.send(());
     });
-    if telling.is_ok() {
+    if printing.is_ok() {
         let _ = wait.recv_timeout(LAST_LINE_LIMIT);
     }
     low_level::exit(Exit::Interrupted as i32);
 }
 
 fn caught() -> Vec<i32> {
-    // Without /proc, no signal is taken to be ignored.
+    // Without /proc, no signal is assumed to be ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);
     let mut signals = vec![SIGTERM];
@@ -86,7 +86,7 @@ fn caught() -> Vec<i32> {
     signals
 }
 
-/// The signals that a process ignores, by its `/proc/…/status`: bit 0 is signal 1.
+/// The signals that a process ignores, from its `/proc/PID/status`: bit 0 is signal 1.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_read() {
+    fn ignored_signals_are_parsed() {
         let status = "SigBlk:\t0000000000000004\nSigIgn:\t0000000000001003\nSigCgt:\t00\n";
         assert_eq!(
             ignored(status),

@@ -11,16 +11,16 @@ use crate::stored_result::StoredResult;
 /// Calculates the number of servers from the throughput with each number of instances.
 pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
-    let kept = StoredResult::read(&args.result, &screen)?;
+    let stored = StoredResult::read(&args.result, &screen)?;
     let question = Question {
         need_per_s: args.need,
         efficiency: args.efficiency,
         price: args.price,
         point: &args.point,
     };
-    let sizing = Sizing::of(&kept.result, &question).map_err(|error| {
+    let sizing = Sizing::of(&stored.result, &question).map_err(|error| {
         let remedy = error.wants_efficiency().then_some(
-            "give the efficiency: with --efficiency 0.9, each further server adds 90 % of the \
+            "give the efficiency: with --efficiency 0.9, each additional server adds 90 % of the \
              throughput of a single one",
         );
         Failure::new(Exit::Usage, error).remedy(remedy)

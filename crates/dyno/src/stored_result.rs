@@ -1,4 +1,4 @@
-//! Stored results, as far as they are readable.
+//! Stored results, without their damaged parts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,42 +9,43 @@ use crate::cli::ResultsArgs;
 use crate::failure::{Exit, Failure};
 use crate::progress::Screen;
 
-/// A result with at least one trial.
+/// A stored result with at least one complete trial.
 pub(crate) struct StoredResult {
     pub(crate) result: RunResult,
-    /// Its directory.
+    /// The result directory.
     pub(crate) path: PathBuf,
     /// The study as it was run; `None` if it is missing.
     pub(crate) study: Option<String>,
 }
 
 impl StoredResult {
-    /// Reads the complete trials of a result, and warns of damaged files.
+    /// Reads the complete trials of a result and warns about damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
-        let kept = store::read_intact(path)?;
-        warn_of_damaged(&kept.damaged, screen);
-        if kept.result.trials.is_empty() {
+        let stored = store::read_intact(path)?;
+        warn_of_damaged(&stored.damaged, screen);
+        if stored.result.trials.is_empty() {
             let message = format!("{} has no complete trial", path.display());
             return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("complete its study: dyno run STUDY --resume")));
+                .remedy(Some("run the rest of its study: dyno run STUDY --resume")));
         }
-        if !kept.result.searches.is_empty() {
+        if !stored.result.searches.is_empty() {
             let message = format!(
                 "{} is the result of a search for the highest rate: its trials are steps of the \
                  search, not points of a study",
                 path.display()
             );
-            return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("dyno report RESULT shows what it found")));
+            return Err(Failure::new(Exit::Usage, message).remedy(Some(
+                "use dyno report RESULT, which shows what the search found",
+            )));
         }
         Ok(Self {
-            result: kept.result,
+            result: stored.result,
             path: std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
             study: store::read_study(path).ok(),
         })
     }
 
-    /// The name of its directory.
+    /// The name of the result directory.
     pub(crate) fn name(&self) -> String {
         self.last(1)
     }
@@ -65,25 +66,27 @@ impl StoredResult {
     /// A unique name for each: the name of its directory, with as many parent directories as
     /// necessary.
     pub(crate) fn names(all: &[Self]) -> Vec<String> {
-        let name = |kept: &Self| {
+        let name = |stored: &Self| {
             let is_unique = |count: &usize| {
-                let mut others = all.iter().filter(|other| other.path != kept.path);
-                others.all(|other| other.last(*count) != kept.last(*count))
+                let mut others = all.iter().filter(|other| other.path != stored.path);
+                others.all(|other| other.last(*count) != stored.last(*count))
             };
-            let count = (1..=kept.path.iter().count()).find(is_unique);
-            kept.last(count.unwrap_or(1))
+            let count = (1..=stored.path.iter().count()).find(is_unique);
+            stored.last(count.unwrap_or(1))
         };
         all.iter().map(name).collect()
     }
 
-    /// Reads several results of the same workload. Unreadable ones are reported and skipped; it
-    /// fails if none is readable, or one is given twice.
+    /// Reads results of the same workload. Unreadable ones are reported and skipped.
+    ///
+    /// # Errors
+    /// No readable result, a result that is given twice, or different workloads without `--force`.
     pub(crate) fn read_all(args: &ResultsArgs, screen: &Screen) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         let mut unread = None;
         for path in &args.results {
-            let kept = match Self::read(path, screen) {
-                Ok(kept) => kept,
+            let stored = match Self::read(path, screen) {
+                Ok(stored) => stored,
                 Err(failure) => {
                     if args.results.len() > 1 {
                         screen.line(&format!("warning: skipped: {}", failure.message()));
@@ -92,15 +95,15 @@ impl StoredResult {
                     continue;
                 }
             };
-            if all.iter().any(|known| known.path == kept.path) {
+            if all.iter().any(|known| known.path == stored.path) {
                 let message = format!("{} is given twice", path.display());
                 return Err(Failure::new(Exit::Usage, message)
                     .remedy(Some("name each result directory once")));
             }
             for known in &all {
-                check_same_workload(known, &kept, args.force, screen)?;
+                check_same_workload(known, &stored, args.force, screen)?;
             }
-            all.push(kept);
+            all.push(stored);
         }
         match (all.is_empty(), unread) {
             (true, Some(failure)) => Err(failure),
@@ -109,29 +112,29 @@ impl StoredResult {
     }
 }
 
-/// Warns of each file that could not be read.
+/// Warns about files that could not be read.
 pub(crate) fn warn_of_damaged(errors: &[StoreError], screen: &Screen) {
     for error in errors {
         screen.line(&format!("warning: skipped: {error}"));
     }
 }
 
-/// Fails for two results of different workloads, or only warns with `force`.
+/// Fails if two results are of different workloads; with `force`, only warns.
 pub(crate) fn check_same_workload(
     one: &StoredResult,
     other: &StoredResult,
     force: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let unlike = ::report::unlike(&one.result, &other.result);
-    if unlike.is_empty() {
+    let differences = ::report::workload_differences(&one.result, &other.result);
+    if differences.is_empty() {
         return Ok(());
     }
     let message = format!(
         "{} and {} ran different workloads: {}",
         one.path.display(),
         other.path.display(),
-        unlike.join("; ")
+        differences.join("; ")
     );
     if force {
         screen.line(&format!("warning: {message}"));

@@ -1,4 +1,4 @@
-//! Turns a study file into the trials that the laboratory runs.
+//! Reads a study file into the trials that the laboratory runs.
 
 use lab::{Lab, RunOptions, Target, Trial};
 use measure::column::full_name;
@@ -6,7 +6,6 @@ use measure::result::{Design, Table};
 use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
-use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -15,14 +14,14 @@ use crate::columns;
 use crate::failure::{Exit, Failure};
 use crate::server;
 
-/// The most bytes of a study file that are read: one more than `study` accepts.
+/// Maximum number of bytes read of a study file: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 
 /// A study and its plan.
 pub(crate) struct PlannedStudy {
     pub(crate) source: Study,
     pub(crate) plan: Plan,
-    /// The study with its overrides, without passwords, for the record.
+    /// The study with its overrides, without passwords, to be stored in the result.
     pub(crate) text: String,
 }
 
@@ -39,7 +38,7 @@ impl PlannedStudy {
         })
     }
 
-    /// The plan, for the record.
+    /// The design of the study, to be stored in the result.
     pub(crate) fn design(&self) -> Design {
         let plan = &self.plan;
         let planned = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
@@ -74,7 +73,7 @@ impl PlannedStudy {
         self.placed(|url, login| reach(url, login, lab))
     }
 
-    /// The same without opening database files, which an engine in process would create.
+    /// The trials, without opening database files, which an engine in process would create.
     pub(crate) fn trials_without_files(&self, lab: &Lab) -> Result<Vec<Trial>, Failure> {
         self.placed(|url, login| {
             let engine = engine::of_url(url.expose()).ok();
@@ -116,27 +115,27 @@ impl PlannedStudy {
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
-        let distribution: Distribution = load.distribution.parse().map_err(|error| {
-            let help = "one of uniform, special, gaussian, pareto, zipfian, with parameters like zipfian:exp=0.99";
+        let options = Options::of(planned).map_err(|error| {
+            let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
             let message = format!("{error}");
             usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
-            options: options(planned, distribution),
+            options,
             load_seed: planned.data.seed,
             planned: planned.clone(),
             target,
             longest_wait: None,
             run_options: run_options.clone(),
         };
-        // With all parameters, as results of other spellings compare with it.
+        // With all parameters, so that results compare whichever of them were written.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
         trial.check()?;
         Ok(trial)
     }
 
-    /// A failure of the laboratory, with the place in the study that caused it.
+    /// A failure of the laboratory, with its location in the study.
     pub(crate) fn located(&self, failure: lab::Failure) -> Failure {
         let Some(span) = failure.span else {
             return failure.into();
@@ -167,37 +166,6 @@ fn started(spec: &EngineSpec) -> Target {
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
     let access = server::access(login, None)?;
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
-}
-
-fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
-    let (data, transaction) = (&planned.data, &planned.transaction);
-    Options {
-        tables: data.tables,
-        rows: data.rows,
-        key_range: planned.load.key_range,
-        distribution,
-        auto_inc: data.auto_inc,
-        create_secondary: data.create_secondary,
-        secondary: data.secondary,
-        storage_engine: match &data.storage_engine {
-            Some(name) => name.clone(),
-            None => Options::default().storage_engine,
-        },
-        point_selects: transaction.point_selects,
-        range_selects: transaction.range_selects,
-        simple_ranges: transaction.simple_ranges,
-        sum_ranges: transaction.sum_ranges,
-        order_ranges: transaction.order_ranges,
-        distinct_ranges: transaction.distinct_ranges,
-        range_size: transaction.range_size,
-        index_updates: transaction.index_updates,
-        non_index_updates: transaction.non_index_updates,
-        delete_inserts: transaction.delete_inserts,
-        skip_trx: transaction.skip_trx,
-        random_points: transaction.random_points,
-        number_of_ranges: transaction.number_of_ranges,
-        delta: transaction.delta,
-    }
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lab::Trial;
 use measure::result::RunResult;
-use measure::threshold::{self, Baseline, Judgement, Threshold};
+use measure::threshold::{self, Baseline, Threshold, ThresholdResult};
 use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
@@ -13,7 +13,7 @@ use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
 
-/// The most thresholds that are listed when dyno ends; the report has all.
+/// Maximum number of thresholds in the final message; the report lists all.
 const MOST_NAMED: usize = 5;
 
 /// The thresholds of a run and their baseline.
@@ -22,7 +22,7 @@ pub(crate) struct Thresholds {
     baseline: BaselineSource,
 }
 
-/// What `baseline` stands for.
+/// What the `baseline` of thresholds refers to.
 enum BaselineSource {
     None,
     Result(Box<RunResult>),
@@ -30,7 +30,8 @@ enum BaselineSource {
 }
 
 impl Thresholds {
-    /// Those of a study; a baseline on the command line replaces the study's variant.
+    /// The thresholds of a study; a result given on the command line replaces the variant that the
+    /// study names as baseline.
     pub(crate) fn of_study(study: &PlannedStudy, baseline: Option<&Path>) -> Result<Self, Failure> {
         let mut list = Vec::new();
         for spec in &study.plan.thresholds {
@@ -52,7 +53,7 @@ impl Thresholds {
             let error = study.source.error_at(
                 name.span,
                 "no threshold refers to the baseline",
-                "remove it, or write for example \"tps\" = \">= 0.95 * baseline\"",
+                "remove it, or write, for example, \"tps\" = \">= 0.95 * baseline\"",
             );
             return Err(Failure::new(Exit::Usage, error));
         }
@@ -67,7 +68,7 @@ impl Thresholds {
         })
     }
 
-    /// Those of the command line.
+    /// The thresholds on the command line.
     pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
         let relative = list.iter().find(|threshold| threshold.is_relative());
         if let (Some(threshold), None) = (relative, baseline) {
@@ -105,23 +106,27 @@ impl Thresholds {
     }
 
     /// Judges each threshold at each point.
-    pub(crate) fn judge(&self, result: &RunResult) -> Vec<Judgement> {
+    pub(crate) fn judge(&self, result: &RunResult) -> Vec<ThresholdResult> {
         let baseline = match &self.baseline {
             BaselineSource::None => Baseline::None,
-            BaselineSource::Result(result) => Baseline::Result(result),
+            BaselineSource::Result(result) => Baseline::Trials(&result.trials),
             BaselineSource::Variant(name) => Baseline::Variant(name),
         };
         threshold::judge(&self.list, &result.trials, baseline)
     }
 }
 
-/// Why a trial cannot be compared with a baseline; its engine is not known yet.
+/// Why a trial cannot be compared with a baseline, as far as is known before it runs.
 fn incomparable(trial: &Trial, base: &RunResult) -> Option<String> {
     let plan::Trial { point, label, .. } = &trial.planned;
-    let Some(known) = base.trials.iter().find(|known| known.point == *point) else {
+    let Some(known) = base
+        .trials
+        .iter()
+        .find(|known| known.setup.planned.point == *point)
+    else {
         return Some(format!("the baseline has no point {label}"));
     };
-    let other = other_work(&trial.planned_setup(), &known.setup)?;
+    let other = other_work(&trial.planned, &known.setup.planned)?;
     let place = match point.is_empty() {
         true => String::new(),
         false => format!(" at {label}"),
@@ -138,11 +143,11 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
     };
     if !is_relative {
         let message = "--baseline has no effect: no threshold refers to it";
-        let remedy = "write for example 'tps >= 0.95 * baseline', or leave it out";
+        let remedy = "write, for example, 'tps >= 0.95 * baseline', or omit it";
         return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
     }
-    let kept = StoredResult::read(dir, &Screen::new(Detail::Bar))?;
-    Ok(Some(Box::new(kept.result)))
+    let stored = StoredResult::read(dir, &Screen::new(Detail::Bar))?;
+    Ok(Some(Box::new(stored.result)))
 }
 
 /// Fails if a threshold was not met, or is undecided and the user wants that to fail.

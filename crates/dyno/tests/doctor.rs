@@ -195,7 +195,7 @@ fn what_a_study_varies_is_no_fault_of_it() {
     let levels: Vec<Level> = commits.iter().map(|finding| finding.level).collect();
     assert_eq!(levels, [Level::Note, Level::Passed]);
     assert!(
-        commits[0].observed.ends_with("which the study varies"),
+        commits[0].observed.ends_with("(varied by the study)"),
         "{commits:?}"
     );
     // What both servers have is said once.

@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program, csv, cut_off, kill_server};
-use measure::find_max::{Doubt, FoundMax, SearchEnd, StepVerdict};
+use measure::find_max::{FoundMax, SearchEnd, StepCaveat, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::{Point, Value};
@@ -35,25 +35,27 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
     assert!(search.capacity_per_s.unwrap() > 0.0);
     for step in &search.steps {
         let mut trials = result.trials.iter();
-        let trial = trials.find(|trial| trial.number == step.trial).unwrap();
+        let trial = trials
+            .find(|trial| trial.setup.planned.number == step.trial)
+            .unwrap();
         let rate = Value::Number(step.rate_per_s);
-        assert_eq!(trial.point.get("load.rate"), Some(&rate));
-        assert!(trial.setup.load.rate.is_some());
+        assert_eq!(trial.setup.planned.point.get("load.rate"), Some(&rate));
+        assert!(trial.setup.planned.load.rate.is_some());
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
-        match (step.judged, step.value_ms) {
+        match (step.verdict, step.value_ms) {
             (StepVerdict::Held | StepVerdict::Unsteady, Some(ms)) => assert!(ms < search.limit_ms),
             (StepVerdict::TooSlow, Some(ms)) => assert!(ms >= search.limit_ms),
             (StepVerdict::Overloaded, _) | (StepVerdict::Nothing, None) => {}
-            (judged, value) => panic!("{judged} with {value:?}"),
+            (verdict, value) => panic!("{verdict} with {value:?}"),
         }
         let few = trial.transactions.count < 1000;
-        let doubts = [(few, Doubt::FewSlower), (true, Doubt::Short)];
-        let doubts = doubts.map(|(holds, doubt)| holds.then_some(doubt));
-        let doubts: Vec<Doubt> = doubts.into_iter().flatten().collect();
-        match step.judged {
-            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.doubts, []),
-            _ => assert_eq!(step.doubts, doubts, "{step:?}"),
+        let caveats = [(few, StepCaveat::FewSlower), (true, StepCaveat::Short)];
+        let caveats = caveats.map(|(holds, doubt)| holds.then_some(doubt));
+        let caveats: Vec<StepCaveat> = caveats.into_iter().flatten().collect();
+        match step.verdict {
+            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.caveats, []),
+            _ => assert_eq!(step.caveats, caveats, "{step:?}"),
         }
     }
     let (held, failed) = (search.held(), search.failed());
@@ -83,7 +85,11 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
 #[track_caller]
 fn assert_reported(done: &Finished, out: &Path) -> RunResult {
     let result = store::read_result(out).unwrap();
-    let numbers: Vec<u32> = result.trials.iter().map(|trial| trial.number).collect();
+    let numbers: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     let all: Vec<u32> = (1..=result.trials.len() as u32).collect();
     assert_eq!(numbers, all, "{}", done.shown());
     assert_eq!(result.design.trials, result.trials.len() as u32);
@@ -111,7 +117,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     );
     assert_consistent(search, &result);
     // The closed loop is the first trial, and no step.
-    assert_eq!(result.trials[0].setup.load.rate, None);
+    assert_eq!(result.trials[0].setup.planned.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
     let markdown = std::fs::read_to_string(done.out().join("report.md")).unwrap();
     assert!(markdown.contains("99 % of the response times below 50 ms"));
@@ -133,12 +139,17 @@ fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     let said = "No rate keeps the mean response time below 0.001 ms: even at";
     assert!(flat(&done.stdout).starts_with(said), "{}", done.stdout);
     // A step of 300 ms shows nothing of steadiness; one that is overloaded needs none.
-    let is_doubted = search.failed().unwrap().doubts == [Doubt::Short];
+    let is_doubted = search.failed().unwrap().caveats == [StepCaveat::Short];
     let said = flat(&done.stdout).contains("the measurement took less than 20 s");
     assert_eq!(said, is_doubted, "{}", done.shown());
     let steps = search.steps.iter();
-    let judged = steps.filter(|step| step.judged == StepVerdict::TooSlow);
-    assert!(judged.clone().count() > 0 && judged.clone().all(|step| step.doubts == [Doubt::Short]));
+    let verdict = steps.filter(|step| step.verdict == StepVerdict::TooSlow);
+    assert!(
+        verdict.clone().count() > 0
+            && verdict
+                .clone()
+                .all(|step| step.caveats == [StepCaveat::Short])
+    );
     let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     assert!(study.contains("find_max.mean = \"1us\""), "{study}");
 }
@@ -221,7 +232,10 @@ fn a_search_goes_on_after_its_server_died() {
     let result = assert_reported(&done, &out);
     assert_eq!(result.trials[..2], cut.trials[..2], "they are as they were");
     assert_eq!(result.trials[2].outcome, Outcome::Completed);
-    assert_eq!(result.trials[2].point, cut.trials[2].point);
+    assert_eq!(
+        result.trials[2].setup.planned.point,
+        cut.trials[2].setup.planned.point
+    );
     let steps = result.searches[0].steps.iter().map(|step| step.trial);
     assert_eq!(steps.take(2).collect::<Vec<_>>(), [2, 3]);
     cache.assert_nothing_left();

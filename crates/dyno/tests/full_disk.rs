@@ -74,7 +74,7 @@ fn a_trial_whose_seconds_were_lost_is_not_whole_though_room_came_free() {
     dyno.says("warning: cannot write");
     disk.remount("size=8m");
     let done = dyno.wait().fails(4, &["No space left"]);
-    let text = "it could not be stored completely";
+    let text = "its results could not be stored completely";
     assert!(done.stderr.contains(text), "{}", done.shown());
     let trial = |at: usize| store::read_intact(&out).unwrap().result.trials.remove(at);
     assert!(matches!(trial(0).outcome, Outcome::Failed { .. }));

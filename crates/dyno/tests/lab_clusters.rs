@@ -15,9 +15,9 @@ use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 
 /// A study with two virtual users, and these lines.
-fn study(time: &str, rest: &str) -> Program {
+fn study(engine: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\n[data]\nrows = 100\n\
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
          [load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
     ))
 }
@@ -39,10 +39,10 @@ fn kept(done: &Finished, trial: usize, file: &str) -> String {
 }
 
 #[test]
-fn every_kind_of_cluster_replicates_what_its_load_writes() {
+fn standbys_apply_what_their_primary_writes() {
     let place = Cache::new();
     let rest = "[sweep]\n\"topology.cluster\" = [\"asynchronous\", \"synchronous\", \"quorum\"]\n";
-    let done = study("4s", rest).cache(&place).run().succeeds();
+    let done = study("postgres", "4s", rest).cache(&place).run().succeeds();
     let trials = done.result().trials;
     assert_eq!(trials.len(), 3);
     for (index, trial) in trials.iter().enumerate() {
@@ -74,12 +74,48 @@ fn every_kind_of_cluster_replicates_what_its_load_writes() {
     place.assert_nothing_left();
 }
 
+/// Clusters of these kinds form, and every replica applies rows that the load wrote to the primary.
+fn replicates(engine: &str, kinds: &[&str]) {
+    let place = Cache::new();
+    let rest = format!("[sweep]\n\"topology.cluster\" = {kinds:?}\n");
+    let done = study(engine, "5s", &rest).cache(&place).run().succeeds();
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), kinds.len());
+    for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
+        assert_eq!(trial.outcome, Outcome::Completed, "{kind}");
+        assert_eq!(trial.failures(), 0, "{kind}: {:?}", trial.errors);
+        let points = monitored(&done, index);
+        for replica in [2, 3] {
+            let applied = values(&points, &format!("server[{replica}].log.mb_per_s"));
+            assert!(
+                applied.iter().any(|mb| *mb > 0.01),
+                "{kind}, {replica}: {applied:?}"
+            );
+        }
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn members_of_mysql_clusters_apply_what_their_primary_writes() {
+    let kinds = ["asynchronous", "semi-synchronous", "group-replication"];
+    replicates("mysql", &kinds);
+}
+
+#[test]
+fn members_of_mariadb_clusters_apply_what_their_primary_writes() {
+    replicates("mariadb", &["asynchronous", "semi-synchronous"]);
+}
+
 #[test]
 fn a_replica_that_returns_catches_up() {
     let place = Cache::new();
     let rest = "[topology]\ncluster = \"synchronous\"\nmembers = 2\n\
          [[event]]\nat = \"2s\"\nkill = 2\n[[event]]\nat = \"4s\"\nrestart = 2\n";
-    let done = study("12s", rest).cache(&place).run().succeeds();
+    let done = study("postgres", "12s", rest)
+        .cache(&place)
+        .run()
+        .succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
     let whats: Vec<_> = trial.events.iter().map(|e| (e.node, e.what)).collect();

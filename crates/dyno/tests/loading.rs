@@ -58,7 +58,7 @@ fn a_load_that_was_killed_is_noticed_and_built_anew() {
     assert!(
         again
             .stderr
-            .contains("sbtest1: its load was interrupted; it is built anew"),
+            .contains("sbtest1: its load was interrupted; it is rebuilt"),
         "{}",
         again.stderr
     );

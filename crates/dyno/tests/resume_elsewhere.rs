@@ -64,7 +64,7 @@ impl Cut {
     }
 }
 
-fn put(path: &Path, pointer: &str, value: &str) {
+fn put(path: &Path, pointer: &str, value: impl Into<Value>) {
     let mut json: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     *json.pointer_mut(pointer).unwrap() = value.into();
     fs::write(path, json.to_string()).unwrap();
@@ -73,7 +73,7 @@ fn put(path: &Path, pointer: &str, value: &str) {
 #[test]
 fn another_host_disk_or_server_is_refused_by_its_name() {
     let refused = |cut: &Cut, difference: &str| {
-        let texts = ["cannot be continued here", difference, "--out"];
+        let texts = ["cannot resume the run here", difference, "--out"];
         cut.resumed().run().fails(2, &texts);
         assert!(cut.trial(1).join("trial.json").exists());
     };
@@ -96,7 +96,7 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
 fn another_order_is_refused() {
     let cut = Cut::new(STUDY);
     let kept = cut.trial(1).join("trial.json");
-    put(&kept, "/point/0/1", "2");
+    put(&kept, "/point/load.threads", 2);
     put(&kept, "/label", "threads=2");
     let texts = [
         "trial 1",

@@ -28,7 +28,11 @@ fn the_first_study_gives_a_curve_and_a_report() {
         .run()
         .succeeds();
     let result = done.result();
-    let labels: Vec<_> = result.trials.iter().map(|trial| &trial.label).collect();
+    let labels: Vec<_> = result
+        .trials
+        .iter()
+        .map(|trial| &trial.setup.planned.label)
+        .collect();
     assert_eq!(labels, ["threads=1", "threads=2", "threads=4", "threads=8"]);
     let began = &result.environment.started[..19];
     for trial in &result.trials {
@@ -42,7 +46,7 @@ fn the_first_study_gives_a_curve_and_a_report() {
         assert!(trial.setup.engine.starts_with("SQLite"));
         assert!(
             done.stdout
-                .contains(&format!("{}", trial.setup.load.threads))
+                .contains(&format!("{}", trial.setup.planned.load.threads))
         );
     }
     for word in ["tps", "mean", "p95", "p99", "errors", "verdict"] {
@@ -213,6 +217,6 @@ fn the_limit_of_open_files_is_raised_as_far_as_the_users_need_it() {
         program.args("--threads 200 --warmup 0s --events 400").run()
     };
     assert_eq!(run(600, 4096).succeeds().trial().transactions.count, 400);
-    let words = ["200 virtual users", "only 700", "ulimit -n 2056"];
+    let words = ["200 virtual users", "700", "ulimit -n 2056"];
     run(600, 700).fails(2, &words);
 }

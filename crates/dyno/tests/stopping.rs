@@ -231,7 +231,7 @@ fn ctrl_c_twice_leaves_at_once() {
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
     // Otherwise it ends by itself after its grace period, and says so.
-    let words = "stopped at once; partial results are in out";
+    let words = "stopped immediately; partial results are in out";
     let done = running.wait().fails(4, &[words]);
     assert!(!done.series().is_empty());
 }
@@ -245,7 +245,7 @@ fn ctrl_c_twice_leaves_also_where_nobody_answers() {
     running.signal(Signal::INT);
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
-    running.wait().fails(4, &["stopped at once"]);
+    running.wait().fails(4, &["stopped immediately"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Thresholds, through the whole program: kept, missed, relative to another result or
+//! Thresholds, through the whole program: met, missed, relative to another result or
 //! to a variant. No server is needed, and no limit is one of speed.
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@
 mod common;
 
 use common::{Finished, Program};
-use measure::threshold::Judged;
+use measure::threshold::ThresholdVerdict;
 
 const SMALL: &str = "--tables 1 --rows 300 --threads 2 --warmup 0s --events 40";
 
@@ -34,13 +34,13 @@ fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
             &["missed: response_ms.p99 is ", "which is not < 0.0000001"],
         );
     assert!(done.stdout.contains("1 of 3 thresholds were missed."));
-    let judged: Vec<bool> = done
+    let verdict: Vec<bool> = done
         .result()
         .thresholds
         .iter()
         .map(|j| j.is_missed())
         .collect();
-    assert_eq!(judged, [false, true, false]);
+    assert_eq!(verdict, [false, true, false]);
     let xml = junit(&done);
     assert!(xml.contains("tests=\"3\" failures=\"1\""), "{xml}");
     assert!(xml.contains("<failure type=\"threshold\""), "{xml}");
@@ -60,7 +60,7 @@ fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
 #[test]
 fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
     let kept = bench(&["tps > 0.001"]).run().succeeds();
-    assert!(kept.stdout.contains("The threshold was kept."));
+    assert!(kept.stdout.contains("The threshold was met."));
     assert!(junit(&kept).contains("failures=\"0\""));
     let none = bench(&[]).run().succeeds();
     assert!(!none.out().join("junit.xml").exists());
@@ -126,14 +126,20 @@ fn a_study_is_judged_against_the_same_points_of_another_result() {
                 "at threads=1, tps is",
             ],
         );
-    let judged: Vec<_> = done
+    let verdict: Vec<_> = done
         .result()
         .thresholds
         .into_iter()
-        .map(|j| j.judged)
+        .map(|j| j.verdict)
         .collect();
     let reason = "the baseline has no such point".to_owned();
-    assert_eq!(judged, [Judged::NoBaseline { reason }, Judged::Kept]);
+    assert_eq!(
+        verdict,
+        [
+            ThresholdVerdict::NoBaseline { reason },
+            ThresholdVerdict::Met
+        ]
+    );
     let other = Program::study(&text)
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
         .arg(base.out().to_str().unwrap());
@@ -169,8 +175,8 @@ fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
     );
     let reason = format!("the baseline ran a different workload: {said}");
     assert_eq!(
-        done.result().thresholds[0].judged,
-        Judged::NoBaseline { reason }
+        done.result().thresholds[0].verdict,
+        ThresholdVerdict::NoBaseline { reason }
     );
 }
 
@@ -191,7 +197,10 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
             .run()
     };
     let passed = run("").succeeds();
-    assert_eq!(passed.result().thresholds[0].judged, Judged::Undecided);
+    assert_eq!(
+        passed.result().thresholds[0].verdict,
+        ThresholdVerdict::Undecided
+    );
     assert!(
         passed
             .stdout
@@ -225,8 +234,8 @@ fn a_number_is_judged_with_its_interval() {
     let [tps, p99] = [0, 1].map(|at| &json["thresholds"][at]);
     assert!(tps["half_width"].as_f64().unwrap() > 0.0, "{json}");
     // Nobody knows the 99th percentile of 20 transactions.
-    assert_eq!(p99["doubts"], serde_json::json!(["few_slower"]));
-    assert!(done.stdout.contains("kept, fewer than 10 transactions"));
+    assert_eq!(p99["caveats"], serde_json::json!(["few_slower"]));
+    assert!(done.stdout.contains("met, fewer than 10 transactions"));
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Whose fault a failure is.
+//! Causes of errors.
 
-/// Whose fault a failure is: what the exit code says.
+/// The cause of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// What was asked for cannot be: an option, a study, a place that is taken.
+    /// Invalid usage: an option, a study, a directory in use.
     Usage,
     /// A server could not be started or reached, or refused the work.
     Server,
-    /// The user, or a full disk: what was measured is kept.
+    /// The user interrupted it, or a disk is full: results so far are kept.
     Interrupted,
-    /// dyno's own.
+    /// An error in dyno, or of the operating system.
     Internal,
 }

@@ -1,4 +1,4 @@
-//! Checks on the settings of servers: the facts, and what is common to engines.
+//! Checks on the settings of servers: facts, and what all engines share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use measure::finding::{Finding, Level};
 use crate::server::Server;
 use crate::version;
 
-/// What a load needs of one server.
+/// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Demand {
     /// Connections.
@@ -21,40 +21,40 @@ pub struct Demand {
     pub open_tables: u64,
     /// Statements that all connections together have prepared at once.
     pub prepared: u64,
-    /// Rows with their index, in bytes.
+    /// Size of the rows with their index, in bytes.
     pub data_bytes: u64,
 }
 
-/// What is known of a server.
+/// What the checks know about a server.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// Its URL without the password, or which of a study's servers it is.
     pub name: String,
     /// Its engine.
     pub engine: &'static dyn Server,
-    /// In numbers, `10.11.14`.
+    /// Its version number, `10.11.14`.
     pub version: String,
-    /// Its settings by name, or why they are not known.
+    /// Its settings by name, or why they could not be read.
     pub settings: Result<BTreeMap<String, String>, String>,
-    /// Settings that the study makes.
+    /// Settings that the study sets.
     pub chosen: BTreeSet<String>,
-    /// Settings of which the study's servers have different values.
+    /// Settings that the study varies among its servers.
     pub varied: BTreeSet<String>,
     /// Whether it is only planned.
     pub planned: bool,
     /// Its data directory, if it runs on this host.
     pub data_dir: Option<PathBuf>,
-    /// Why it is not known to run on this host; `None`: it does.
+    /// Why it is taken to run on another host; `None`: it runs on this one.
     pub elsewhere: Option<String>,
-    /// Memory of its host; `None` when that is another one.
+    /// Memory of its host; `None` if that is another host.
     pub memory_bytes: Option<u64>,
-    /// Servers of the same kind on its host at once.
+    /// Number of such servers that run on its host at the same time.
     pub servers: u64,
-    /// Of its tables and indexes, in bytes.
+    /// Size of its tables and indexes, in bytes.
     pub data_bytes: Option<u64>,
-    /// Whether its disk turns, where that is known.
+    /// Whether its disk is a spinning one, if known.
     pub turning_disk: Option<bool>,
-    /// What the load needs of it.
+    /// What the load needs from it.
     pub demand: Option<Demand>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
     about: About {
         id: "server-elsewhere",
         worst: Level::Note,
-        why: "From here only its settings are seen: its CPUs, memory and disks need a look, too.",
+        why: "From this host, only the server's settings can be checked, not its CPUs, memory, and disks.",
         source: "AnandTech article (client and servers on hosts of their own)",
         remedy: Remedy::Words("run dyno doctor on that host"),
     },
@@ -77,7 +77,7 @@ fn elsewhere(server: &Facts) -> Observed {
     }
 }
 
-/// Judges a server. What the study varies on purpose is no fault of it.
+/// Runs the checks on a server. A setting that the study varies is noted at most.
 #[must_use]
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
@@ -86,7 +86,7 @@ pub fn judge(server: &Facts) -> Vec<Finding> {
         for finding in &mut findings {
             if finding.level < Level::Note && server.is_varied(check.about.remedy) {
                 finding.level = Level::Note;
-                finding.observed.push_str(", which the study varies");
+                finding.observed.push_str(" (varied by the study)");
                 finding.remedy = None;
             }
         }
@@ -97,7 +97,7 @@ pub fn judge(server: &Facts) -> Vec<Finding> {
 }
 
 impl Facts {
-    /// A setting's value, in the server's words.
+    /// A setting's value, as the server reports it.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let settings = self.settings.as_ref().ok()?;
         settings.get(name).map(String::as_str)
@@ -119,16 +119,16 @@ impl Facts {
         }
     }
 
-    /// Why a setting's value is not known.
+    /// Why a setting's value is unknown.
     pub(crate) fn unknown(&self, name: &str) -> Observed {
         match (&self.settings, self.planned) {
             (Err(why), _) => Observed::unknown(why),
             (Ok(_), true) => Observed::unknown(format!(
-                "{name}: the study leaves it to {} {}, which was not asked",
+                "{name}: not set in the study, and the default of {} {} is unknown",
                 self.engine, self.version
             )),
             (Ok(_), false) => Observed::unknown(format!(
-                "{name}: {} {} does not tell this account of it, or has no such setting",
+                "{name}: not a setting of {} {}, or not visible to this account",
                 self.engine, self.version
             )),
         }
@@ -139,7 +139,7 @@ impl Facts {
         version::is_since(&self.version, major, minor)
     }
 
-    /// A size as this server's settings are written.
+    /// A size as written in this server's settings.
     pub(crate) fn size(&self, bytes: u64) -> String {
         match self.planned {
             true => format!("\"{}M\"", bytes >> 20),
@@ -151,7 +151,7 @@ impl Facts {
         matches!(remedy, Remedy::Setting { name, .. } if self.varied.contains(name))
     }
 
-    /// What to do with this server.
+    /// How to fix this server.
     fn remedy(&self, remedy: Remedy) -> Option<String> {
         let Remedy::Setting { name, value, live } = remedy else {
             return check::on_host(remedy);
@@ -163,7 +163,31 @@ impl Facts {
     }
 }
 
-/// A value as a study has it: words are quoted, placeholders are numbers.
+/// Judges a setting by its value.
+pub(crate) fn valued(server: &Facts, name: &str, level: impl Fn(&str) -> Level) -> Observed {
+    let Some(value) = server.text(name) else {
+        return server.unknown(name);
+    };
+    let observed = format!("{name}: {value}");
+    match level(value) {
+        Level::Passed => Observed::passed(observed),
+        level => Observed::found(level, observed),
+    }
+}
+
+/// Judges a switch: `level` if it is not in the position `good`.
+pub(crate) fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Observed {
+    match server.is_on(name) {
+        None => server.unknown(name),
+        Some(on) => valued(
+            server,
+            name,
+            |_| if on == good { Level::Passed } else { level },
+        ),
+    }
+}
+
+/// A value in a study's syntax: words are quoted, placeholders stand for numbers.
 fn toml(value: &str) -> String {
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     match is_number || value == "NEEDED" {

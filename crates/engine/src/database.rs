@@ -19,16 +19,16 @@ use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::engine::Engine;
 use crate::error::EngineError;
 
-/// How to reach a database, besides its URL.
+/// How to reach a database, in addition to its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// How much TLS.
+    /// Whether to use TLS, and what to verify.
     pub tls: TlsOptions,
-    /// For a URL that names no user.
+    /// The user, if the URL names none.
     pub user: String,
-    /// For a URL that holds no password.
+    /// The password, if the URL has none.
     pub password: Option<String>,
-    /// Whether to create a server's database if it does not exist. An engine in process always
+    /// Whether to create a server's database if it does not exist. An in-process engine always
     /// does.
     pub create_database: bool,
 }
@@ -38,21 +38,21 @@ pub struct Access {
 pub struct StatementSettings {
     /// Prepared, or as text.
     pub protocol: StatementProtocol,
-    /// Have the kernel stamp the arrival of replies, where it can.
+    /// Whether the kernel timestamps the arrival of replies, where it can.
     pub stamp_replies: bool,
 }
 
-/// A load, and who hears of it.
+/// A load, and who receives its events.
 pub struct Load<'a> {
-    /// Its users, workers and times.
+    /// Its users, workers, and duration.
     pub spec: &'a LoadSpec,
-    /// What the users do.
+    /// What its users do.
     pub workload: &'a BuiltIn,
     /// Where it waits for the other loads of its trial.
     pub barrier: &'a Barrier,
     /// What ends it early.
     pub stop: &'a Stop,
-    /// Hears of its connections and seconds.
+    /// Receives its events.
     pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
 }
 
@@ -60,7 +60,7 @@ impl Load<'_> {
     /// Runs it on the connections of an engine.
     ///
     /// # Errors
-    /// When the load could not begin, or a worker died.
+    /// When the load could not start, or a worker died.
     pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
     where
         C: Connect + Send + Sync + 'static,
@@ -77,36 +77,36 @@ impl Load<'_> {
     }
 }
 
-/// Where a server says that it is.
+/// Where a server runs, as it reports.
 #[derive(Debug, Clone)]
 pub struct ServerLocation {
-    /// Who is at the other end of the connection; `None` where the kernel does not tell.
+    /// The other end of the connection; `None` if the kernel does not report it.
     pub peer: Option<Peer>,
     /// Its data directory, in which it works.
     pub data_dir: PathBuf,
-    /// The file that holds the number of its process.
+    /// The file with its process ID.
     pub pid_file: PathBuf,
 }
 
 /// What a server reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct ServerReport {
-    /// The settings that its checks look at, by name.
+    /// The settings that checks look at, by name.
     pub settings: BTreeMap<String, String>,
-    /// Its tables and indexes, where the account may see them.
+    /// Size of its tables and indexes, if the account may see it.
     pub data_bytes: Option<u64>,
-    /// Its data directory, where the account may see it.
+    /// Its data directory, if the account may see it.
     pub data_dir: Option<PathBuf>,
-    /// The name of its host, from an engine that knows it.
+    /// The name of its host, if the engine reports it.
     pub host_name: Option<String>,
 }
 
-/// A database that answers: of a server, or in process.
+/// An open database: of a server, or in process.
 pub trait Database: fmt::Debug + Send + Sync {
     /// Its engine.
     fn engine(&self) -> &'static dyn Engine;
 
-    /// The version of the engine in numbers, `10.11.14`.
+    /// The engine's version number, `10.11.14`.
     fn version(&self) -> &str;
 
     /// Its URL, without the password.
@@ -115,17 +115,17 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// What the user can do about an error of a statement.
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 
-    /// Loads the tables that `wanted` lacks.
+    /// Loads the tables of `wanted` that are missing.
     ///
     /// # Errors
-    /// When the database cannot be reached, what is there does not fit, or loading fails.
+    /// When the database cannot be reached, existing tables do not fit, or loading fails.
     fn prepare(
         &self,
         wanted: &Wanted<'_>,
         listener: Listener<'_>,
     ) -> Result<Prepared, PrepareError>;
 
-    /// The count and checksum of all rows, as they were loaded and marked.
+    /// Count and checksum of all rows, from the marks.
     ///
     /// # Errors
     /// When the marks cannot be read.
@@ -134,33 +134,33 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// Reads every row and index entry of all tables once.
     ///
     /// # Errors
-    /// When the database refuses, is lost, or the user stops.
+    /// When the database refuses, the connection is lost, or the user interrupts it.
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError>;
 
-    /// Runs a load: the connections are the engine's own type, so nothing below is dispatched at
-    /// run time.
+    /// Runs a load on connections of the engine's own type: nothing below is dispatched
+    /// dynamically.
     ///
     /// # Errors
-    /// When the load could not begin, or a worker died.
+    /// When the load could not start, or a worker died.
     fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
 
-    /// Protocol version and cipher, where there is TLS.
+    /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String> {
         None
     }
 
-    /// The file of a database in process.
+    /// The file of an in-process database.
     fn file(&self) -> Option<&Path> {
         None
     }
 
-    /// Reads its counters; `None`: it has none.
+    /// A reader of its counters; `None` if it has none.
     fn counters(&self) -> Option<Counters> {
         None
     }
 
-    /// Its settings that are not the defaults, in order of name; secrets are hidden, and settings
-    /// that no two servers share (directories, ports) are left out.
+    /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
+    /// that no two servers share (directories, ports) are omitted.
     ///
     /// # Errors
     /// Why they could not be read.
@@ -168,10 +168,10 @@ pub trait Database: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Asks a server for what the checks on it need; `None`: there are no checks.
+    /// Reads what checks need from a server; `None` if there are no checks.
     ///
     /// # Errors
-    /// Why the server did not answer.
+    /// Why the server could not be asked.
     fn ask(&self) -> Option<Result<ServerReport, String>> {
         None
     }
@@ -181,11 +181,11 @@ pub trait Database: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Asks a server where it is and calls `look` while the connection is open: only then does
-    /// the kernel list both of its ends.
+    /// Asks a server where it runs, and calls `look` while the connection is open: the kernel
+    /// lists both of its ends only then.
     ///
     /// # Errors
-    /// Why the server did not answer.
+    /// Why the server could not be asked.
     fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
         let _ = look;
         Err("it runs in process".to_owned())

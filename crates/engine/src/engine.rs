@@ -1,4 +1,4 @@
-//! What dyno must know of every engine.
+//! What dyno has to know about every engine.
 
 use std::fmt;
 use std::path::Path;
@@ -15,24 +15,24 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its name in a study: `mariadb`.
     fn name(&self) -> &'static str;
 
-    /// Its name as people write it: `MariaDB`.
+    /// Its name in text: `MariaDB`.
     fn title(&self) -> &'static str;
 
     /// The schemes of the URLs that name its databases.
     fn schemes(&self) -> &'static [&'static str];
 
-    /// The first of them, for examples.
+    /// The first scheme, for examples.
     fn scheme(&self) -> &'static str {
         self.schemes().first().copied().unwrap_or_default()
     }
 
-    /// How the URLs of its databases are written, for help and messages.
+    /// The syntax of its URLs, for help and messages.
     fn url_syntax(&self) -> String {
         format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
     }
 
-    /// The environment variables that its own clients read for what a URL leaves out, and that
-    /// dyno reads, too: names and meaning.
+    /// The environment variables from which its own clients, and dyno, take what a URL omits:
+    /// names and meaning.
     fn variables(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
@@ -40,11 +40,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Its dialect of SQL.
     fn dialect(&self) -> &'static Dialect;
 
-    /// Opens the database that a URL names and asks it for its version. `directory` holds the
-    /// temporary databases of an engine that runs in process.
+    /// Opens the database that a URL names, and reads its version. An in-process engine creates
+    /// temporary databases in `directory`.
     ///
     /// # Errors
-    /// When the URL names no database, or nobody answers there.
+    /// When the URL is malformed, or the server cannot be reached.
     fn open(
         &self,
         url: &str,
@@ -52,12 +52,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
         directory: Option<&Path>,
     ) -> Result<Arc<dyn Database>, EngineError>;
 
-    /// How it runs in this process; `None`: its servers are processes of their own.
+    /// How it runs in this process; `None` if it has server processes.
     fn in_process(&self) -> Option<InProcess> {
         None
     }
 
-    /// How its servers are started; `None`: they are not.
+    /// How its servers are started; `None` if it has none.
     fn server(&self) -> Option<&'static dyn Server> {
         None
     }
@@ -68,7 +68,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
 pub struct InProcess {
     /// The engine.
     pub engine: &'static dyn Engine,
-    /// The version that is built in.
+    /// The built-in version.
     pub version: &'static str,
     /// The URL of a temporary database.
     pub temporary_url: &'static str,

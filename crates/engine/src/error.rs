@@ -1,4 +1,4 @@
-//! What can go wrong with an engine, and what to do about it.
+//! Errors of engines, and their remedies.
 
 use std::path::PathBuf;
 
@@ -8,46 +8,46 @@ pub use crate::cause::Cause;
 use crate::data::PrepareError;
 use crate::server_error::ServerError;
 
-/// An engine that could not do its work.
+/// An error of an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The server is not installed.
-    #[error("there is no {engine} server {}", searched.describe())]
+    #[error("no {engine} server was found {}", searched.describe())]
     NoServer {
         /// Which engine.
         engine: &'static str,
         /// How to install it.
         remedy: &'static str,
-        /// Where it was looked for.
+        /// Where dyno searched for it.
         searched: Searched,
     },
     /// Only other versions are installed.
-    #[error("the study asks for {engine} {wanted}, but there is only {}", found.join(" and "))]
+    #[error("the study requires {engine} {wanted}, but only {} is installed", found.join(" and "))]
     WrongVersion {
         /// Which engine.
         engine: &'static str,
         /// The version, or the beginning of one.
         wanted: String,
-        /// `10.11.14 (/usr/sbin/mariadbd)`, each.
+        /// Each as `10.11.14 (/usr/sbin/mariadbd)`.
         found: Vec<String>,
     },
-    /// A server program is there and does not run.
+    /// A server program does not run.
     #[error("{} does not run: {words}", program.display())]
     BadProgram {
         /// The program.
         program: PathBuf,
-        /// What it said.
+        /// What it printed.
         words: String,
     },
-    /// A setting that the laboratory decides.
+    /// A setting that only dyno may set.
     #[error("the setting {name} is dyno's own: {why}")]
     ReservedSetting {
         /// As written in the study.
         name: String,
-        /// What to use in its place.
+        /// Why, or what to use instead.
         why: &'static str,
     },
-    /// A setting that cannot stand in a configuration file.
+    /// A setting that cannot be written to a configuration file.
     #[error("the setting {name:?} cannot be written: {why}")]
     BadSetting {
         /// As written in the study.
@@ -55,7 +55,7 @@ pub enum EngineError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The server answers and lets nobody in.
+    /// The server refuses the login.
     #[error("cannot log in to {server}: {words}")]
     Login {
         /// Which server.
@@ -71,10 +71,10 @@ pub enum EngineError {
     /// The work was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// Anything else, told as a user needs it.
+    /// Any other error.
     #[error("{message}")]
     Failed {
-        /// Whose fault it is.
+        /// Its cause.
         cause: Cause,
         /// What failed, and why.
         message: String,
@@ -83,12 +83,12 @@ pub enum EngineError {
     },
 }
 
-/// Where a server was looked for.
+/// Where a server was searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Searched {
     /// In the directory that the study names.
     Basedir(PathBuf),
-    /// On `PATH` and in the usual places.
+    /// On `PATH` and in the usual directories.
     Host,
 }
 
@@ -96,7 +96,7 @@ impl Searched {
     fn describe(&self) -> String {
         match self {
             Self::Basedir(path) => format!("below {}", path.display()),
-            Self::Host => "on PATH or in the usual places".to_owned(),
+            Self::Host => "on PATH or in the usual directories".to_owned(),
         }
     }
 }
@@ -131,7 +131,7 @@ impl EngineError {
         }
     }
 
-    /// Whose fault it is.
+    /// Its cause.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
@@ -155,7 +155,7 @@ impl EngineError {
                 "install that version and name its directory with server.basedir, or change server.version"
             }
             Self::BadProgram { .. } => {
-                "the user that servers run as must be able to read and run it with its libraries"
+                "make sure that the user that servers run as may execute it and read its libraries"
             }
             Self::ReservedSetting { .. } => "remove it from server.config",
             Self::BadSetting { .. } => "correct or remove it in server.config",

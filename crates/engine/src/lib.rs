@@ -1,7 +1,6 @@
 //! Everything that is particular to a database, one folder each.
 //!
-//! An engine says what to write, what to run and what to ask; the laboratory writes, runs and
-//! asks it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
+//! An engine specifies what to write, run, and query; the laboratory does it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
 //! the clients needs to know their names.
 
 mod cause;

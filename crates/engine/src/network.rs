@@ -128,7 +128,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
         let is_lost = matches!(error.kind, FailureKind::Lost | FailureKind::Away);
         match is_lost && !error.is_from_server() {
-            true => Some("look into the server's log for why the connection ended"),
+            true => Some("check the server's log for the reason"),
             false => P::refusal_remedy(error),
         }
     }

@@ -1,4 +1,4 @@
-//! Which server programs this host has.
+//! Finds the server programs of this host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,20 +31,20 @@ const BELOW_BASEDIR: [&str; 6] = [
 pub struct Installed {
     /// Which engine it is.
     pub engine: &'static dyn Server,
-    /// Its version in numbers, `10.11.14`.
+    /// Its version number, `10.11.14`.
     pub version: String,
-    /// Its version with the builder's additions, `10.11.14-MariaDB-0+deb12u2`.
+    /// Its version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`.
     pub build: String,
     /// The program.
     pub program: PathBuf,
-    /// The directory it was found below; `None` for one of the system's.
+    /// The base directory in which it was found; `None` for one of the system's.
     pub(crate) basedir: Option<PathBuf>,
 }
 
 /// Finds an engine's server program: below `basedir` if it is given, else on `PATH`, in
 /// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
-/// version or the beginning of one by components: `10.11` takes 10.11.14, not 10.1. `run` runs
-/// a program to its end: what it prints, or why it does not run.
+/// version or its first components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and
+/// returns its output, or why it does not run.
 ///
 /// # Errors
 /// When there is none, only other versions, or one that does not run.
@@ -92,8 +92,8 @@ pub fn find<E: From<EngineError>>(
     })
 }
 
-/// Makes sure that there is a file by the name of an engine's server program where [`find`]
-/// looks; does not run it, so it may be another engine's, or broken.
+/// Checks that a file with the name of an engine's server program exists where [`find`] searches.
+/// The file is not run, so it may be another engine's, or broken.
 ///
 /// # Errors
 /// When there is none.
@@ -119,7 +119,7 @@ fn no_server(engine: &'static dyn Server, basedir: Option<&Path>) -> EngineError
     }
 }
 
-/// A program, and the directory it belongs to.
+/// A program and its base directory.
 type Place = (PathBuf, Option<PathBuf>);
 
 fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
@@ -182,7 +182,7 @@ pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
 }
 
 impl Installed {
-    /// One that is nowhere, for tests.
+    /// A program that does not exist, for tests.
     #[must_use]
     pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
         Self {

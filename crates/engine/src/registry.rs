@@ -14,7 +14,7 @@ use crate::sqlite::SQLITE;
 /// Every engine. An engine is a folder and a line here.
 pub const ENGINES: [&dyn Engine; 4] = [MARIADB, MYSQL, POSTGRES, SQLITE];
 
-/// What the reader of studies must know of the engines that dyno can start.
+/// What parsing a study requires of each engine that dyno can start.
 pub fn catalog() -> &'static [EngineTraits] {
     static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
         let traits = |engine: &dyn Engine| EngineTraits {

@@ -17,7 +17,7 @@ use crate::cause::Cause;
 use crate::error::EngineError;
 use crate::server_error::ServerError;
 
-/// How long a server may take to show that it is alive.
+/// How long a server may take to answer whether it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Rows as text.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
@@ -35,7 +35,7 @@ pub(crate) async fn on_connection<P: Protocol, T>(
 ) -> Result<T, Error> {
     let mut connection = Connection::open_within(login_limit, target).await?;
     let done = work(&mut connection).await?;
-    // A server counts connections that end without a message.
+    // Servers count connections that end without a message as aborted.
     connection.close().await;
     Ok(done)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::EngineError;
+use crate::error::{Cause, EngineError};
 use crate::server::{Login, ServerFile};
 
 /// A way in which servers of one engine form a cluster.
@@ -28,6 +28,20 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it cannot be reached, or refuses.
     fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError>;
+
+    /// Has a member that was restarted join again.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses; it may succeed later.
+    fn rejoin(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, number, login);
+        Ok(())
+    }
 
     /// What is done on the primary once every member replicates.
     ///
@@ -59,8 +73,12 @@ pub enum MemberState {
 /// What the members of one cluster know of each other.
 #[derive(Clone)]
 pub struct Formation {
+    /// 32 hexadecimal digits that no other cluster has.
+    pub id: String,
     /// Their ports on 127.0.0.1, in their order.
     pub ports: Vec<u16>,
+    /// The ports at which they talk to each other, where they do so apart from their clients.
+    pub group_ports: Vec<u16>,
     /// The password of the account that replicates, for this run.
     pub password: String,
 }
@@ -68,9 +86,10 @@ pub struct Formation {
 /// The password is hidden.
 impl fmt::Debug for Formation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ports, password: _ } = self;
         f.debug_struct("Formation")
-            .field("ports", ports)
+            .field("id", &self.id)
+            .field("ports", &self.ports)
+            .field("group_ports", &self.group_ports)
             .finish_non_exhaustive()
     }
 }
@@ -89,6 +108,20 @@ impl Formation {
     /// The members that follow the first one.
     pub fn followers(&self) -> impl Iterator<Item = u32> {
         2..=self.members()
+    }
+}
+
+/// A member's refusal to do what makes it one, without the password that it was sent.
+pub(crate) fn refused(
+    cluster: &Formation,
+    login: &Login<'_>,
+    error: &client::Error,
+) -> EngineError {
+    let words = error.to_string().replace(&cluster.password, "***");
+    EngineError::Failed {
+        cause: Cause::Server,
+        message: format!("{} cannot join its cluster: {words}", login.server),
+        remedy: error.remedy().map(str::to_owned),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the laboratory must know of an engine to start servers of its own.
+//! What the laboratory has to know about an engine to start its servers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,41 +22,41 @@ use crate::settings::Settings;
 /// An engine whose servers the laboratory starts. It says what to write and what to run; the
 /// laboratory does so as an unprivileged user.
 pub trait Server: Engine {
-    /// What its server program may be called, best first.
+    /// Names of its server program, preferred first.
     fn programs(&self) -> &'static [&'static str];
 
-    /// Directories besides the usual ones in which packages install it, best first.
+    /// Directories besides the usual ones in which packages install it, preferred first.
     fn directories(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// The user that its package makes for servers.
+    /// The user that its package creates for servers.
     fn user(&self) -> &'static str;
 
-    /// What to do when it is missing.
+    /// How to install it, for messages.
     fn how_to_install(&self) -> &'static str;
 
     /// The arguments with which the program prints its version.
     fn version_arguments(&self) -> &'static [&'static str];
 
-    /// The version with the builder's additions, `10.11.14-MariaDB-0+deb12u2`, from what the
-    /// program prints; `None` if it is another engine's.
+    /// The version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`, from the
+    /// program's output; `None` if the program belongs to another engine.
     ///
     /// # Errors
-    /// What is wrong with a text that holds no version.
+    /// Why the output has no version.
     fn build(&self, printed: &str) -> Result<Option<String>, String>;
 
-    /// A setting's name as the server knows it, whichever way it is spelled.
+    /// A setting's name in the server's own spelling.
     fn plain_name(&self, name: &str) -> String;
 
     /// Whether the value of a setting may be a secret; `name` is a [`Server::plain_name`].
     fn is_secret(&self, name: &str, value: &str) -> bool;
 
-    /// Tells why a study cannot make the setting of a name; `None` if it can.
+    /// Why a study cannot set the setting of this name; `None` if it can.
     fn reserved_setting(&self) -> fn(&str) -> Option<&'static str>;
 
-    /// Rejects settings that cannot be written to a configuration file, or that the laboratory
-    /// makes itself.
+    /// Rejects settings that cannot be written to a configuration file, or that only the
+    /// laboratory may set.
     ///
     /// # Errors
     /// The first of them, with the reason.
@@ -65,8 +65,8 @@ pub trait Server: Engine {
     /// Whether a setting decides the format of the data files; `name` is in lower case, with `_`.
     fn decides_format(&self, name: &str) -> bool;
 
-    /// The settings that decide the format of the data files, in one order and spelling: data
-    /// that was prepared with other ones does not fit.
+    /// The settings that decide the format of the data files, in a canonical order and spelling:
+    /// data that was prepared with other values does not fit.
     fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let spelled = config
             .iter()
@@ -74,25 +74,25 @@ pub trait Server: Engine {
         let mut settings: Vec<_> = spelled
             .filter(|(name, _)| self.decides_format(name))
             .collect();
-        // Stable: of two values of one setting the last still wins.
+        // The sort is stable: of two values of one setting, the last still wins.
         settings.sort_by(|one, other| one.0.cmp(&other.0));
         settings
     }
 
-    /// The settings with which a server loads data fast and leaves all of it in its files.
+    /// Settings for loading data fast, with all of it in the files after shutdown.
     fn loading_settings(&self) -> &'static [(&'static str, &'static str)];
 
     /// The name of the configuration file.
     fn config_file(&self) -> &'static str;
 
-    /// The text of the configuration file: the laboratory's settings, then the study's.
+    /// The configuration file: the laboratory's settings, then the study's.
     fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String;
 
-    /// What fills a new data directory, so that nobody can log in and the database `database`
-    /// exists.
+    /// How to initialize a data directory that has the database `database`, and in which nobody
+    /// can log in.
     ///
     /// # Errors
-    /// When a program for it is missing.
+    /// When a program is missing.
     fn initialization(
         &self,
         installed: &Installed,
@@ -101,24 +101,22 @@ pub trait Server: Engine {
         database: &str,
     ) -> Result<Initialization, EngineError>;
 
-    /// What the program that fills a data directory said about its failure, without advice to
-    /// somebody at a terminal.
+    /// The error in the output of a failed initialization, without advice for interactive use.
     fn initialization_failure<'a>(&self, log: &'a str) -> &'a str {
         log
     }
 
-    /// Files of a data directory that a copy must not have: a server's identity, and what it
-    /// last held in memory.
+    /// Files of a data directory that a copy must not have, such as a server's identity.
     fn not_copied(&self) -> &'static [&'static str];
 
-    /// Files that the server reads besides its configuration, for instance to set the only
-    /// password before it accepts connections.
+    /// Files besides the configuration that the server reads, for instance to set the password
+    /// before it accepts connections.
     fn files(&self, password: &str) -> Vec<ServerFile>;
 
     /// How to start the server.
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
-    /// The signal that makes it end in an orderly way, whether or not clients are connected.
+    /// The signal for an orderly shutdown that does not wait for clients.
     fn stop_signal(&self) -> Signal {
         Signal::TERM
     }
@@ -129,7 +127,7 @@ pub trait Server: Engine {
         own.join("s.sock")
     }
 
-    /// How to have the program check its configuration file and exit.
+    /// How to make the program check its configuration file and exit.
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
     /// Files that the data directory of a [`Server::validation`] must have: paths and texts.
@@ -138,16 +136,16 @@ pub trait Server: Engine {
         Vec::new()
     }
 
-    /// How to have the program list its settings.
+    /// How to make the program list its settings.
     fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
-    /// The names of settings in what [`Server::listing`] prints.
+    /// The names of settings in the output of [`Server::listing`].
     fn listed(&self, printed: &str) -> Vec<String>;
 
     /// The first setting of `config` that an error in the server's log is about.
     fn rejected(&self, log: &str, config: &Settings) -> Option<Rejected>;
 
-    /// What the server corrected or warned about among the settings, in its words.
+    /// The server's own messages about settings that it corrected or warned about.
     fn notes(&self, log: &str, config: &Settings) -> Vec<String>;
 
     /// Whether the log says that another process has the port.
@@ -162,7 +160,7 @@ pub trait Server: Engine {
     /// When the attempt could not be made.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
 
-    /// Sets another password, now and for this run of the server only.
+    /// Changes the password, for this run of the server only.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
@@ -171,11 +169,11 @@ pub trait Server: Engine {
     /// The address of a database on 127.0.0.1, without the password.
     fn url(&self, port: u16, database: &str) -> String;
 
-    /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is the one that
-    /// [`LoginAttempt::Ready`] gave.
+    /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is that of
+    /// [`LoginAttempt::Ready`].
     ///
     /// # Errors
-    /// When nobody answers, or the server refuses.
+    /// When the server does not answer, or refuses.
     fn connect(
         &self,
         port: u16,
@@ -184,13 +182,13 @@ pub trait Server: Engine {
         public_key: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, EngineError>;
 
-    /// What one server takes of its host.
+    /// The memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;
 
     /// The checks on the settings of a server.
     fn checks(&self) -> Vec<&'static Check<Facts>>;
 
-    /// The settings that a study makes, by the server's names and values.
+    /// The study's settings, with the server's names and values.
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let chosen = config.iter();
         chosen
@@ -222,7 +220,7 @@ pub trait Server: Engine {
         &[]
     }
 
-    /// How to change a setting of a server that runs; `live`: without a restart.
+    /// How to change a setting of a running server; `live` if it needs no restart.
     fn set_command(&self, name: &str, value: &str, live: bool) -> String;
 }
 
@@ -258,11 +256,11 @@ pub(crate) fn same_name(server: &dyn Server, one: &str, other: &str) -> bool {
 /// The files and addresses of one server.
 #[derive(Debug, Clone)]
 pub struct Paths {
-    /// Its place among the servers of the trial, from 1.
+    /// The server's number in its trial, from 1.
     pub number: u32,
-    /// The laboratory's directory, which the server can read and not write.
+    /// The laboratory's directory, which the server can read but not write.
     pub dir: PathBuf,
-    /// The server's own directory, closed to others. It has a directory `tmp`.
+    /// The server's own directory, inaccessible to others. It has a directory `tmp`.
     pub own: PathBuf,
     /// Its data directory.
     pub data: PathBuf,
@@ -272,7 +270,7 @@ pub struct Paths {
     pub socket: PathBuf,
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// The most connections that will be open at once.
+    /// The maximum number of open connections.
     pub connections: u32,
 }
 
@@ -291,7 +289,7 @@ pub struct Invocation {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The file that it reads on its standard input, if it reads one.
+    /// The file for its standard input, if any.
     pub input: Option<PathBuf>,
 }
 
@@ -321,25 +319,25 @@ impl Invocation {
     }
 }
 
-/// What fills a new data directory.
+/// How to initialize a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialization {
-    /// The configuration file, which may hold secrets.
+    /// The configuration file, which may contain secrets.
     pub config: String,
-    /// Another file that the program reads, by its name below [`Paths::dir`].
+    /// Another file that the programs read: its name in [`Paths::dir`], and its text.
     pub script: (&'static str, String),
-    /// The programs, one after the other.
+    /// The programs to run, in order.
     pub run: Vec<Invocation>,
 }
 
 /// A file that a server reads when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFile {
-    /// Its name below [`Paths::dir`].
+    /// Its name in [`Paths::dir`].
     pub name: &'static str,
-    /// Its text, which may hold secrets.
+    /// Its text, which may contain secrets.
     pub text: String,
-    /// Whether it is removed when the server is ready.
+    /// Whether it is removed once the server is ready.
     pub is_temporary: bool,
 }
 
@@ -348,9 +346,9 @@ pub struct ServerFile {
 pub struct Rejected {
     /// As written in the study.
     pub name: String,
-    /// The server's own words.
+    /// The server's error message.
     pub words: String,
-    /// The server knows no setting of this name.
+    /// Whether the server has no setting of this name.
     pub is_unknown: bool,
 }
 
@@ -379,30 +377,29 @@ impl Login<'_> {
 /// How long one attempt to log in may take; then the server's process is checked again.
 pub(crate) const LOGIN_ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
-/// How an attempt to log in ended.
+/// The result of an attempt to log in.
 #[derive(Debug)]
 pub enum LoginAttempt {
-    /// The server lets the account in; `public_key` is the key with which it takes passwords
-    /// over TCP (PEM), where it has one.
+    /// The login succeeded.
     Ready {
-        /// The key.
+        /// The server's RSA key (PEM) for passwords over TCP, if it has one.
         public_key: Option<Vec<u8>>,
     },
-    /// Nobody answers yet.
+    /// The server does not accept connections yet.
     NotYet,
-    /// It answers and lets nobody in.
+    /// The server refused the login.
     Refused(EngineError),
 }
 
-/// What one server takes of its host.
+/// The memory and disk space that one server needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// A data directory with the rows in it.
+    /// A data directory with the rows.
     pub data_bytes: u64,
-    /// What its log takes beyond that of the template.
+    /// Growth of the log beyond the template's.
     pub log_bytes: u64,
     /// Memory, with a full buffer pool.
     pub memory_bytes: u64,
-    /// Of that, the buffer pool.
+    /// The buffer pool's part of the memory.
     pub pool_bytes: u64,
 }

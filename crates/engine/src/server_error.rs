@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use client::Error;
 
-/// A server that failed, or the way to it.
+/// A failure of a server, or of the connection to it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ServerError {
@@ -22,11 +22,9 @@ impl ServerError {
     pub(crate) fn hung(server: String, limit: Duration) -> Self {
         Self {
             message: format!(
-                "{server} hangs: no reply to a statement for {limit:?}, nor to a new connection"
+                "{server} hangs: no reply to a statement for {limit:?}, or to a new connection"
             ),
-            remedy: Some(
-                "look into the server's error log, and check its disk and the network between",
-            ),
+            remedy: Some("check the server's log, its disk, and the network"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Settings as servers report them, cut to a size that can be kept.
+//! Settings as servers report them, limited in size.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use crate::remote::Rows;
 /// Settings by name and value.
 pub type Settings = [(String, String)];
 
-/// More settings than a server has.
+/// Maximum number of settings, above that of any server.
 const MAX_SETTINGS: usize = 2000;
-/// Most characters of a value that a result keeps.
+/// Maximum length of a value in a result, in characters.
 const MAX_VALUE_CHARS: usize = 1000;
-/// Most characters of a value that a check looks at.
+/// Maximum length of a value for checks, in characters.
 const MAX_CHECKED_CHARS: usize = 200;
 /// Replaces the value of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// Settings that are not the defaults, from rows of name and value, without those that no two
-/// servers of a host share.
+/// Settings that differ from the defaults, from rows of name and value, without those in
+/// `per_server`.
 pub(crate) fn changed(
     rows: Rows,
     per_server: &[&str],
@@ -34,7 +34,7 @@ pub(crate) fn changed(
     shown.collect()
 }
 
-/// Settings that checks look at, from rows of name and value.
+/// Settings for checks, from rows of name and value.
 pub(crate) fn checked(rows: Rows) -> BTreeMap<String, String> {
     let cut = |value: String| value.chars().take(MAX_CHECKED_CHARS).collect();
     pairs(rows)

@@ -296,7 +296,7 @@ fn engines_are_found_and_other_versions_are_refused() {
         assert_eq!(servers::find(engine, None, Some(first)).unwrap(), found);
         let error = servers::find(engine, None, Some("5.1")).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(&format!("asks for {engine} 5.1")), "{text}");
+        assert!(text.contains(&format!("requires {engine} 5.1")), "{text}");
         assert!(text.contains(&found.version), "{text}");
         assert!(error.remedy().unwrap().contains("server.basedir"));
     }

@@ -47,10 +47,9 @@ pub struct SearchStep {
     /// Whether it was a longer, confirming trial.
     pub long: bool,
     /// The verdict.
-    pub judged: StepVerdict,
-    /// Why that may be chance; empty in results that are older than this field.
-    #[serde(default)]
-    pub doubts: Vec<Doubt>,
+    pub verdict: StepVerdict,
+    /// Why that may be chance.
+    pub caveats: Vec<StepCaveat>,
 }
 
 /// The verdict on a step.
@@ -72,14 +71,14 @@ pub enum StepVerdict {
 /// Why the verdict on a step may be chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doubt {
+pub enum StepCaveat {
     /// Too few transactions were slower than the limited percentile.
     FewSlower,
     /// It was too short to detect steady state.
     Short,
 }
 
-impl Doubt {
+impl StepCaveat {
     /// Every reason why a trial's number in this column may be chance.
     #[must_use]
     pub fn all_of(trial: &TrialSummary, column: &str) -> Vec<Self> {
@@ -105,7 +104,7 @@ pub struct AtRate {
     /// Whether it is from a longer trial.
     pub is_long: bool,
     /// Why that may be chance, for any of its trials.
-    pub doubts: Vec<Doubt>,
+    pub caveats: Vec<StepCaveat>,
     /// The numbers of its trials.
     pub trials: Vec<u32>,
 }
@@ -157,7 +156,7 @@ impl fmt::Display for StepVerdict {
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for StepCaveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FewSlower => "few slower",
@@ -200,20 +199,20 @@ impl FoundMax {
         if let Some(long) = steps.iter().rev().find(|step| step.long) {
             steps = vec![long];
         }
-        let overloaded = |step: &&SearchStep| step.judged == StepVerdict::Overloaded;
-        let mut doubts: Vec<Doubt> = steps
+        let overloaded = |step: &&SearchStep| step.verdict == StepVerdict::Overloaded;
+        let mut caveats: Vec<StepCaveat> = steps
             .iter()
-            .flat_map(|step| step.doubts.iter().copied())
+            .flat_map(|step| step.caveats.iter().copied())
             .collect();
-        doubts.sort_unstable();
-        doubts.dedup();
+        caveats.sort_unstable();
+        caveats.dedup();
         (!steps.is_empty()).then(|| AtRate {
             rate_per_s,
             achieved_per_s: mean(steps.iter().filter_map(|step| step.achieved_per_s)),
             value_ms: mean(steps.iter().filter_map(|step| step.value_ms)),
             is_overloaded: steps.iter().any(overloaded),
             is_long: steps.iter().all(|step| step.long),
-            doubts,
+            caveats,
             trials: steps.iter().map(|step| step.trial).collect(),
         })
     }
@@ -258,7 +257,7 @@ mod tests {
         trial: u32,
         rate_per_s: f64,
         value_ms: f64,
-        judged: StepVerdict,
+        verdict: StepVerdict,
         long: bool,
     ) -> SearchStep {
         SearchStep {
@@ -268,8 +267,8 @@ mod tests {
             mean_ms: Some(value_ms / 3.0),
             value_ms: Some(value_ms),
             long,
-            judged,
-            doubts: Vec::new(),
+            verdict,
+            caveats: Vec::new(),
         }
     }
 
@@ -316,15 +315,15 @@ mod tests {
         let mut of = |count, steady, column| {
             trial.transactions.count = count;
             trial.steady = steady;
-            Doubt::all_of(&trial, column)
+            StepCaveat::all_of(&trial, column)
         };
         let steady = Some(Steady::From { s: 0.0 });
-        assert_eq!(of(300, steady, "response_ms.p99"), [Doubt::FewSlower]);
+        assert_eq!(of(300, steady, "response_ms.p99"), [StepCaveat::FewSlower]);
         assert_eq!(of(1000, steady, "response_ms.p99"), []);
         assert_eq!(of(300, steady, "response_ms.p95"), []);
         assert_eq!(of(300, steady, "response_ms.mean"), []);
-        assert_eq!(of(1000, None, "response_ms.p99"), [Doubt::Short]);
-        let both = [Doubt::FewSlower, Doubt::Short];
+        assert_eq!(of(1000, None, "response_ms.p99"), [StepCaveat::Short]);
+        let both = [StepCaveat::FewSlower, StepCaveat::Short];
         assert_eq!(of(300, None, "response_ms.p99"), both);
     }
 
@@ -332,16 +331,16 @@ mod tests {
     fn what_counts_at_a_rate_has_the_doubts() {
         let mut found = found();
         for step in &mut found.steps[2..4] {
-            step.doubts = vec![Doubt::Short];
+            step.caveats = vec![StepCaveat::Short];
         }
         // The longer trial counts alone.
-        assert_eq!(found.held().unwrap().doubts, []);
-        assert_eq!(found.failed().unwrap().doubts, [Doubt::Short]);
+        assert_eq!(found.held().unwrap().caveats, []);
+        assert_eq!(found.failed().unwrap().caveats, [StepCaveat::Short]);
         let mut again = step(7, 803.0, 17.0, StepVerdict::Held, false);
-        again.doubts = vec![Doubt::FewSlower, Doubt::Short];
+        again.caveats = vec![StepCaveat::FewSlower, StepCaveat::Short];
         found.steps.push(again);
-        let both = [Doubt::FewSlower, Doubt::Short];
-        assert_eq!(found.failed().unwrap().doubts, both);
+        let both = [StepCaveat::FewSlower, StepCaveat::Short];
+        assert_eq!(found.failed().unwrap().caveats, both);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Thresholds: conditions on numbers at every point of a study.
 
-mod judgement;
 mod paired;
+mod result;
 
 use std::fmt;
 
-pub use judgement::{Baseline, Caveat, Judged, Judgement, judge, points};
 pub use paired::Paired;
+pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
 
 /// The keyword for the value of the baseline.
 const BASELINE: &str = "baseline";

@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use measure::find_max::{Doubt, SearchEnd, StepVerdict};
+use measure::find_max::{SearchEnd, StepCaveat, StepVerdict};
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
-use measure::threshold::Judged;
+use measure::threshold::ThresholdVerdict;
 use measure::warning::Warning;
 use serde::de::DeserializeOwned;
 
@@ -34,9 +34,9 @@ fn docs_results_md_names_every_word_of_a_result() {
         words::<Outcome>(r#"{"how": "?"}"#),
         words::<SearchEnd>(r#"{"how": "?"}"#),
         words::<StepVerdict>(r#""?""#),
-        words::<Doubt>(r#""?""#),
+        words::<StepCaveat>(r#""?""#),
         words::<ResetHow>(r#""?""#),
-        words::<Judged>(r#"{"is": "?"}"#),
+        words::<ThresholdVerdict>(r#"{"is": "?"}"#),
     ];
     let missing: Vec<_> = all
         .iter()

@@ -53,7 +53,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
             let setup = &first.setup;
             format!(
                 "{} under {}: {numbers}.",
-                setup.engine, setup.load.workload.value
+                setup.engine, setup.planned.load.workload.value
             )
         }
         _ => format!(
@@ -185,7 +185,7 @@ fn in_sentence(bound: Bottleneck) -> String {
 
 /// A trial with something to say of it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Remark {
+pub(crate) struct TrialNote {
     /// The trial's place in the plan.
     pub(crate) number: u32,
     pub(crate) name: String,
@@ -195,7 +195,7 @@ pub(crate) struct Remark {
 }
 
 /// Trials that did not come to their end, and why.
-pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
+pub(crate) fn ended_early(result: &RunResult) -> Vec<TrialNote> {
     let early = result.trials.iter();
     let early = early.filter_map(|trial| {
         let words = match &trial.outcome {
@@ -207,7 +207,7 @@ pub(crate) fn ended_early(result: &RunResult) -> Vec<Remark> {
             Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.as_str(),
             Outcome::Failed { reason } => reason.as_str(),
         };
-        Some(remark(trial, result, ended(&trial.outcome), words))
+        Some(note(trial, result, ended(&trial.outcome), words))
     });
     early.collect()
 }
@@ -231,19 +231,19 @@ pub(crate) fn ended(outcome: &Outcome) -> &'static str {
 }
 
 /// The verdict of each trial that has one.
-pub(crate) fn verdicts(result: &RunResult) -> Vec<Remark> {
+pub(crate) fn verdicts(result: &RunResult) -> Vec<TrialNote> {
     let trials = result.trials.iter();
     let verdicts = trials.filter_map(|trial| {
         let verdict = trial.verdict.as_ref()?;
         let what = verdict.bound.to_string();
-        Some(remark(trial, result, &what, &verdict.evidence))
+        Some(note(trial, result, &what, &verdict.evidence))
     });
     verdicts.collect()
 }
 
-fn remark(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> Remark {
-    Remark {
-        number: trial.number,
+fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
+    TrialNote {
+        number: trial.setup.planned.number,
         name: keys::trial_name(trial, result),
         what: what.to_owned(),
         words: words.to_owned(),
@@ -259,7 +259,11 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
 /// The trials that were planned and are not there.
 pub(crate) fn absent(result: &RunResult) -> Option<String> {
     const MOST_NAMED: usize = 20;
-    let there: BTreeSet<u32> = result.trials.iter().map(|trial| trial.number).collect();
+    let there: BTreeSet<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     let absent = (1..=result.design.trials).filter(|number| !there.contains(number));
     let absent: Vec<u32> = absent.collect();
     let last = absent.last()?;
@@ -289,11 +293,11 @@ pub(crate) fn absent(result: &RunResult) -> Option<String> {
 pub(crate) fn left_out(result: &RunResult) -> Vec<String> {
     let early = ended_early(result).into_iter();
     let interrupted = ended(&Outcome::Interrupted);
-    let early = early.map(|remark| match remark.what == interrupted {
-        true => format!("{} was {interrupted}: {}.", remark.name, remark.words),
+    let early = early.map(|note| match note.what == interrupted {
+        true => format!("{} was {interrupted}: {}.", note.name, note.words),
         false => format!(
             "{} {}, and is excluded: {}",
-            remark.name, remark.what, remark.words
+            note.name, note.what, note.words
         ),
     });
     early

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
-use measure::threshold::Judgement;
+use measure::threshold::ThresholdResult;
 
 use crate::text::steers;
 use crate::thresholds;
@@ -17,11 +17,12 @@ pub fn xml(result: &RunResult) -> Option<String> {
     if all == 0 {
         return None;
     }
-    let count = |is: fn(&Judgement) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
+    let count =
+        |is: fn(&ThresholdResult) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
     let counts = format!(
         "tests=\"{all}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
-        count(Judgement::is_missed),
-        count(Judgement::is_undecided),
+        count(ThresholdResult::is_missed),
+        count(ThresholdResult::is_undecided),
         measured_s(&result.trials, |_| true)
     );
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -35,27 +36,28 @@ pub fn xml(result: &RunResult) -> Option<String> {
         let _ = write!(text, " hostname=\"{}\"", escaped(hostname));
     }
     text.push_str(">\n");
-    for judgement in &result.thresholds {
-        case(&mut text, judgement, result);
+    for threshold in &result.thresholds {
+        case(&mut text, threshold, result);
     }
     text.push_str("  </testsuite>\n</testsuites>\n");
     Some(text)
 }
 
-fn case(text: &mut String, judgement: &Judgement, result: &RunResult) {
+fn case(text: &mut String, threshold: &ThresholdResult, result: &RunResult) {
     let _ = write!(
         text,
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
-        escaped(&thresholds::point(judgement, result)),
-        escaped(&judgement.threshold()),
-        measured_s(&result.trials, |trial| trial.point == judgement.point)
+        escaped(&thresholds::point(threshold, result)),
+        escaped(&threshold.threshold()),
+        measured_s(&result.trials, |trial| trial.setup.planned.point
+            == threshold.point)
     );
-    let Some(why) = thresholds::reason(judgement) else {
+    let Some(why) = thresholds::reason(threshold) else {
         text.push_str("/>\n");
         return;
     };
     let why = escaped(&why);
-    let _ = match judgement.is_undecided() {
+    let _ = match threshold.is_undecided() {
         true => writeln!(
             text,
             ">\n      <skipped message=\"{why}\"/>\n    </testcase>"

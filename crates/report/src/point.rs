@@ -10,7 +10,7 @@ use crate::keys;
 /// The trials of one point.
 #[derive(Debug, Clone)]
 pub(crate) struct Point<'a> {
-    /// As people say it: `threads=16, ext4`; empty in a study of one point.
+    /// For display: `threads=16, ext4`; empty in a study of one point.
     pub(crate) name: String,
     pub(crate) trials: Vec<&'a TrialSummary>,
     pub(crate) tps: Cell,
@@ -39,7 +39,7 @@ pub(crate) fn by_instances<'a>(
     let mut groups: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
     for trial in trials {
         groups
-            .entry(trial.setup.topology.instances)
+            .entry(trial.setup.planned.topology.instances)
             .or_default()
             .push(trial);
     }

@@ -6,7 +6,7 @@ use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 
 use crate::cell::Cell;
-use crate::findings::{self, Remark};
+use crate::findings::{self, TrialNote};
 use crate::grid::{Grid, heads};
 use crate::keys;
 use crate::number;
@@ -154,15 +154,12 @@ fn bound(point: &Point<'_>) -> String {
 
 /// Each verdict with the number of trials that have it, and the evidence of the first.
 fn verdicts(result: &RunResult) -> Vec<String> {
-    let remarks = findings::verdicts(result);
-    let mut kinds: Vec<(&Remark, usize)> = Vec::new();
-    for remark in &remarks {
-        match kinds
-            .iter_mut()
-            .find(|(known, _)| known.what == remark.what)
-        {
+    let notes = findings::verdicts(result);
+    let mut kinds: Vec<(&TrialNote, usize)> = Vec::new();
+    for note in &notes {
+        match kinds.iter_mut().find(|(known, _)| known.what == note.what) {
             Some((_, count)) => *count += 1,
-            None => kinds.push((remark, 1)),
+            None => kinds.push((note, 1)),
         }
     }
     let all = result.trials.len();
@@ -177,13 +174,13 @@ fn verdicts(result: &RunResult) -> Vec<String> {
     told.collect()
 }
 
-fn ended(remark: &Remark) -> String {
+fn ended(note: &TrialNote) -> String {
     format!(
         "Trial {} ({}) {}: {}",
-        remark.number,
-        remark.name,
-        remark.what,
-        cut(&remark.words)
+        note.number,
+        note.name,
+        note.what,
+        cut(&note.words)
     )
 }
 

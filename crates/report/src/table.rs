@@ -17,7 +17,7 @@ pub(crate) struct PaperTable {
     pub(crate) fixed: Vec<(String, String)>,
     /// The key of the rows, as in the study…
     pub(crate) row_key: String,
-    /// …and as people say it.
+    /// …and for display.
     pub(crate) row_name: String,
     /// The variants side by side; one without a name when there are none.
     pub(crate) groups: Vec<String>,

@@ -1,8 +1,8 @@
-//! Whether the thresholds were kept.
+//! Whether the thresholds were met.
 
 use measure::interval::Estimate;
 use measure::result::RunResult;
-use measure::threshold::{Caveat, Judged, Judgement, Paired};
+use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -13,14 +13,15 @@ const ONLY_POINT: &str = "all";
 
 /// In a sentence; `None` without thresholds.
 pub(crate) fn lead(result: &RunResult) -> Option<String> {
-    let count = |is: fn(&Judgement) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
-    let (all, missed) = (result.thresholds.len(), count(Judgement::is_missed));
-    let lead = match (all, missed, count(Judgement::is_undecided)) {
+    let count =
+        |is: fn(&ThresholdResult) -> bool| result.thresholds.iter().filter(|one| is(one)).count();
+    let (all, missed) = (result.thresholds.len(), count(ThresholdResult::is_missed));
+    let lead = match (all, missed, count(ThresholdResult::is_undecided)) {
         (0, ..) => return None,
-        (1, 0, 0) => "The threshold was kept.".to_owned(),
+        (1, 0, 0) => "The threshold was met.".to_owned(),
         (1, _, 0) => "The threshold was missed.".to_owned(),
         (1, ..) => format!("The threshold is undecided: {WHY_UNDECIDED}."),
-        (all, 0, 0) => format!("All {all} thresholds were kept."),
+        (all, 0, 0) => format!("All {all} thresholds were met."),
         (all, missed, 0) => format!("{missed} of {all} thresholds were missed."),
         (all, missed, undecided) => format!(
             "{missed} of {all} thresholds were missed, {undecided} {} undecided: {WHY_UNDECIDED}.",
@@ -34,19 +35,19 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
 const WHY_UNDECIDED: &str =
     "the limit lies within the confidence interval; more repeats would narrow it";
 
-/// A row for each threshold at each point: missed, undecided, kept.
+/// A row for each threshold at each point: missed, undecided, met.
 pub(crate) fn grid(result: &RunResult) -> Grid {
-    let mut judgements: Vec<&Judgement> = result.thresholds.iter().collect();
-    judgements.sort_by_key(|one| (!one.is_missed(), !one.is_undecided()));
-    let rows = judgements.into_iter().map(|judgement| {
-        let (value, limit) = numbers(judgement);
+    let mut results: Vec<&ThresholdResult> = result.thresholds.iter().collect();
+    results.sort_by_key(|one| (!one.is_missed(), !one.is_undecided()));
+    let rows = results.into_iter().map(|threshold| {
+        let (value, limit) = numbers(threshold);
         vec![
-            point(judgement, result),
-            judgement.threshold(),
+            point(threshold, result),
+            threshold.threshold(),
             value,
             limit,
-            number::count(judgement.trials.into()),
-            verdict(judgement),
+            number::count(threshold.trials.into()),
+            verdict(threshold),
         ]
     });
     Grid {
@@ -65,49 +66,49 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
     }
 }
 
-/// The point of a judgement, as people say it.
-pub(crate) fn point(judgement: &Judgement, result: &RunResult) -> String {
+/// The point of a threshold, for display.
+pub(crate) fn point(threshold: &ThresholdResult, result: &RunResult) -> String {
     let axes = keys::axes(result);
-    match judgement.point.is_empty() {
+    match threshold.point.is_empty() {
         true => ONLY_POINT.to_owned(),
-        false => keys::name_of(&judgement.point, &axes),
+        false => keys::name_of(&threshold.point, &axes),
     }
 }
 
 /// Every threshold that was missed, in words; those of several points say at which.
 #[must_use]
 pub fn misses(result: &RunResult) -> Vec<String> {
-    sentences(result, Judgement::is_missed)
+    sentences(result, ThresholdResult::is_missed)
 }
 
 /// The same of every threshold that is undecided.
 #[must_use]
 pub fn undecided(result: &RunResult) -> Vec<String> {
-    sentences(result, Judgement::is_undecided)
+    sentences(result, ThresholdResult::is_undecided)
 }
 
-fn sentences(result: &RunResult, is_wanted: fn(&Judgement) -> bool) -> Vec<String> {
+fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec<String> {
     let wanted = result.thresholds.iter().filter(|one| is_wanted(one));
-    let sentences = wanted.filter_map(|judgement| {
-        let reason = reason(judgement)?;
-        Some(match judgement.point.is_empty() {
+    let sentences = wanted.filter_map(|threshold| {
+        let reason = reason(threshold)?;
+        Some(match threshold.point.is_empty() {
             true => reason,
-            false => format!("at {}, {reason}", point(judgement, result)),
+            false => format!("at {}, {reason}", point(threshold, result)),
         })
     });
     sentences.collect()
 }
 
-/// The verdict, and why another run could give another: `kept, fewer than 10 transactions
+/// The verdict, and why another run could give another: `met, fewer than 10 transactions
 /// were slower`.
-fn verdict(judgement: &Judgement) -> String {
-    let doubts = match judgement.paired {
+fn verdict(threshold: &ThresholdResult) -> String {
+    let caveats = match threshold.paired {
         Some(paired) => Some(ratio(paired)),
-        None => doubts(judgement, |_| true),
+        None => caveats(threshold, |_| true),
     };
-    match doubts {
-        None => judgement.judged.to_string(),
-        Some(doubts) => format!("{}, {doubts}", judgement.judged),
+    match caveats {
+        None => threshold.verdict.to_string(),
+        Some(caveats) => format!("{}, {caveats}", threshold.verdict),
     }
 }
 
@@ -120,49 +121,53 @@ fn ratio(paired: Paired) -> String {
     )
 }
 
-fn doubts(judgement: &Judgement, is_wanted: fn(&Caveat) -> bool) -> Option<String> {
-    let doubts = judgement.doubts.iter().filter(|doubt| is_wanted(doubt));
-    let doubts: Vec<String> = doubts.map(Caveat::to_string).collect();
-    (!doubts.is_empty()).then(|| doubts.join("; "))
+fn caveats(threshold: &ThresholdResult, is_wanted: fn(&Caveat) -> bool) -> Option<String> {
+    let caveats = threshold.caveats.iter().filter(|caveat| is_wanted(caveat));
+    let caveats: Vec<String> = caveats.map(Caveat::to_string).collect();
+    (!caveats.is_empty()).then(|| caveats.join("; "))
 }
 
-/// Why a threshold was not kept, with both numbers: `tps is 94.80 ± 0.20, which is not >= 95`;
+/// Why a threshold was not met, with both numbers: `tps is 94.80 ± 0.20, which is not >= 95`;
 /// `None` where it was.
-pub(crate) fn reason(judgement: &Judgement) -> Option<String> {
-    let (value, limit) = numbers(judgement);
-    let (column, condition) = (&judgement.column, &judgement.condition);
+pub(crate) fn reason(threshold: &ThresholdResult) -> Option<String> {
+    let (value, limit) = numbers(threshold);
+    let (column, condition) = (&threshold.column, &threshold.condition);
     let condition_with_limit = match condition.contains("base") {
         true => format!("{condition} = {limit}"),
         false => condition.clone(),
     };
-    let reason = match (&judgement.judged, judgement.paired) {
-        (Judged::Kept, _) => return None,
-        (Judged::NotMeasured, _) => format!("{column} was not measured; it must be {condition}"),
-        (Judged::NoBaseline { reason }, _) => {
+    let reason = match (&threshold.verdict, threshold.paired) {
+        (ThresholdVerdict::Met, _) => return None,
+        (ThresholdVerdict::NotMeasured, _) => {
+            format!("{column} was not measured; it must be {condition}")
+        }
+        (ThresholdVerdict::NoBaseline { reason }, _) => {
             format!("{column} is {value}, and must be {condition}: {reason}")
         }
-        (Judged::Missed, _) => format!("{column} is {value}, which is not {condition_with_limit}"),
-        (Judged::Undecided, None) => format!(
+        (ThresholdVerdict::Missed, _) => {
+            format!("{column} is {value}, which is not {condition_with_limit}")
+        }
+        (ThresholdVerdict::Undecided, None) => format!(
             "{column} is {value}: {condition_with_limit} is undecided; the limit is within the \
              confidence interval"
         ),
-        (Judged::Undecided, Some(paired)) => format!(
+        (ThresholdVerdict::Undecided, Some(paired)) => format!(
             "{column} is {value}: {condition_with_limit} is undecided, {}",
             ratio(paired)
         ),
     };
     // An undecided one has told its interval.
     Some(
-        match doubts(judgement, |doubt| *doubt != Caveat::WithinInterval) {
+        match caveats(threshold, |caveat| *caveat != Caveat::WithinInterval) {
             None => reason,
-            Some(doubts) => format!("{reason} ({doubts})"),
+            Some(caveats) => format!("{reason} ({caveats})"),
         },
     )
 }
 
 /// Both numbers with their intervals, and with as many digits as tell them apart.
-fn numbers(judgement: &Judgement) -> (String, String) {
-    let (value, limit) = (judgement.value, judgement.limit);
+fn numbers(threshold: &ThresholdResult) -> (String, String) {
+    let (value, limit) = (threshold.value, threshold.limit);
     let are_apart = match (value, limit) {
         (Some(value), Some(limit)) => {
             number::value(value) != number::value(limit) || value.total_cmp(&limit).is_eq()
@@ -178,9 +183,9 @@ fn numbers(judgement: &Judgement) -> (String, String) {
         (Some(value), None) => plain(value),
         (value, half_width) => number::estimate(value.map(|value| Estimate { value, half_width })),
     };
-    let found = match (value, judgement.range) {
+    let found = match (value, threshold.range) {
         (Some(value), range @ Some(_)) if are_apart => number::within(value, range),
-        (value, _) => shown(value, judgement.half_width),
+        (value, _) => shown(value, threshold.half_width),
     };
-    (found, shown(limit, judgement.limit_half_width))
+    (found, shown(limit, threshold.limit_half_width))
 }

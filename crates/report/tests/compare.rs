@@ -16,7 +16,7 @@ use measure::setup::Outcome;
 use measure::warning::Warning;
 use plan::Point;
 use report::Answer;
-use report::compare::{Meant, Side, SideBySide};
+use report::compare::{IntendedSetting, ResultComparison, Side};
 use report::text::Layout;
 
 /// Threads, throughput and latency of hardware and virtual machine, as the paper has them.
@@ -48,21 +48,21 @@ fn platform(side: usize, repeats: u32) -> RunResult {
         .collect();
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
-        trial.point = Point::from([("load.threads", typed(threads))]);
-        trial.setup.load.threads = threads.parse().unwrap();
+        trial.setup.planned.point = Point::from([("load.threads", typed(threads))]);
+        trial.setup.planned.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
     result
 }
 
 /// Two results of different times.
-fn compare(base: &RunResult, new: &RunResult) -> SideBySide {
+fn compare(base: &RunResult, new: &RunResult) -> ResultComparison {
     let side = |name, result| Side {
         name,
         result,
         variant: None,
     };
-    SideBySide::of(&side("HW", base), &side("VM", new), &[])
+    ResultComparison::of(&side("HW", base), &side("VM", new), &[])
 }
 
 /// Both platforms as the variants of one study, which ran them in blocks.
@@ -74,11 +74,17 @@ fn study(repeats: u32) -> RunResult {
     let half = both.trials.len() / 2;
     for (place, trial) in both.trials.iter_mut().enumerate() {
         let name = if place < half { "HW" } else { "VM" };
-        trial.point.insert("variant".into(), name.into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), name.into());
         // The sides take turns at who is first.
-        trial.number = ((trial.number * 2 + u32::from(place >= half)) ^ (trial.repeat % 2)) - 1;
+        trial.setup.planned.number = ((trial.setup.planned.number * 2 + u32::from(place >= half))
+            ^ (trial.setup.planned.repeat % 2))
+            - 1;
         if place >= half {
-            let luck = 1.0 + (f64::from(trial.repeat * 7 % 5) - 2.0) * 0.001;
+            let luck = 1.0 + (f64::from(trial.setup.planned.repeat * 7 % 5) - 2.0) * 0.001;
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
             let times = trial.response_ms.as_mut().unwrap();
             for time in [&mut times.mean.value, &mut times.p95, &mut times.p99] {
@@ -89,17 +95,17 @@ fn study(repeats: u32) -> RunResult {
     both
 }
 
-fn variants(result: &RunResult) -> SideBySide {
+fn variants(result: &RunResult) -> ResultComparison {
     let side = |name| Side {
         name,
         result,
         variant: Some(name),
     };
-    SideBySide::of(&side("HW"), &side("VM"), &[])
+    ResultComparison::of(&side("HW"), &side("VM"), &[])
 }
 
 /// What the CSV has in a column of each line.
-fn column(both: &SideBySide, name: &str) -> Vec<String> {
+fn column(both: &ResultComparison, name: &str) -> Vec<String> {
     let csv = both.csv();
     let cells = |line: &str| -> Vec<String> { line.split(',').map(str::to_owned).collect() };
     let mut lines = csv.lines().map(cells);
@@ -109,7 +115,7 @@ fn column(both: &SideBySide, name: &str) -> Vec<String> {
 }
 
 /// The text on one line.
-fn unwrapped(both: &SideBySide) -> String {
+fn unwrapped(both: &ResultComparison) -> String {
     let text = both.text(Layout::DEFAULT);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -240,7 +246,7 @@ fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
 fn at_a_rate_the_mean_response_time_is_tested_first() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.setup.load.rate = Some(300.0);
+        trial.setup.planned.load.rate = Some(300.0);
     }
     let both = variants(&study);
     let decisions = column(&both, "decision");
@@ -262,8 +268,8 @@ fn at_a_rate_the_mean_response_time_is_tested_first() {
 fn an_average_over_points_is_no_surer_than_their_blocks() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        if trial.point["variant"] == "VM".into() {
-            let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.repeat as usize - 1];
+        if trial.setup.planned.point["variant"] == "VM".into() {
+            let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.setup.planned.repeat as usize - 1];
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
         }
     }
@@ -284,11 +290,15 @@ fn one_order_in_every_block_is_told() {
     let mut study = study(3);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
     for trial in &mut study.trials {
-        trial.number = trial.repeat * 2 + u32::from(trial.point["variant"] == "HW".into());
+        trial.setup.planned.number = trial.setup.planned.repeat * 2
+            + u32::from(trial.setup.planned.point["variant"] == "HW".into());
     }
     let words = unwrapped(&variants(&study));
     assert!(words.contains("VM ran before HW in every block"), "{words}");
-    study.trials.iter_mut().for_each(|trial| trial.number = 0);
+    study
+        .trials
+        .iter_mut()
+        .for_each(|trial| trial.setup.planned.number = 0);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
 }
 
@@ -297,7 +307,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
     let (hardware, mut machine) = (platform(0, 3), platform(1, 3));
     machine
         .trials
-        .retain(|trial| trial.setup.load.threads != 16);
+        .retain(|trial| trial.setup.planned.load.threads != 16);
     machine.trials[0].outcome = Outcome::Failed {
         reason: "no memory".into(),
     };
@@ -371,13 +381,21 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 fn the_same_twice_is_equivalent() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.point.insert("variant".into(), "HW".into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), "HW".into());
     }
     let half = study.trials.len() / 2;
     let same: Vec<_> = study.trials[..half].to_vec();
     for (trial, same) in study.trials[half..].iter_mut().zip(same) {
         *trial = same;
-        trial.point.insert("variant".into(), "VM".into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), "VM".into());
     }
     let both = variants(&study);
     let words = unwrapped(&both);
@@ -410,28 +428,28 @@ fn what_else_differs_is_listed() {
     machine
         .trials
         .iter_mut()
-        .for_each(|trial| trial.setup.load.warmup = std::time::Duration::from_secs(99));
+        .for_each(|trial| trial.setup.planned.load.warmup = std::time::Duration::from_secs(99));
     let side = |name, result| Side {
         name,
         result,
         variant: None,
     };
-    let meant = |name: &str, base: Option<&str>, new: Option<&str>| Meant {
+    let intended = |name: &str, base: Option<&str>, new: Option<&str>| IntendedSetting {
         name: name.to_owned(),
         base: base.map(str::to_owned),
         new: new.map(str::to_owned),
     };
-    let meant = [
-        meant("innodb_buffer_pool_size", Some("1G"), Some("4G")),
+    let intended = [
+        intended("innodb_buffer_pool_size", Some("1G"), Some("4G")),
         // A server reports only what is not its default.
-        meant("innodb_flush_log_at_trx_commit", None, Some("1")),
+        intended("innodb_flush_log_at_trx_commit", None, Some("1")),
     ];
-    let both = SideBySide::of(&side("HW", &hardware), &side("VM", &machine), &meant);
+    let both = ResultComparison::of(&side("HW", &hardware), &side("VM", &machine), &intended);
     let text = both.text(Layout::DEFAULT);
-    let (meant, besides) = text.split_once("Other differences\n").unwrap();
-    let (_, meant) = meant.split_once("Intended differences\n").unwrap();
-    assert!(meant.contains("innodb_buffer_pool_size") && !meant.contains("io_capacity"));
-    let flush = meant.lines().find(|line| line.contains("trx_commit"));
+    let (intended, others) = text.split_once("Other differences\n").unwrap();
+    let (_, intended) = intended.split_once("Intended differences\n").unwrap();
+    assert!(intended.contains("innodb_buffer_pool_size") && !intended.contains("io_capacity"));
+    let flush = intended.lines().find(|line| line.contains("trx_commit"));
     let flush: Vec<&str> = flush.unwrap().split_whitespace().collect();
     assert_eq!(
         flush,
@@ -444,21 +462,24 @@ fn what_else_differs_is_listed() {
         "Warm-up",
         "99 s",
     ] {
-        assert!(besides.contains(word), "{word}\n{text}");
+        assert!(others.contains(word), "{word}\n{text}");
     }
-    assert!(!besides.contains("Started"), "{text}");
+    assert!(!others.contains("Started"), "{text}");
 }
 
 #[test]
 fn other_work_is_told() {
     let (one, mut other) = (platform(0, 1), platform(1, 1));
-    assert_eq!(report::unlike(&one, &other), Vec::<String>::new());
+    assert_eq!(
+        report::workload_differences(&one, &other),
+        Vec::<String>::new()
+    );
     for trial in &mut other.trials {
-        trial.setup.load.distribution.value = "zipfian".into();
-        trial.setup.load.protocol = plan::Protocol::Text;
+        trial.setup.planned.load.distribution.value = "zipfian".into();
+        trial.setup.planned.load.protocol = plan::Protocol::Text;
     }
     assert_eq!(
-        report::unlike(&one, &other),
+        report::workload_differences(&one, &other),
         [
             "load.distribution: uniform / zipfian",
             "load.protocol: prepared / text"
@@ -493,7 +514,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         columns: vec!["tps".into()],
     }];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = Point::from([("variant", name)]);
+        trial.setup.planned.point = Point::from([("variant", name)]);
     }
     let report = report::Report {
         result: &result,
@@ -537,7 +558,7 @@ fn more_variants_are_held_against_the_first() {
     let mut result = made("File systems", &trials);
     result.design.axes = vec!["variant".into()];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = Point::from([("variant", name)]);
+        trial.setup.planned.point = Point::from([("variant", name)]);
     }
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -552,7 +573,7 @@ fn more_variants_are_held_against_the_first() {
     }
     result
         .trials
-        .retain(|trial| trial.point["variant"] == "ext4".into());
+        .retain(|trial| trial.setup.planned.point["variant"] == "ext4".into());
     assert!(!outline(&result).contains("against ext4"));
 }
 
@@ -565,7 +586,7 @@ fn hostile_words_stay_words_in_a_comparison() {
         result,
         variant: None,
     };
-    let both = SideBySide::of(&side("HW", &one), &side(bad, &other), &[]);
+    let both = ResultComparison::of(&side("HW", &one), &side(bad, &other), &[]);
     let html = both.html().unwrap();
     assert!(!html.contains("<img") && html.matches("</script>").count() == 3);
     assert!(!both.text(Layout::DEFAULT).contains('\u{1b}'));
@@ -589,7 +610,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         source: String::new(),
         remedy: None,
     }];
-    machine.trials[3].setup.load.rate = Some(120.0);
+    machine.trials[3].setup.planned.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));
     for words in [
         "HW: 2 of 8 trials have warnings: no warm-up (2), generator saturated (1).",

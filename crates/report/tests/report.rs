@@ -16,7 +16,7 @@ use common::{golden, outline};
 use measure::change_point::LevelChange;
 use measure::setup::Outcome;
 use measure::slice::Phase;
-use measure::threshold::{Baseline, Judged, Threshold, judge};
+use measure::threshold::{Baseline, Threshold, ThresholdVerdict, judge};
 use measure::warning::Warning;
 use plan::Point;
 use report::{Answer, Report};
@@ -50,8 +50,8 @@ fn csv_of_a_study() {
     golden("tables.csv", &report::csv::tables(&result));
 }
 
-/// A study with thresholds: kept, missed, without a number, without a baseline.
-fn judged() -> measure::result::RunResult {
+/// A study with thresholds: met, missed, without a number, without a baseline.
+fn verdict() -> measure::result::RunResult {
     let (mut result, _) = common::study(&[1, 8]);
     let thresholds = [
         "tps > 10",
@@ -62,13 +62,13 @@ fn judged() -> measure::result::RunResult {
     let thresholds = thresholds.map(|text| Threshold::parse_line(text).unwrap());
     let mut base = result.clone();
     base.trials.truncate(1);
-    result.thresholds = judge(&thresholds, &result.trials, Baseline::Result(&base));
+    result.thresholds = judge(&thresholds, &result.trials, Baseline::Trials(&base.trials));
     result
 }
 
 #[test]
 fn thresholds_are_in_every_form_of_the_report() {
-    let result = judged();
+    let result = verdict();
     let text = outline(&result);
     let (_, thresholds) = text.split_once("\nThresholds\n").unwrap();
     let (thresholds, _) = thresholds.split_once("\nWarnings\n").unwrap();
@@ -117,7 +117,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
             "1 of 3 thresholds were missed, 1 is undecided: the limit lies within the confidence \
              interval",
             "undecided, within its interval",
-            "kept, fewer than 10 transactions were slower",
+            "met, fewer than 10 transactions were slower",
             &format!("({:.3}–{:.3})", range.low, range.high),
         ] {
             assert!(one_line.contains(words), "{words}\n{text}");
@@ -138,14 +138,14 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     }
 }
 
-/// Variants of a study are judged by the ratio within its blocks.
+/// Variants of a study are verdict by the ratio within its blocks.
 #[test]
 fn a_paired_ratio_is_told_with_its_interval() {
     let (mut result, _) = common::study(&[8, 8, 8, 8]);
     for (at, trial) in result.trials.iter_mut().enumerate() {
         let variant = ["base", "new"][at % 2].to_owned();
-        trial.point = Point::from([("variant", variant.as_str())]);
-        trial.repeat = 1 + at as u32 / 2;
+        trial.setup.planned.point = Point::from([("variant", variant.as_str())]);
+        trial.setup.planned.repeat = 1 + at as u32 / 2;
         let tps = [100.0, 99.0, 200.0, 201.0][at];
         trial.transactions.per_s.as_mut().unwrap().value = tps;
     }
@@ -164,11 +164,11 @@ fn a_paired_ratio_is_told_with_its_interval() {
 
 #[test]
 fn hostile_words_stay_in_their_xml() {
-    let mut result = judged();
+    let mut result = verdict();
     let bad = "]]></testcase><x a='\"&\u{1}";
     result.title = bad.into();
     result.thresholds[0].point = Point::from([(bad, bad)]);
-    result.thresholds[3].judged = Judged::NoBaseline { reason: bad.into() };
+    result.thresholds[3].verdict = ThresholdVerdict::NoBaseline { reason: bad.into() };
     let xml = report::junit::xml(&result).unwrap();
     assert_eq!(xml.matches("</testcase>").count(), 6, "{xml}");
     assert!(!xml.contains("<x") && !xml.contains('\u{1}'), "{xml}");
@@ -272,8 +272,8 @@ fn hostile_words_are_inert() {
     result.question = Some(bad.into());
     result.environment.command = bad.into();
     let trial = &mut result.trials[0];
-    trial.label = bad.into();
-    trial.point = Point::from([(bad, bad)]);
+    trial.setup.planned.label = bad.into();
+    trial.setup.planned.point = Point::from([(bad, bad)]);
     trial.errors[0].example = bad.into();
     trial.setup.engine = bad.into();
     trial.by_statement[0].name = bad.into();

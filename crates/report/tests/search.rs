@@ -10,7 +10,7 @@ mod common;
 
 use common::search::{FOUND, searched};
 use common::{golden, outline};
-use measure::find_max::{Doubt, SearchEnd};
+use measure::find_max::{SearchEnd, StepCaveat};
 use report::{Answer, Report};
 
 /// The words of a text on one line, with plain spaces.
@@ -114,11 +114,11 @@ fn it_is_said_how_a_search_ended() {
 /// A trial is long enough when it shows steadiness and has ten slow transactions.
 #[test]
 fn what_may_be_luck_is_said_with_the_answer() {
-    let said = |doubted: &[(f64, Doubt)]| {
+    let said = |doubted: &[(f64, StepCaveat)]| {
         let mut left = searched(&[("1000", FOUND)]);
         for step in &mut left.result.searches[0].steps {
             let of_step = doubted.iter().filter(|(rate, _)| *rate == step.rate_per_s);
-            step.doubts = of_step.map(|(_, doubt)| *doubt).collect();
+            step.caveats = of_step.map(|(_, caveat)| *caveat).collect();
         }
         let csv = report::search::csv(&left.result).unwrap();
         (flat(&outline(&left.result)), csv)
@@ -129,13 +129,13 @@ fn what_may_be_luck_is_said_with_the_answer() {
         "{none}"
     );
     // More arrived than was done, however short it was; and no answer rests on 700.
-    let (other, csv) = said(&[(840.0, Doubt::Short), (700.0, Doubt::FewSlower)]);
+    let (other, csv) = said(&[(840.0, StepCaveat::Short), (700.0, StepCaveat::FewSlower)]);
     assert!(!other.contains("Caution"), "{other}");
     assert!(
         csv.contains(",700,700,5,12,false,within limit,few slower\r\n"),
         "{csv}"
     );
-    let (few, _) = said(&[(766.8, Doubt::FewSlower)]);
+    let (few, _) = said(&[(766.8, StepCaveat::FewSlower)]);
     for words in [
         "with 8 users. Caution: At 766.8 per second, fewer than 10 transactions exceeded p99, so \
          it may be chance: set load.time to 7 s or more.",
@@ -147,10 +147,10 @@ fn what_may_be_luck_is_said_with_the_answer() {
     // Of 7 per second, 1 % are most likely ten in (1,000 + 3 sqrt(1,000)) / 7 = 156.4 s.
     let mut slow = searched(&[("1000", SearchEnd::NoRate { failed_per_s: 7.0 })]);
     slow.result.searches[0].steps[0].rate_per_s = 7.0;
-    slow.result.searches[0].steps[0].doubts = vec![Doubt::FewSlower];
+    slow.result.searches[0].steps[0].caveats = vec![StepCaveat::FewSlower];
     let slow = flat(&outline(&slow.result));
     assert!(slow.contains("set load.time to 157 s or more"), "{slow}");
-    let both = [766.8, 802.6].map(|rate| (rate, Doubt::Short));
+    let both = [766.8, 802.6].map(|rate| (rate, StepCaveat::Short));
     let (short, _) = said(&both);
     assert!(
         short.contains(

@@ -155,7 +155,7 @@ fn clusters_are_copied(content: &Content, base: &Base<'_>, faults: &mut Faults) 
         .find(|typed| typed.to_string() != Reset::Copy.name());
     if let (Some(cluster), Some(reset)) = (cluster.first(), other) {
         let fault = Fault::new(
-            format!("a cluster cannot be reset by `{}`", ***reset),
+            format!("a cluster cannot be reset by `{}`", reset.value),
             "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"",
         );
         faults.add(reset.span, fault.also(cluster.span));

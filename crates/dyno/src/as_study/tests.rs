@@ -64,18 +64,18 @@ fn options_are_keys() {
 }
 
 #[test]
-fn options_that_do_not_fit_together_are_named_as_options() {
+fn conflicting_options_are_named_as_options() {
     let refused = |words: &str| study(words).err().unwrap().message().to_owned();
-    assert!(refused("--time 0 --events 0").starts_with("--time 0 is no limit"));
+    assert!(refused("--time 0 --events 0").starts_with("--time 0 means no time limit"));
     assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
 }
 
 #[test]
-fn what_a_study_cannot_say_is_named() {
+fn options_without_a_key_are_named() {
     let text = study("--workers 2 --ignore-errors 1062 --prepare always")
         .unwrap()
         .text;
-    let line = "# No key of a study stands for --prepare, --workers, --ignore-errors.\n";
+    let line = "# No key of a study corresponds to --prepare, --workers, --ignore-errors.\n";
     assert!(text.contains(line), "{text}");
     let text = study("").unwrap().text;
     assert!(!text.contains("No key"), "{text}");

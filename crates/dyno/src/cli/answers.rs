@@ -6,20 +6,20 @@ use clap::Args;
 
 use super::value::{above_zero, key_value, share};
 
-/// The form of the answer.
+/// How an answer is written.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// Write it as HTML, Markdown, CSV and JSON to this directory, which must be new.
+    /// Write the output as HTML, Markdown, CSV and JSON to this directory, which must be new.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print it as JSON.
+    /// Print the output as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The result directory, in which the report is replaced, unless --out or --json is given.
+    /// The result directory; its report is replaced unless --out or --json is given.
     pub(crate) result: PathBuf,
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
@@ -69,7 +69,7 @@ pub(crate) struct SizeArgs {
     /// The load to serve, in transactions per second.
     #[arg(long, value_parser = above_zero, value_name = "TPS")]
     pub(crate) need: f64,
-    /// Throughput that each further server adds, relative to that of one server, such as 0.9 or
+    /// Throughput that each additional server adds, relative to that of one server, such as 0.9 or
     /// 90%. [default: from the scalability law fitted to the result]
     #[arg(long, value_parser = share, value_name = "SHARE")]
     pub(crate) efficiency: Option<f64>,

@@ -88,7 +88,7 @@ pub(crate) struct ConnectionArgs {
 pub(crate) enum PrepareArg {
     /// Load missing tables.
     Missing,
-    /// Load missing tables, and do not run.
+    /// Load missing tables, without running the benchmark.
     Only,
     /// Drop and reload all tables.
     Always,
@@ -132,7 +132,7 @@ fn error_code(text: &str) -> Result<String, String> {
     Err("neither an SQLSTATE, such as 40001, nor an error number, such as 1062".to_owned())
 }
 
-/// Tells one of sysbench's workloads in place of the URL from a misspelled URL.
+/// Refuses the name of a workload, which sysbench takes in this place.
 fn address(text: &str) -> Result<String, String> {
     match habits::workload(text) {
         Some(workload) => Err(format!(

@@ -1,8 +1,8 @@
-//! The environment variables that dyno reads: one table for `--help` and the man page.
+//! The environment variables that dyno reads, for `--help` and the man page.
 
 use crate::console::folded;
 
-/// Columns of the section.
+/// Width of the section in columns.
 const WIDTH: usize = 90;
 
 /// The name and meaning of each.
@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// What dyno hands to itself or to its servers; not for users to set.
+    /// What dyno passes to itself or to its servers; not for users to set.
     const INTERNAL: [&str; 2] = ["DYNO_ADDRESSES", "DYNO_RUN_DIR"];
 
     /// Every variable that the program's own code reads by name is in the table.

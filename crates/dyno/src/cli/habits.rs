@@ -1,7 +1,7 @@
-//! What people type who come from other tools, and what dyno makes of it.
+//! Options and commands of other tools, and what they mean for dyno.
 //!
-//! `habits/table.txt` lists it: an option that means the same is accepted as a hidden alias, any
-//! other gets a hint that says what to write. `docs/coming-from-sysbench.md` shows the same table.
+//! `habits/table.txt` lists them. An equivalent option is accepted as a hidden alias; any other
+//! causes an error that says what to write. `docs/coming-from-sysbench.md` shows the same table.
 
 mod address;
 #[cfg(test)]
@@ -17,18 +17,18 @@ use crate::failure::{Exit, Failure};
 
 const TABLE: &str = include_str!("habits/table.txt");
 
-/// What a word of another tool means for dyno.
+/// The meaning of an option or command of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// The option of `dyno bench` with this long name, which takes it too.
+    /// Equivalent to the option of `dyno bench` with this long name, which has it as an alias.
     Same(&'static str),
-    /// A part of a server's URL, which has this scheme.
+    /// A part of the URL of a server, which has this scheme.
     Address(&'static str),
-    /// Something else; what to write instead.
+    /// No equivalent option; what to write instead.
     Instead(&'static str),
 }
 
-/// One word of another tool's command line.
+/// An option or command of another tool.
 #[derive(Debug)]
 struct Habit {
     tool: &'static str,
@@ -77,7 +77,7 @@ impl Habit {
     }
 }
 
-/// Makes `dyno bench` take what means the same.
+/// Adds aliases for equivalent options to `dyno bench`.
 pub(super) fn with_aliases(bench: clap::Command) -> clap::Command {
     let mut bench = bench;
     for habit in HABITS.iter() {
@@ -101,7 +101,8 @@ pub(super) fn with_aliases(bench: clap::Command) -> clap::Command {
     bench
 }
 
-/// sysbench's scripts take `--table_size` as well as `--table-size`.
+/// Replaces underscores in the name of an option: sysbench's scripts accept `--table_size` for
+/// `--table-size`.
 pub(super) fn with_dashes(argument: String) -> String {
     let end = argument.find('=').unwrap_or(argument.len());
     let (name, value) = argument.split_at(end);
@@ -111,7 +112,7 @@ pub(super) fn with_dashes(argument: String) -> String {
     }
 }
 
-/// An error that says what to write instead, if the command line has a word of another tool.
+/// An error that says what to write instead of an option or command of another tool.
 pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
@@ -123,7 +124,7 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     };
     let remedy = match workload(word) {
         Some(workload) => format!(
-            "the workload is an option of dyno bench, which loads missing data itself: {}",
+            "give the workload as an option of dyno bench, which loads missing data itself: {}",
             bench(&format!(
                 "{} --workload {workload}",
                 address::typed(arguments)
@@ -148,11 +149,11 @@ fn hints(word: &str, arguments: &[String]) -> Option<String> {
         let hint = match habit.meaning {
             Meaning::Instead(hint) => hint.to_owned(),
             Meaning::Address(_) => format!(
-                "name the server by its URL: {} (put a password into DYNO_PASSWORD or \
+                "give the URL of the server: {} (and the password in DYNO_PASSWORD or \
                  --option-file)",
                 bench(&address::typed(arguments))
             ),
-            Meaning::Same(option) => format!("write --{option} of dyno bench"),
+            Meaning::Same(option) => format!("use --{option} of dyno bench"),
         };
         format!("coming from {}: {hint}", habit.tool)
     });
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_table_is_read() {
+    fn every_line_of_the_table_is_parsed() {
         let lines = TABLE.lines().filter(|line| !line.is_empty());
         let lines = lines.filter(|line| !line.starts_with(['#', '[']));
         assert_eq!(lines.count(), HABITS.len());
@@ -190,12 +191,12 @@ mod tests {
             let same = |other: &Habit| (other.typed, other.tool) == (habit.typed, habit.tool);
             assert!(
                 !HABITS[..place].iter().any(same),
-                "{habit:?} is there twice"
+                "{habit:?} is a duplicate"
             );
         }
     }
 
-    /// A hint for what is taken anyway would never be seen.
+    /// A hint for an option that dyno accepts would never be shown.
     #[test]
     fn no_hint_is_for_an_option_of_dyno() {
         let bench = super::super::command();

@@ -1,5 +1,5 @@
-//! The options of a trial as arguments, made from the list in `plan::key`: names, ranges,
-//! defaults and help are the same as in a study.
+//! The options of a trial as arguments, generated from the list in `plan::key`, so that names,
+//! ranges, defaults and help are the same as in a study.
 
 use std::ffi::OsStr;
 
@@ -12,27 +12,28 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 
-/// The positional argument with the server's address.
+/// The positional argument with the URL of the server.
 const URL: &str = "url";
-/// The switch that a limit of response times belongs to.
+/// The switch that requires a limit of response times.
 const FIND_MAX: &str = "find_max";
-/// The group of those limits.
+/// The group of these limits.
 const LIMITS: &str = "limit";
 
 /// How to log in to a server that is already running.
 pub(crate) type LoginOptions = TypedOptions<true>;
-/// Everything else that a trial is made of.
+/// All other options of a trial.
 pub(crate) type TrialOptions = TypedOptions<false>;
 
-/// What was typed of the options of a trial: those of `[server]` if `SERVER`, else all others.
+/// The options on the command line that are keys of a study: those of `[server]` if `SERVER`,
+/// otherwise all others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypedOptions<const SERVER: bool>(Vec<TypedOption>);
 
-/// An option that was typed.
+/// An option on the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedOption {
     pub(crate) key: &'static Key,
-    /// Several make an axis.
+    /// Several values make an axis.
     pub(crate) values: Vec<Value>,
 }
 
@@ -106,7 +107,7 @@ fn argument(key: &'static Key, name: String) -> Arg {
             .num_args(0..=1)
             .hide_possible_values(true)
             .default_missing_value("true")
-            // What is off by default is typed without a value, and an address may follow.
+            // A switch that is off by default may be followed by the URL.
             .require_equals(key.default == Some("false"));
     }
     if key.name == key::THREADS {
@@ -115,18 +116,18 @@ fn argument(key: &'static Key, name: String) -> Arg {
     relations(key, arg)
 }
 
-/// The switch that says what its limits are for.
+/// The switch for a search, which its limits require.
 fn find_max() -> Arg {
     Arg::new(FIND_MAX)
         .long("find-max")
-        .help("Search for the highest rate of arrivals at which response times stay within --p99 (or --p95, --mean), by trials of --time each")
+        .help("Search for the highest arrival rate at which response times stay within --p99 (or --p95, --mean), with trials of --time each")
         .help_heading("Load")
         .action(ArgAction::SetTrue)
         .requires(LIMITS)
         .conflicts_with_all(["load.rate", "load.arrivals", "load.events", "load.until.ci", "thresholds"])
 }
 
-/// What an option needs beside it.
+/// The options that an option requires or excludes.
 fn relations(key: &Key, arg: Arg) -> Arg {
     let arg = match key.needs {
         Needs::RunningServer => arg.requires(URL),
@@ -193,8 +194,8 @@ fn long_help(key: &Key, help: &str) -> Option<String> {
     Some(text)
 }
 
-/// Reads a value as a study does, and what is usual on a command line besides: lengths in
-/// seconds without a unit, shares without `%`, relative paths, `on` and `off`.
+/// Reads a value like a study, and also accepts what is usual on a command line: durations in
+/// seconds without a unit, percentages without `%`, relative paths, `on` and `off`.
 #[derive(Clone)]
 struct KeyParser(&'static Key);
 
@@ -254,7 +255,7 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
     let read = ::study::read_option(key, &typed);
     read.map_err(|(message, help)| match key.kind {
         Kind::Duration { .. } if parse_duration(&typed).is_err() => format!("{message}; {help}"),
-        _ => format!("{}; it takes {}", as_options(&message), key.range()),
+        _ => format!("{}; expected {}", as_options(&message), key.range()),
     })
 }
 
@@ -262,7 +263,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// A message about keys of a study in terms of the options that stand for them.
+/// A message about keys of a study, in terms of the corresponding options.
 pub(crate) fn as_options(message: &str) -> String {
     let mut text = message.to_owned();
     for key in KEYS {
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_needs_no_percent_sign() {
+    fn a_percentage_needs_no_sign() {
         let share = Ok(Value::Number(0.025));
         assert_eq!(typed("load.until.ci", "2.5"), share);
         assert_eq!(typed("load.until.ci", "2.5%"), share);

@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue an interrupted run with its first incomplete trial: the run in --out, or the
-    /// latest of this study.
+    /// latest run of this study.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Result directory that thresholds with `baseline` refer to.

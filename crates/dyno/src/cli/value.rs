@@ -14,7 +14,7 @@ pub(crate) enum UndecidedArg {
     Fail,
 }
 
-/// A share above 0 and at most 1, as a fraction or in percent.
+/// A fraction above 0 and at most 1, which may be given in percent.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = match text.strip_suffix('%') {
@@ -23,7 +23,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     };
     match number {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("expected a share above 0 and at most 1, such as 0.9 or 90%".to_owned()),
+        _ => Err("expected a fraction above 0 and at most 1, such as 0.9 or 90%".to_owned()),
     }
 }
 

@@ -29,11 +29,7 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
 
 fn whole(trial: &Trial) -> TrialSummary {
     Summarizer::new(&[]).finish(Input {
-        number: trial.planned.number,
-        repeat: trial.planned.repeat,
         started_at: None,
-        label: trial.planned.label.clone(),
-        point: trial.planned.point.clone(),
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
@@ -64,15 +60,15 @@ fn found(trial: &Trial, end: SearchEnd) -> FoundMax {
 }
 
 #[test]
-fn data_is_lost_where_a_trial_goes_on_with_that_of_a_whole_one() {
+fn data_is_lost_if_a_trial_continues_with_that_of_a_complete_one() {
     let threads = trials("", "\"load.threads\" = [1, 2, 4]");
     assert!(is_data_lost(&kept(&threads[..1]), &threads));
-    // The third one goes on with what the second one leaves.
+    // The third one continues with the data of the second one.
     assert!(is_data_lost(
         &kept(&[threads[0].clone(), threads[2].clone()]),
         &threads
     ));
-    // The first one begins with a copy, and the second one is run again, too.
+    // The first one begins with a copy, and the second one runs again as well.
     assert!(!is_data_lost(&kept(&threads[2..]), &threads));
     assert!(!is_data_lost(&kept(&threads), &threads));
     for copies in ["data.rows", "data.tables", "topology.instances"] {
@@ -82,11 +78,13 @@ fn data_is_lost_where_a_trial_goes_on_with_that_of_a_whole_one() {
 }
 
 #[test]
-fn a_search_that_ended_needs_no_data_any_more() {
+fn a_complete_search_needs_no_data() {
     let load = "threads = 2\nfind_max = { p99 = \"20ms\" }\ntime = \"1s\"";
     let searches = trials(load, "\"data.rows\" = [10, 20]");
     let mut kept = kept(&searches[..1]);
     kept.trials[0]
+        .setup
+        .planned
         .point
         .insert("load.rate".to_owned(), "closed loop".into());
     assert!(is_data_lost(&kept, &searches));
@@ -99,7 +97,7 @@ fn a_search_that_ended_needs_no_data_any_more() {
     assert!(is_data_lost(&kept, &searches));
     kept.searches = vec![found(&searches[0], SearchEnd::NoRate { failed_per_s: 1.0 })];
     assert!(!is_data_lost(&kept, &searches));
-    // The next one would go on with its data.
+    // The next one would continue with its data.
     let mut same = searches.clone();
     same[1].planned.data.rows = 10;
     assert!(is_data_lost(&kept, &same));
@@ -125,11 +123,11 @@ fn place(disks: &[(&str, Option<&str>, Option<u64>)]) -> Environment {
 }
 
 #[test]
-fn a_disk_is_known_by_its_model_and_bytes_where_both_tell_them() {
+fn a_disk_is_identified_by_its_model_and_bytes_where_both_are_known() {
     let then = place(&[("sda", Some("A"), Some(100)), ("sdb", Some("B"), Some(200))]);
     let other = |here: &Environment| other_places(&DISKS, &then, here);
     for same in [
-        // Their names were given out otherwise.
+        // The kernel assigned their names in another order.
         place(&[("sda", Some("B"), Some(200)), ("sdb", Some("A"), Some(100))]),
         place(&[("vda", None, Some(100)), ("vdb", None, Some(200))]),
         place(&[("sda", Some("A"), None), ("sdb", Some("B"), None)]),
@@ -141,7 +139,7 @@ fn a_disk_is_known_by_its_model_and_bytes_where_both_tell_them() {
     let disks = "/data: disks: A and B at the start, A and C now";
     assert_eq!(other(&model), [disks]);
     let bytes = place(&[("sda", None, Some(100)), ("sdb", None, Some(300))]);
-    let disks = "/data: bytes of the disks: 100 and 200 at the start, 100 and 300 now";
+    let disks = "/data: disk bytes: 100 and 200 at the start, 100 and 300 now";
     assert_eq!(other(&bytes), [disks]);
     let mut moved = place(&[]);
     moved.places[0].file_system = Some("xfs".to_owned());

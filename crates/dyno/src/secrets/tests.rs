@@ -41,7 +41,7 @@ fn passwords_are_taken_out_of_addresses() {
 }
 
 #[test]
-fn what_may_be_a_password_and_is_none_is_refused() {
+fn a_url_that_may_hide_a_password_is_refused() {
     for argument in [
         "mysql://u:p/w@h/x",
         "mysql://u:12/34@h/x",
@@ -74,7 +74,7 @@ fn what_may_be_a_password_and_is_none_is_refused() {
 fn a_password_is_of_the_address_that_it_was_typed_with() {
     let of = |urls: &[&str]| {
         let urls = urls.iter().filter_map(|url| ArgumentUrl::parse(url));
-        handed_on(urls.collect()).map_err(|failure| failure.message().to_owned())
+        joined_urls(urls.collect()).map_err(|failure| failure.message().to_owned())
     };
     assert_eq!(of(&[]), Ok(None));
     assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));
@@ -85,7 +85,7 @@ fn a_password_is_of_the_address_that_it_was_typed_with() {
         "postgres://w:r@/x?host=/run",
         "postgres://w@/y?host=/run",
     ];
-    let handed_on = of(&different).unwrap().unwrap();
+    let joined = of(&different).unwrap().unwrap();
     for (url, password) in [
         ("mysql://u@h/x", Some("one")),
         ("MySQL://v@i/x", Some("p q")),
@@ -94,7 +94,7 @@ fn a_password_is_of_the_address_that_it_was_typed_with() {
         ("postgres://w@/x?host=/run", Some("r")),
         ("postgres://w@/y?host=/run", None),
     ] {
-        let found = password_among(&handed_on, url);
+        let found = password_among(&joined, url);
         assert_eq!(found.as_deref(), password, "{url}");
     }
     for other in ["mysql://u:two@h/x", "mysql://u@h/x"] {

@@ -1,4 +1,4 @@
-//! The connections on which servers are asked for their counters.
+//! Reads the counters of servers.
 
 use std::fmt;
 use std::future::Future;
@@ -10,20 +10,20 @@ use client::reactor::timeout;
 
 use super::Reading;
 
-/// How long a server may take to be connected to and to answer: less than the second
-/// until it is asked again.
+/// How long connecting to a server and its reply may take: less than the second between two
+/// readings.
 pub(crate) const LIMIT: Duration = Duration::from_millis(800);
-/// How long a server that failed is left alone, at first and at most.
+/// The delay before a server that failed is asked again: the first, and the maximum.
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// An answer to come.
+/// A pending answer.
 pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters.
 pub(crate) trait Source {
-    /// Reads all of them, over a connection that it keeps while the server answers; `None`: the
-    /// server refuses, or is away.
+    /// Reads all counters, on a connection that it keeps open; `None` if the server refuses or
+    /// cannot be reached.
     fn read(&mut self) -> Asking<'_, Option<Reading>>;
 
     /// Closes the connection.
@@ -33,7 +33,7 @@ pub(crate) trait Source {
 /// The counters of one server.
 pub struct Counters {
     source: Box<dyn Source>,
-    /// When to try again, and how long to wait after that.
+    /// When to try again, and the delay after another failure.
     retry: Instant,
     pause: Duration,
 }
@@ -68,7 +68,7 @@ impl Counters {
     }
 }
 
-/// Asks all servers at the same time; one that does not answer in time, or refuses, is absent.
+/// Reads all servers concurrently; `None` for one that does not answer in time, or refuses.
 pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     let mut answers = vec![None; servers.len()];
     let mut asking: Vec<(usize, Asking<'_, Option<Reading>>)> = servers
@@ -96,11 +96,10 @@ pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     answers
 }
 
-/// Closes the connections to all servers: one that loses a connection without a word counts it
-/// among its aborted clients.
+/// Closes the connections to all servers, which count unclosed ones as aborted clients.
 pub async fn leave_all(servers: &mut [Option<Counters>]) {
     for server in servers.iter_mut().flatten() {
-        // One that does not answer any more is left all the same.
+        // A server that does not answer is ignored.
         let _ = timeout(LIMIT, server.source.leave()).await;
     }
 }

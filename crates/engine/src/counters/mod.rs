@@ -1,4 +1,4 @@
-//! What a server counts itself, and the metrics that follow from two readings.
+//! Counters of servers, and the metrics that follow from two readings.
 
 mod feed;
 
@@ -9,27 +9,26 @@ pub use feed::{Counters, ask_all, leave_all};
 use measure::values::{growth, sum};
 pub(crate) use measure::values::{percent, quotient};
 
-/// How much less than the time between two readings a server may have aged: it counts whole
-/// seconds.
+/// How far the increase of a server's uptime, in whole seconds, may lag behind the clock.
 const AGE_TOLERANCE_S: f64 = 2.0;
 
-/// Metrics by name without `server.`; `None`: not known.
+/// Metrics by name without `server.`; `None` if unknown.
 pub type Metrics = Vec<(&'static str, Option<f64>)>;
 
-/// The counters of an engine; each has a number, from 0.
+/// The counters of an engine, numbered from 0.
 #[derive(Debug)]
 pub struct Table {
     /// How many there are.
     pub count: usize,
-    /// The one that counts the seconds since the server's start.
+    /// The counter of seconds since the server's start.
     pub uptime: usize,
-    /// Whether one is a level, and not a count since the server's start.
+    /// Whether a counter is a level rather than a count since the server's start.
     pub is_level: fn(usize) -> bool,
-    /// The metrics that they make, named below the server: `cache.hit_pct`.
+    /// Derives metrics, named relative to the server: `cache.hit_pct`.
     pub metrics: fn(&Step) -> Metrics,
 }
 
-/// A server's counters at an instant; what it does not have is `None`.
+/// A server's counters at an instant; `None` for those that it does not have.
 #[derive(Debug, Clone)]
 pub struct Reading {
     table: &'static Table,
@@ -55,15 +54,15 @@ impl Reading {
     }
 }
 
-/// What one server, or several together, did between two readings: of counters the growth in a
-/// second, of levels what they were at its end.
+/// The difference of two readings, of one server or the sum of several: counters per second, and
+/// levels at the end.
 #[derive(Debug, Clone)]
 pub struct Step {
     table: &'static Table,
     values: Box<[Option<f64>]>,
 }
 
-/// What lies between two readings; `None` when the server was restarted in between.
+/// The difference of two readings; `None` if the server was restarted in between.
 #[must_use]
 pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
     let seconds = after.at.checked_duration_since(before.at)?.as_secs_f64();
@@ -84,8 +83,7 @@ pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
     })
 }
 
-/// A server that was restarted is younger than it should be; its counters may have outgrown what
-/// they were.
+/// A restarted server's uptime is too short; its counters may already exceed the former ones.
 fn was_restarted(before: &Reading, after: &Reading, seconds: f64) -> bool {
     let uptime = after.table.uptime;
     let ages = before.get(uptime).zip(after.get(uptime));
@@ -97,14 +95,14 @@ impl Step {
         self.values[counter]
     }
 
-    /// Adds what another server of the same engine did.
+    /// Adds the step of another server of the same engine.
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.values.iter_mut().zip(&other.values) {
             *mine = sum(*mine, *theirs);
         }
     }
 
-    /// The metrics, named below the server: `cache.hit_pct`.
+    /// The metrics, named relative to the server: `cache.hit_pct`.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         (self.table.metrics)(self)

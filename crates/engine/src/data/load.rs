@@ -30,8 +30,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Loads the tables that a database lacks.
 ///
 /// # Errors
-/// When the server cannot be reached, what is there does not fit, or loading fails;
-/// a table that was being loaded is built anew next time.
+/// When the server cannot be reached, existing tables do not fit, or loading fails; a table that
+/// was being loaded is rebuilt by the next preparation.
 pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn prepare<P: Loads>(
     loading.stop.set(true);
     reactor.block_on(loading.end(&reactor, target))?;
     watched?;
-    // It held the lock until here.
+    // It has held the lock until now.
     reactor.block_on(first.close())?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
@@ -80,7 +80,7 @@ pub(crate) fn prepare<P: Loads>(
     Ok(todo.prepared)
 }
 
-/// The count and checksum of all rows, as they were loaded and marked.
+/// Count and checksum of all rows, from the marks.
 ///
 /// # Errors
 /// When the marks cannot be read.
@@ -105,7 +105,7 @@ async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
     Ok(connection)
 }
 
-/// Ends work on a server before it is done.
+/// Limits work on a server.
 struct Guard<'a, P: Protocol> {
     reactor: &'a Reactor,
     target: &'a P::Target,
@@ -114,7 +114,7 @@ struct Guard<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Guard<'_, P> {
-    /// Does some work, unless the user stops or the server hangs before it is done.
+    /// Does some work, unless the user interrupts it or the server hangs.
     fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, PrepareError>
     where
         E: Into<PrepareError>,
@@ -152,7 +152,7 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// Connections beyond this number would have nothing to do.
+    /// The number of parts: more connections would be idle.
     fn parts(&self, tables: usize) -> u32 {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
@@ -163,7 +163,7 @@ impl<P: Loads> Loading<P> {
         reactor.spawn(async move { loading.work(connection).await });
     }
 
-    /// Reports progress until all is done or the user stops it.
+    /// Reports progress until loading is done or the user interrupts it.
     async fn watch(&self, all: &Prepared, listener: Listener<'_>) {
         while !self.stop.get() && self.indexed.get() < all.loaded {
             sleep_until(Instant::now() + REPORT_INTERVAL).await;
@@ -174,8 +174,8 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// Waits a moment for running statements. What is not done then may take as long as an index
-    /// does: it is abandoned, and the server is asked to terminate it.
+    /// Waits a moment for running statements. The others may take as long as building an index:
+    /// they are abandoned, and the server is asked to terminate them.
     async fn end(&self, reactor: &Reactor, target: &P::Target) {
         let all_ended = poll_fn(|_| match reactor.task_count() {
             0 => Poll::Ready(()),
@@ -195,7 +195,7 @@ impl<P: Loads> Loading<P> {
         on_connection(target, LOGIN_LIMIT, terminate).await
     }
 
-    /// Grows with all progress.
+    /// Increases with any progress.
     fn steps(&self) -> u64 {
         self.rows.get() + u64::from(self.indexed.get())
     }
@@ -227,7 +227,7 @@ impl<P: Loads> Loading<P> {
         self.sessions.borrow_mut().push(session);
         let mut own = None;
         while !self.stop.get() {
-            // First its own table, then a new one, then help with the others'.
+            // Prefers parts of its own table, then a new table, then parts of the others.
             let part = own.and_then(|table| self.queue.borrow_mut().take_of(table));
             if let Some(part) = part {
                 self.load_part(connection, &part).await?;

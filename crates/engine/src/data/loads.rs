@@ -1,4 +1,4 @@
-//! What a protocol provides so that tables can be loaded over it.
+//! What an engine provides for loading tables.
 
 use std::cell::Cell;
 
@@ -24,7 +24,7 @@ pub(crate) trait Loads: Locks + 'static {
     const LIST_COLUMNS: &'static str;
     /// What identifies a session to another connection.
     type Session: 'static;
-    /// What the connections of a load find out about their server.
+    /// What the connections of a load learn about their server.
     type Abilities: Default + 'static;
 
     /// Prepares the session for work that takes long.
@@ -57,7 +57,7 @@ pub(crate) trait Loads: Locks + 'static {
     }
 }
 
-/// Appends one chunk of rows, as `write` writes them; nothing once there are none left.
+/// Appends one chunk of rows, as `write` writes them; nothing if no rows are left.
 pub(crate) fn fill(
     out: &mut Vec<u8>,
     rows: &TableRows,
@@ -76,7 +76,7 @@ pub(crate) fn fill(
     }
 }
 
-/// The server stored other rows than it was sent.
+/// The server stored other rows than dyno sent.
 pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> PrepareError {
     let name = table_name(part.table);
     PrepareError::Damaged(format!(

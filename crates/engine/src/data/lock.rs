@@ -12,7 +12,7 @@ use super::{PrepareError, Progress};
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
 /// How often the lock is tried.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The interval between notes while waiting.
+/// The interval between messages while waiting.
 const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The outcome of one attempt.

@@ -1,4 +1,4 @@
-//! The mark that dyno keeps about each table, in the table `dyno_tables` beside it.
+//! dyno's mark on each table, a row of the table `dyno_tables` in the same database.
 
 use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
@@ -6,7 +6,7 @@ use workload::schema::{Dialect, TableSpec, table_name};
 /// The table of marks.
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
 
-/// Makes the table of marks; the same text works on every engine.
+/// Creates the table of marks, on every engine.
 pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (\
      name VARCHAR(64) NOT NULL PRIMARY KEY, \
      state VARCHAR(16) NOT NULL, \
@@ -17,7 +17,7 @@ pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (
 /// Reads the row counts and checksums.
 pub(crate) const READ_CHECKSUMS: &str = "SELECT row_count, checksum FROM dyno_tables";
 
-/// What is marked about a table.
+/// A mark.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) spec: TableSpec,
@@ -46,7 +46,7 @@ fn mark(
     state: &str,
     checksum: Checksum,
 ) -> String {
-    // A spec has no quote but JSON's.
+    // JSON has no single quotes outside of strings.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
         .replace('\'', "''");

@@ -1,8 +1,8 @@
-//! Test data: what a database has, what is missing, and the marks on complete tables.
+//! Loading data, and the marks on loaded tables.
 //!
-//! Every engine tells the same story: inspect each table, refuse what is somebody else's, mark
-//! a table as being loaded, load it in parts, index it, mark it as ready with its row count and
-//! checksum. A table whose mark still says *loading* was interrupted, and is built anew.
+//! Every engine takes the same steps: inspect each table, reject those of other programs that do
+//! not fit, mark a table as being loaded, load it in parts, index it, and mark it as ready with its
+//! row count and checksum. A table whose mark still says *loading* was interrupted and is rebuilt.
 
 pub(crate) mod inspect;
 pub(crate) mod load;
@@ -24,16 +24,16 @@ use crate::server_error::ServerError;
 /// What to do about the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Load what is not there.
+    /// Load missing tables.
     Missing,
-    /// Load everything anew.
+    /// Reload all tables.
     Always,
 }
 
 /// The data that a load needs.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// What will be run.
+    /// The workload.
     pub workload: WorkloadName,
     /// Its tables and rows.
     pub options: &'a Options,
@@ -41,19 +41,19 @@ pub struct Wanted<'a> {
     pub seed: u64,
     /// Virtual users (bulk inserts have a table for each).
     pub users: u32,
-    /// What to do.
+    /// Which tables to load.
     pub mode: Mode,
-    /// Connections that load side by side.
+    /// Number of connections that load in parallel.
     pub connections: u32,
-    /// A server that is reached over the network and does nothing for so long is asked
-    /// whether it is alive, and left if it does not answer.
+    /// A server that makes no progress for this long is checked, and the work ends if it does not
+    /// answer. For servers that are reached over the network.
     pub stall_limit: Duration,
 }
 
-/// What a preparation tells while it works.
+/// Progress of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Something that the user should know, in a sentence.
+    /// A sentence for the user.
     Note(String),
     /// Rows are being loaded.
     Loading {
@@ -71,29 +71,29 @@ pub enum Progress {
     },
 }
 
-/// What was done.
+/// The result of a preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
-    /// Tables that were there.
+    /// Number of existing tables.
     pub found: u32,
-    /// Tables that were loaded.
+    /// Number of loaded tables.
     pub loaded: u32,
-    /// Rows that were loaded.
+    /// Number of loaded rows.
     pub rows: u64,
 }
 
-/// Listens to a preparation, and may interrupt it.
+/// Receives progress of a preparation, and may interrupt it.
 pub struct Listener<'a> {
-    /// Hears of progress.
+    /// Receives progress.
     pub tell: &'a mut dyn FnMut(Progress),
-    /// Becomes true when the user wants to stop.
+    /// Becomes true when the user interrupts dyno.
     pub interrupted: &'a AtomicBool,
 }
 
-/// A preparation that did not succeed.
+/// Why a preparation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The tables there are not what the load needs; nothing was changed.
+    /// Existing tables do not fit the load; nothing was changed.
     #[error("{problem}")]
     Unfit {
         /// Which table, and how it differs.
@@ -114,22 +114,22 @@ pub enum PrepareError {
         /// How long it was waited for.
         limit: Duration,
     },
-    /// The server or the way to it failed.
+    /// The server, or the connection to it, failed.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// A database in process failed.
     #[error("{0}")]
     Sqlite(workload::session::SessionError),
-    /// The server stored other rows than were sent.
+    /// The server stored other rows than dyno sent.
     #[error("{0}")]
     Damaged(String),
-    /// The user asked to stop; the next preparation builds the interrupted tables anew.
+    /// The user interrupted it; the next preparation rebuilds unfinished tables.
     #[error("interrupted while loading; the next run finishes the data")]
     Interrupted,
-    /// This process could not go on.
+    /// An error of the operating system.
     #[error("cannot load: {0}")]
     Io(#[from] std::io::Error),
-    /// The options cannot be met.
+    /// The options are invalid.
     #[error(transparent)]
     Distribution(#[from] workload::distribution::DistributionError),
 }
@@ -141,7 +141,7 @@ impl From<client::Error> for PrepareError {
 }
 
 impl PrepareError {
-    /// Whose fault it is.
+    /// Its cause.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
@@ -182,7 +182,7 @@ pub(crate) fn reading(
 ) -> Vec<String> {
     let rows = format!("SELECT COUNT(*), SUM(LENGTH(pad)) FROM {table}{by_rows}");
     let index = format!("SELECT COUNT(*), MAX(k) FROM {table}{by_index} WHERE k >= 0");
-    match options.create_secondary {
+    match options.data.create_secondary {
         true => vec![rows, index],
         false => vec![rows],
     }

@@ -1,13 +1,13 @@
-//! Who loads what next: tables in parts, shared by several connections.
+//! The queue of table parts to load, shared by several connections.
 
 use std::ops::RangeInclusive;
 
 use workload::rows::Checksum;
 
-/// Rows of one part: one statement, one transaction.
+/// Rows of one part, which is one statement and one transaction.
 pub(crate) const PART_ROWS: u64 = 50_000;
 
-/// The tables that are to be loaded.
+/// The tables to load.
 #[derive(Debug)]
 pub(crate) struct Queue {
     tables: Vec<Work>,
@@ -18,9 +18,9 @@ pub(crate) struct Queue {
 struct Work {
     table: u32,
     stage: Stage,
-    /// Parts that were handed out.
+    /// Number of parts that a connection has taken.
     taken: u64,
-    /// Parts that are in the database.
+    /// Number of parts that are loaded.
     done: u64,
     checksum: Checksum,
 }
@@ -28,7 +28,7 @@ struct Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// Somebody makes it.
+    /// A connection is creating it.
     Claimed,
     /// Parts can be loaded.
     Open,
@@ -60,7 +60,7 @@ impl Queue {
         self.rows.div_ceil(PART_ROWS)
     }
 
-    /// The next table that nobody has begun; [`Queue::open`] follows.
+    /// The next table that no connection has begun; [`Queue::open`] follows.
     pub(crate) fn claim_table(&mut self) -> Option<u32> {
         let work = self
             .tables
@@ -70,7 +70,7 @@ impl Queue {
         Some(work.table)
     }
 
-    /// The table is there, and its parts may be loaded.
+    /// The table exists, and its parts can be loaded.
     pub(crate) fn open(&mut self, table: u32) {
         if let Some(work) = self.tables.iter_mut().find(|work| work.table == table) {
             work.stage = Stage::Open;
@@ -82,7 +82,7 @@ impl Queue {
         self.take(|work| work.table == table)
     }
 
-    /// A part of the table with the most left to do.
+    /// A part of the table with the most parts left.
     pub(crate) fn take_any(&mut self) -> Option<Part> {
         self.take(|_| true)
     }
@@ -102,7 +102,7 @@ impl Queue {
         })
     }
 
-    /// A part is in the database; gives the whole table's checksum if it was the last.
+    /// Notes that a part was loaded; returns the table's checksum after the last part.
     pub(crate) fn done(&mut self, part: &Part, checksum: Checksum) -> Option<Checksum> {
         let parts = self.parts();
         let work = self

@@ -1,4 +1,4 @@
-//! What is in the database, and what that means for the load.
+//! What a database contains, and what has to be done about each table.
 
 use workload::options::Options;
 use workload::schema::{Dialect, TableSpec, table_name};
@@ -6,7 +6,7 @@ use workload::schema::{Dialect, TableSpec, table_name};
 use super::marker::Mark;
 use super::{Mode, PrepareError, Prepared, Progress, Wanted};
 
-/// What was found under a table's name.
+/// What exists under a table's name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
     Nothing,
@@ -15,12 +15,12 @@ pub(crate) enum Found {
         columns: Vec<String>,
         /// The highest id; none in an empty table.
         highest_id: Option<u64>,
-        /// What dyno wrote about it.
+        /// dyno's mark on it.
         mark: Option<Mark>,
     },
 }
 
-/// What is to be done about a table.
+/// What to do about a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     Keep { note: Option<String> },
@@ -32,12 +32,11 @@ enum Action {
 pub(crate) struct Todo {
     /// Numbers of the tables to build.
     pub(crate) missing: Vec<u32>,
-    /// What will have been done.
+    /// The result once it is done.
     pub(crate) prepared: Prepared,
 }
 
-/// Decides about all tables, of which `found` has the first, the second…; tells
-/// what the user should know.
+/// Decides about all tables, which `found` has in order; reports what the user should know.
 pub(crate) fn plan(
     found: &[Found],
     wanted: &Wanted<'_>,
@@ -65,8 +64,7 @@ pub(crate) fn plan(
     Ok(Todo { missing, prepared })
 }
 
-/// Decides about table number `table`. A table that dyno did not make is never
-/// dropped if it has other columns.
+/// Decides about table number `table`. A table with other columns is never dropped.
 fn decide(
     found: &Found,
     table: u32,
@@ -93,23 +91,21 @@ fn decide(
     }
     match mark {
         Some(mark) if !mark.ready => Ok(Action::Build {
-            note: Some(format!(
-                "{name}: its load was interrupted; it is built anew"
-            )),
+            note: Some(format!("{name}: its load was interrupted; it is rebuilt")),
         }),
         Some(_) if highest_id.is_none() => Ok(Action::Build {
-            note: Some(format!("{name} was emptied; it is built anew")),
+            note: Some(format!("{name} was emptied; it is rebuilt")),
         }),
         Some(mark) => keep_ours(&name, mark, wanted, dialect),
         None => keep_foreign(&name, highest_id.unwrap_or(0), options),
     }
 }
 
-/// A load that begins with empty tables drops what is there, which somebody may need.
+/// A workload that begins with empty tables would drop a table that somebody may need.
 fn foreign_table(name: &str) -> PrepareError {
     PrepareError::Unfit {
         problem: format!(
-            "the table {name} was not made by dyno, and the workload would have to drop it"
+            "the table {name} was not created by dyno, and the workload would have to drop it"
         ),
         remedy: "use another database, or --prepare always to drop it".to_owned(),
     }
@@ -143,7 +139,7 @@ fn keep_ours(
     if mark.spec.has_form_of(wanted, dialect) {
         let note = (!mark.spec.has_rows_of(wanted)).then(|| {
             format!(
-                "{name} was loaded with seed {}; its rows are used as they are",
+                "{name} was loaded with seed {}; its rows are used as is",
                 mark.spec.seed
             )
         });
@@ -151,31 +147,31 @@ fn keep_ours(
     }
     Err(PrepareError::Unfit {
         problem: format!(
-            "the table {name} was loaded with {}, but the load asks for {}",
+            "the table {name} was loaded with {}, but the load needs {}",
             mark.spec.describe(dialect),
             wanted.describe(dialect)
         ),
-        remedy: "use the same options, or --prepare always to build it anew".to_owned(),
+        remedy: "use the same options, or --prepare always to rebuild it".to_owned(),
     })
 }
 
 /// A table that something else has loaded: sysbench, or a restored dump.
 fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, PrepareError> {
-    if highest_id < options.rows {
+    if highest_id < options.data.rows {
         return Err(PrepareError::Unfit {
             problem: format!(
-                "the table {name} ends at id {highest_id}, but the load asks for {} rows",
-                options.rows
+                "the table {name} ends at id {highest_id}, but the load needs {} rows",
+                options.data.rows
             ),
             remedy: format!(
-                "use --rows {}, or --prepare always to build it anew",
+                "use --rows {}, or --prepare always to rebuild it",
                 highest_id.max(1)
             ),
         });
     }
     Ok(Action::Keep {
         note: Some(format!(
-            "{name} was not loaded by dyno (ids up to {highest_id}); it is used as it is"
+            "{name} was not loaded by dyno (ids up to {highest_id}); it is used as is"
         )),
     })
 }
@@ -185,10 +181,14 @@ mod tests {
     use workload::name::WorkloadName;
 
     use super::*;
+    use workload::options::Data;
 
     fn spec(rows: u64, seed: u64) -> TableSpec {
         let options = Options {
-            rows,
+            data: Data {
+                rows,
+                ..Data::default()
+            },
             ..Options::default()
         };
         WorkloadName::OltpReadWrite.table_spec(&options, seed)
@@ -204,7 +204,10 @@ mod tests {
 
     fn decided(found: &Found, mode: Mode) -> Result<Action, String> {
         let options = Options {
-            rows: 100,
+            data: Data {
+                rows: 100,
+                ..Data::default()
+            },
             ..Options::default()
         };
         decide(
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_was_emptied_is_built_anew() {
+    fn a_table_that_was_emptied_is_rebuilt() {
         let mut emptied = table(0, Some((spec(100, 1), true)));
         if let Found::Table { highest_id, .. } = &mut emptied {
             *highest_id = None;
@@ -283,7 +286,7 @@ mod tests {
             decided.map_err(|error| error.to_string())
         };
         let refused = decided(&found, Mode::Missing).unwrap_err();
-        assert!(refused.contains("was not made by dyno"), "{refused}");
+        assert!(refused.contains("was not created by dyno"), "{refused}");
         assert_eq!(decided(&found, Mode::Always), build);
         if let Found::Table { mark, .. } = &mut found {
             let spec = spec.clone();

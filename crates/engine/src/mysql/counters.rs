@@ -1,16 +1,16 @@
-//! What a server counts itself: InnoDB's part of `SHOW GLOBAL STATUS`.
+//! The server's counters: InnoDB's part of `SHOW GLOBAL STATUS`.
 //!
-//! MariaDB and MySQL count differently, and each version a little. [`NAMES`] is all
-//! that is asked for; what a server does not have is absent.
+//! MariaDB and MySQL have different counters, which also differ among versions. [`NAMES`] are
+//! those that are read; a counter that a server does not have is absent.
 
 use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
 
-/// A row of a server's answer; `None` for NULL.
+/// A row of a reply; `None` is NULL.
 pub(super) type Row = Vec<Option<String>>;
 
-/// All of them, for what is common to engines.
+/// The counters, for code that all engines share.
 pub(super) static TABLE: Table = Table {
     count: KEYS,
     uptime: Key::UptimeS as usize,
@@ -18,7 +18,7 @@ pub(super) static TABLE: Table = Table {
     metrics,
 };
 
-/// What is read of a server.
+/// The counters that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     UptimeS,
@@ -43,15 +43,15 @@ pub(super) enum Key {
     HistoryLength,
     RowLockWaits,
     RowLockMs,
-    /// Size of the database's tables, and of the buffer pool: of our own questions.
+    /// Sizes of the database's tables and of the buffer pool, from separate queries.
     DataSetBytes,
     PoolBytes,
 }
 
-/// One after the last.
+/// The number of keys.
 const KEYS: usize = Key::PoolBytes as usize + 1;
 
-/// What each is called in the server's status.
+/// The names of status variables.
 pub(super) const NAMES: [(&str, Key); 22] = [
     ("Uptime", Key::UptimeS),
     ("Innodb_buffer_pool_read_requests", Key::PoolRequests),
@@ -67,7 +67,7 @@ pub(super) const NAMES: [(&str, Key); 22] = [
     ("Innodb_data_writes", Key::DataWrites),
     ("Innodb_data_fsyncs", Key::DataFsyncs),
     ("Innodb_log_writes", Key::LogWrites),
-    // Not in MariaDB from 10.8 on.
+    // MariaDB lacks it since 10.8.
     ("Innodb_os_log_fsyncs", Key::LogFsyncs),
     ("Innodb_os_log_written", Key::LogBytes),
     // MySQL.
@@ -80,7 +80,7 @@ pub(super) const NAMES: [(&str, Key); 22] = [
     ("Innodb_row_lock_time", Key::RowLockMs),
 ];
 
-/// What is a metric as it is: of a counter its rate, of a level the level.
+/// Metrics that need no calculation: the rate of a counter, or a level.
 const PLAIN: [(&str, Key); 16] = [
     ("cache.requests_per_s", Key::PoolRequests),
     ("cache.misses_per_s", Key::PoolReads),
@@ -134,7 +134,7 @@ pub fn renamed_metric(name: &str) -> Option<String> {
     Some(format!("{server}.{present}"))
 }
 
-/// Those that are no counts since the server's start.
+/// Those that are not counts since the server's start.
 const LEVELS: [Key; 7] = [
     Key::PoolDataBytes,
     Key::PoolDirtyPages,
@@ -145,7 +145,7 @@ const LEVELS: [Key; 7] = [
     Key::PoolBytes,
 ];
 
-/// The question that all of [`NAMES`] answer.
+/// Reads all of [`NAMES`].
 pub(super) fn status_query() -> String {
     let names: Vec<_> = NAMES.iter().map(|(name, _)| format!("'{name}'")).collect();
     format!(
@@ -154,7 +154,7 @@ pub(super) fn status_query() -> String {
     )
 }
 
-/// Takes the rows of [`status_query`]; what else a server sends is ignored.
+/// Takes the rows of [`status_query`]; other rows are ignored.
 pub(super) fn take_status(reading: &mut Reading, rows: &[Row]) {
     for row in rows {
         if let [Some(name), Some(value), ..] = row.as_slice()
@@ -198,8 +198,8 @@ fn hit_rate(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
     percent(requests - reads, requests).map(|rate| rate.max(0.0))
 }
 
-/// A server that does not count the log's fsyncs apart (MariaDB from 10.8) does not count the
-/// log's writes among those of its files either.
+/// A server that does not count the log's fsyncs separately (MariaDB since 10.8) does not include
+/// the log's writes in those of its files either.
 fn io_read_share(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
     let (reads, mut writes) = (get(Key::DataReads)?, get(Key::DataWrites)?);
     if get(Key::LogFsyncs).is_none() {

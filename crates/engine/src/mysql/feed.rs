@@ -1,4 +1,4 @@
-//! The connection on which a server is asked for its counters.
+//! The connection on which a server's counters are read.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,9 +14,9 @@ pub(super) struct Feed {
     target: Arc<Target>,
     query: String,
     connection: Option<Connection>,
-    /// Whether the account may read the engine's own tables.
+    /// Whether the account may read InnoDB's metrics.
     may_read_metrics: bool,
-    /// Size of the database's tables and of the buffer pool, when first connected.
+    /// Sizes of the database's tables and of the buffer pool, as of connecting.
     sizes: [Option<u64>; 2],
 }
 
@@ -45,8 +45,7 @@ impl Feed {
         }
     }
 
-    /// A connection that fails in the middle of a reply is of no more use: it is put back only
-    /// after a whole one.
+    /// A connection that fails during a reply is useless: it is put back only after a whole one.
     async fn try_to_ask(&mut self) -> Result<Reading, Error> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -72,7 +71,7 @@ impl Feed {
     async fn connect(&mut self) -> Result<Connection, Error> {
         let mut connection = Connection::open_within(LIMIT, &self.target).await?;
         let table = Flavor::of(&connection).tablespaces;
-        // Of the files: what information_schema.TABLES says may be old.
+        // From the files: information_schema.TABLES may be outdated.
         let data = format!(
             "SELECT CAST(SUM(file_size) AS UNSIGNED) FROM information_schema.{table} \
              WHERE SUBSTRING_INDEX(name, '/', 1) = DATABASE()"
@@ -89,7 +88,7 @@ impl Feed {
     }
 }
 
-/// What the server refuses to tell is absent; any other failure is one.
+/// `None` if the server refuses the query; other errors are returned.
 fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -98,7 +97,7 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// The one number of an answer.
+/// The number in a reply of one cell.
 fn number(rows: &[Row]) -> Option<u64> {
     rows.first()?.first()?.as_deref()?.parse().ok()
 }

@@ -2,8 +2,11 @@
 
 use client::mysql::Connection;
 
+use super::binary_log;
 use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::group_replication::GroupReplication;
 use super::programs::Initializer;
+use crate::replication::Replication;
 use crate::server::Server;
 
 /// One of the two.
@@ -13,37 +16,39 @@ pub(crate) struct Flavor {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) schemes: &'static [&'static str],
-    /// What its server program may be called, best first.
+    /// Names of its server program, preferred first.
     pub(super) programs: &'static [&'static str],
     pub(super) how_to_install: &'static str,
-    /// What fills a new data directory.
+    /// What initializes a data directory.
     pub(super) initializer: Initializer,
-    /// The statements for a new data directory after which `root`, locked, is all there is.
+    /// The statements after which a locked `root` is the only account of a new data directory.
     pub(super) lock_root: &'static str,
     /// The arguments with which the program checks its settings and exits.
     pub(super) validation: &'static [&'static str],
     /// The value of `secure_file_priv` that forbids all files; `None`: only an empty directory
     /// does.
     pub(super) no_files: Option<&'static str>,
-    /// Whether there is a binary log unless it is switched off.
+    /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
-    /// What its servers take for settings that nobody makes.
+    /// The defaults of its settings.
     pub(super) defaults: Defaults,
-    /// Settings that every server gets.
+    /// Settings of every server.
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// Reads the settings that are not the defaults.
+    /// Reads the settings that differ from the defaults.
     pub(super) changed_settings: &'static str,
-    /// Reads the length of InnoDB's history, where that is no status variable.
+    /// Reads the length of InnoDB's history list, where it is not a status variable.
     pub(super) history_query: Option<&'static str>,
     /// The table of InnoDB's tablespaces.
     pub(super) tablespaces: &'static str,
     /// A data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
+    /// The ways in which its servers replicate.
+    pub(super) replication: &'static [&'static dyn Replication],
     /// Memory of a server besides its buffer pool, and of each connection.
     pub(super) memory_bytes: [u64; 2],
 }
 
-/// The options with which a program prints its settings; it reads them before.
+/// The options with which a program reads its settings and prints them.
 pub(super) const HELP: &[&str] = &["--verbose", "--help"];
 
 /// MariaDB.
@@ -71,8 +76,8 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     has_binlog: false,
     defaults: OF_MARIADB,
     settings: &[],
-    // What somebody set, as far as it differs from what is compiled in; what the server works
-    // out from its host is none of it.
+    // What somebody set to another value than the compiled-in one; without what the server
+    // derives from its host.
     changed_settings: "SELECT LOWER(variable_name), global_value \
          FROM information_schema.SYSTEM_VARIABLES \
          WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \
@@ -81,6 +86,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     history_query: None,
     tablespaces: "INNODB_SYS_TABLESPACES",
     more_empty_bytes: 0,
+    replication: &binary_log::MARIADB,
     memory_bytes: [120 << 20, 300 << 10],
 };
 
@@ -101,7 +107,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     defaults: OF_MYSQL,
     // No second protocol.
     settings: &[("mysqlx", "OFF")],
-    // It does not report its defaults, only who set a variable.
+    // It does not report defaults, only where a value comes from.
     changed_settings: "SELECT LOWER(i.variable_name), g.variable_value \
          FROM performance_schema.variables_info i \
          JOIN performance_schema.global_variables g USING (variable_name) \
@@ -113,6 +119,11 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     tablespaces: "INNODB_TABLESPACES",
     // Its tables of users and two undo logs are files of their own.
     more_empty_bytes: 60 << 20,
+    replication: &[
+        binary_log::MYSQL_ASYNCHRONOUS,
+        binary_log::MYSQL_SEMI_SYNCHRONOUS,
+        &GroupReplication,
+    ],
     memory_bytes: [500 << 20, 700 << 10],
 };
 

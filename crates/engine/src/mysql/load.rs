@@ -17,7 +17,7 @@ use crate::remote::first_cell;
 /// The lock's name, as the server knows it: at most 64 characters in MySQL.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
 
-/// What a server accepts.
+/// What a server supports.
 #[derive(Debug, Default)]
 pub(crate) struct Abilities {
     refuses_load_data: Cell<bool>,
@@ -52,8 +52,8 @@ impl Loads for Mysql {
     type Session = Session;
     type Abilities = Abilities;
 
-    /// A connection that only holds a lock is idle for as long as the load takes. The rows are
-    /// known to refer to nothing.
+    /// A connection that only holds a lock is idle for as long as the load takes. The rows
+    /// have no foreign keys.
     async fn begin(connection: &mut Connection) -> Result<(), Error> {
         let sql = "SET SESSION wait_timeout = 31536000, foreign_key_checks = 0";
         connection.run(sql).await.map(drop)
@@ -84,7 +84,7 @@ impl Loads for Mysql {
     }
 }
 
-/// `None` if the server does not accept it.
+/// `None` if the server rejects it.
 async fn load_data(
     connection: &mut Connection,
     part: &Part,
@@ -136,7 +136,7 @@ async fn insert(
     Ok(checksum)
 }
 
-/// The server (1148, 3948, 4166) or its policy (1290) does not accept LOAD DATA LOCAL.
+/// Whether the server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
 fn is_load_data_refused(error: &Error) -> bool {
     matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
 }

@@ -1,4 +1,4 @@
-//! What a server's error log says about its settings and its end.
+//! What a server's error log says about settings and why the server ended.
 
 use crate::log::{Wording, has_word, shortened};
 use crate::server::Rejected;
@@ -9,7 +9,7 @@ const WORDING: Wording = Wording {
     quote: '\'',
     unknown: "unknown ",
 };
-/// How MariaDB's installation program begins its advice to somebody at a terminal.
+/// The beginning of the advice for interactive use that MariaDB's installation program prints.
 pub(super) const ADVICE: &str = "Installation of system tables failed";
 
 /// What the server corrected or warned about among the study's settings.
@@ -24,7 +24,7 @@ pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     WORDING.rejected(&errors, config)
 }
 
-/// What an error says. A line before the log has its form begins with the program's name.
+/// The message of an error. Before the log is set up, messages begin with the program's name.
 fn error_words(line: &str) -> Option<String> {
     words_of(line, "[ERROR]").or_else(|| {
         let is_plain = !line.starts_with(|c: char| c.is_ascii_digit()) && !line.contains(" [");
@@ -32,7 +32,7 @@ fn error_words(line: &str) -> Option<String> {
     })
 }
 
-/// What follows the label, without MySQL's number and subsystem.
+/// The message after the label, without MySQL's number and subsystem.
 fn words_of(line: &str, label: &str) -> Option<String> {
     let (_, mut words) = line.split_once(label)?;
     words = words.trim_start();

@@ -1,5 +1,6 @@
 //! MariaDB and MySQL: one engine in most respects. How they differ is data, a [`Flavor`] each.
 
+mod binary_log;
 mod checks;
 mod counters;
 mod database;
@@ -7,6 +8,7 @@ mod engine;
 mod feed;
 mod flavor;
 mod format;
+mod group_replication;
 mod load;
 mod log;
 mod option_file;

@@ -1,4 +1,4 @@
-//! Where the files of a server program are, and what fills a new data directory.
+//! Where the files of a server program are, and how a data directory is initialized.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use crate::error::EngineError;
 use crate::program::{Installed, on_path};
 use crate::server::{Invocation, Paths};
 
-/// What fills a new data directory.
+/// What initializes a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initializer {
-    /// A script of its own.
+    /// A separate script.
     Script,
     /// The server program.
     Server,
@@ -34,7 +34,7 @@ pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)
     ]
 }
 
-/// How to fill a new data directory; `script` holds its first statements.
+/// How to initialize a data directory; `script` has its first statements.
 pub(super) fn initialization(
     initializer: Initializer,
     installed: &Installed,
@@ -71,7 +71,7 @@ pub(super) fn initialization(
     Ok(Invocation::new(program, arguments))
 }
 
-/// MariaDB's program that fills a data directory.
+/// MariaDB's program that initializes a data directory.
 fn install_program(installed: &Installed) -> Result<PathBuf, EngineError> {
     let names = ["mariadb-install-db", "mysql_install_db"];
     let places = match &installed.basedir {

@@ -1,6 +1,6 @@
-//! Settings that a study cannot make, because dyno makes them or because they hold secrets.
+//! Settings that a study cannot set, because dyno sets them or because they contain secrets.
 
-/// Prefixes that the servers strip from a name before they look it up.
+/// Prefixes that servers strip from a name before they look it up.
 const MODIFIERS: [&str; 6] = [
     "loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_",
 ];
@@ -13,7 +13,7 @@ const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
-/// Settings that only dyno may make, with the reason; `*` stands for any ending.
+/// Settings that only dyno may set, with the reason; `*` stands for any ending.
 const RESERVED: [(&str, &str); 28] = [
     ("basedir", "write it as `server.basedir`"),
     ("port", "write it as `server.port`"),
@@ -47,8 +47,8 @@ const RESERVED: [(&str, &str); 28] = [
     ("wsrep_sst_auth", SECRET),
     ("ssl_passphrase", SECRET),
 ];
-/// Names that look like an abbreviation of a reserved setting or like a password, and are
-/// neither: a server prefers an exact match.
+/// Names that look like an abbreviation of a reserved setting or like a password, but are not:
+/// servers prefer an exact match.
 const HARMLESS: [&str; 4] = [
     "ssl",
     "innodb",
@@ -57,11 +57,11 @@ const HARMLESS: [&str; 4] = [
 ];
 /// A single letter is ambiguous, so servers reject it.
 const MIN_ABBREVIATION: usize = 2;
-/// How the names of passwords end, and how far that may be abbreviated.
+/// The ending of the names of passwords, and its shortest abbreviation.
 const PASSWORD: &str = "password";
 const MIN_PASSWORD: usize = 2;
 
-/// Why a study cannot make the setting of this name; `None` if it can. The servers treat `-` as
+/// Why a study cannot set the setting of this name; `None` if it can. The servers treat `-` as
 /// `_`, accept unambiguous abbreviations, and ignore some prefixes as well as what precedes a
 /// dot.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! The account `root` of a private server: the only one that can log in.
 //!
-//! A template's `root` is locked, or has a password that nobody kept. Each server sets a
-//! password of its run by its init file, which it executes before it accepts connections.
+//! In a template, `root` is locked. Each run of a server sets a new password by its init file,
+//! which the server executes before it accepts connections.
 
 /// The name of the init file.
 pub(super) const INIT_FILE: &str = "init.sql";

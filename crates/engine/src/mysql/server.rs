@@ -16,6 +16,7 @@ use crate::error::{Cause, EngineError};
 use crate::network;
 use crate::program::Installed;
 use crate::remote::{on_connection, on_reactor, url_path};
+use crate::replication::Replication;
 use crate::server::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, Rejected,
     Server, ServerFile, same_name,
@@ -244,6 +245,10 @@ impl Server for Flavor {
         checks::checks()
     }
 
+    fn replication(&self) -> &'static [&'static dyn Replication] {
+        self.replication
+    }
+
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let chosen = config.iter().map(|(name, value)| {
             let name = option_file::plain_name(name);
@@ -278,7 +283,7 @@ fn variables(help: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Only the server's own user makes sockets in its directory, while a stranger may have a port.
-fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
     let path = url_path(login.socket);
     let url = format!("mysql://root@localhost/mysql?socket={path}");
     target(&url, login.password)

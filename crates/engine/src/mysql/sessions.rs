@@ -1,16 +1,16 @@
-//! Ends sessions that are left in the middle of their work, by another connection: the
-//! server may not see for hours that nobody waits any more.
+//! Kills abandoned sessions by another connection: the server may not notice for hours that the
+//! client is gone.
 
 use client::mysql::{Connection, Error};
 
 /// Rows of text.
 type Rows = Vec<Vec<Option<String>>>;
 
-/// What servers tell that tells them apart; MariaDB has no `server_uuid`, MySQL no `server_uid`.
+/// What identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
 const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
     WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
 
-/// A session, by its number on one server.
+/// A session: its ID on one server.
 #[derive(Debug)]
 pub(crate) struct Session {
     id: u32,
@@ -26,13 +26,13 @@ impl Session {
     }
 }
 
-/// Nothing where the server does not tell: nobody can know it again then.
+/// Empty if the server does not identify itself.
 async fn which_server(connection: &mut Connection) -> Rows {
     connection.rows(WHICH_SERVER).await.unwrap_or_default()
 }
 
-/// Ends these sessions where this connection's server is theirs. Behind a balancer it may be
-/// another one, on which their numbers are strangers'.
+/// Kills those of the sessions that are on this connection's server. Behind a load balancer it may
+/// be another server, on which their IDs are those of other clients.
 ///
 /// # Errors
 /// When the server does not list its sessions.
@@ -44,13 +44,13 @@ pub(crate) async fn kill(connection: &mut Connection, sessions: &[Session]) -> R
         !here.is_empty() && session.server == here && ours.contains(&session.id)
     };
     for session in sessions.iter().filter(is_ours) {
-        // One that has ended meanwhile is not known any more.
+        // It may have ended meanwhile.
         let _ = connection.run(&format!("KILL {}", session.id)).await;
     }
     Ok(())
 }
 
-/// The sessions that have the same user and database as the one with the number `own`.
+/// The sessions with the same user and database as the session `own`.
 fn of_one_account(list: &Rows, own: u32) -> Vec<u32> {
     let read = |row: &Vec<Option<String>>| match row.as_slice() {
         [Some(id), user, _host, database, ..] => {

@@ -1,4 +1,4 @@
-//! Which settings may hold secrets.
+//! Which settings may contain secrets.
 
 /// Words in the names of settings whose values may be secrets. `init_` are statements,
 /// which may hold a password.
@@ -15,7 +15,7 @@ const SECRET_WORDS: [&str; 10] = [
     "init_",
 ];
 
-/// Whether a value may be a secret, by the setting's name as the server has it.
+/// Whether a value may be a secret, by the setting's name in the server's spelling.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }

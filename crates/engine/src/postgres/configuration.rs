@@ -1,4 +1,4 @@
-//! The files that a server reads: its settings, and who may log in.
+//! Configuration files: the settings, and who may log in.
 
 use nix::unistd::{Uid, User};
 
@@ -8,15 +8,15 @@ use crate::program::Installed;
 use crate::server::{Paths, ServerFile};
 use crate::settings::Settings;
 
-/// The superuser, as whom only dyno's own user can log in, and only through the Unix socket.
+/// The superuser. Only dyno's own user can log in as it, and only through the Unix socket.
 pub(super) const SUPERUSER: &str = "postgres";
-/// The role of loads and monitors: the owner of the database, and no superuser.
+/// The role of loads and monitors: the owner of the database, not a superuser.
 pub(super) const ROLE: &str = "dyno";
 /// The role with which standbys log in; only clusters have it.
 pub(super) const REPLICATION_ROLE: &str = "dyno_replication";
 /// Who may log in, and from where.
 const HBA_FILE: &str = "pg_hba.conf";
-/// Which user of the host is which role.
+/// Maps users of the host to roles.
 const IDENT_FILE: &str = "pg_ident.conf";
 
 /// `postgresql.conf`.
@@ -51,14 +51,14 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
         ],
     );
     file.section(
-        "A server that is killed leaves no shared memory behind.",
+        "A killed server leaves no shared memory behind.",
         &[
             ("shared_memory_type", "mmap"),
             ("dynamic_shared_memory_type", "mmap"),
         ],
     );
     file.section(
-        "What initdb writes on a usual host; connections for every virtual user.",
+        "initdb's values on most hosts; connections for every virtual user.",
         &[
             ("shared_buffers", "128MB"),
             (
@@ -71,8 +71,8 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
     file.finish(config.iter().filter(|(name, _)| !format::decides(name)))
 }
 
-/// `postgresql.conf` for the first statements of a new data directory, which run without a
-/// server.
+/// `postgresql.conf` for the first statements of a new data directory, which run in single-user
+/// mode.
 pub(super) fn initial_conf() -> String {
     let settings = [
         ("dynamic_shared_memory_type", "mmap"),
@@ -89,8 +89,8 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = '{quoted}'\n")
 }
 
-/// Who may log in: the superuser through the socket if the kernel says that the client is
-/// dyno's user, the role of loads over TCP with its password. PostgreSQL refuses all others.
+/// Who may log in: the superuser through the socket if the client is dyno's user, and the role of
+/// loads over TCP with its password. PostgreSQL rejects everything else.
 pub(super) fn access_files() -> Vec<ServerFile> {
     let file = |name, text| ServerFile {
         name,
@@ -102,7 +102,7 @@ pub(super) fn access_files() -> Vec<ServerFile> {
          host all {ROLE} 127.0.0.1/32 scram-sha-256\n\
          host replication {REPLICATION_ROLE} 127.0.0.1/32 scram-sha-256\n"
     );
-    // Without a name PostgreSQL could not tell who connects, and refuses.
+    // PostgreSQL rejects peer authentication of a user without a name.
     let user = User::from_uid(Uid::effective()).ok().flatten();
     let ident = user.map(|user| {
         let name = user.name.replace('"', "\"\"");

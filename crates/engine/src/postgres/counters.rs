@@ -1,15 +1,15 @@
-//! What a server counts itself: the statistics views, in the columns that its version has.
+//! The server's counters: the statistics views, in the columns that its version has.
 //!
 //! Backends publish what they counted at the end of a transaction, at most once a second (twice
-//! before PostgreSQL 15), so a second's value may hold some of the second before; over a phase of
-//! the load that is less than a second's worth. Positions in the log and what sessions wait for
+//! before PostgreSQL 15), so a second's value may include part of the previous second; over a
+//! phase of the load, the error is less than one second's worth. Positions in the log and what sessions wait for
 //! are current.
 
 use crate::counters::{Metrics, Step, Table, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
 
-/// All of them, for what is common to engines.
+/// The counters, for code that all engines share.
 pub(super) static TABLE: Table = Table {
     count: KEYS,
     uptime: Key::UptimeS as usize,
@@ -17,7 +17,7 @@ pub(super) static TABLE: Table = Table {
     metrics,
 };
 
-/// What is read of a server.
+/// The counters that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     UptimeS,
@@ -48,25 +48,25 @@ pub(super) enum Key {
     RowsInserted,
     RowsUpdated,
     RowsDeleted,
-    /// Sessions that wait when the server is asked.
+    /// Sessions that are waiting at the time of the query.
     WaitForLocks,
     WaitForReads,
     WaitForLog,
     WaitForLatches,
-    /// The same over time, in milliseconds: our own sums.
+    /// The same summed over time, in milliseconds.
     LockMs,
     ReadMs,
     LogMs,
     LatchMs,
-    /// Size of the database's tables, and of the shared buffers: of our own questions.
+    /// Sizes of the database's tables and of the shared buffers.
     DataSetBytes,
     BufferBytes,
 }
 
-/// One after the last.
+/// The number of keys.
 const KEYS: usize = Key::BufferBytes as usize + 1;
 
-/// What sessions wait for, and what it adds up to.
+/// What sessions wait for, and the sum over time.
 pub(super) const WAITS: [(Key, Key); 4] = [
     (Key::WaitForLocks, Key::LockMs),
     (Key::WaitForReads, Key::ReadMs),
@@ -74,7 +74,7 @@ pub(super) const WAITS: [(Key, Key); 4] = [
     (Key::WaitForLatches, Key::LatchMs),
 ];
 
-/// What is a metric as it is: of a counter its rate, of a level the level.
+/// Metrics that need no calculation: the rate of a counter, or a level.
 const PLAIN: [(&str, Key); 25] = [
     ("cache.misses_per_s", Key::CacheMisses),
     ("io.pages_read_per_s", Key::CacheMisses),
@@ -103,7 +103,7 @@ const PLAIN: [(&str, Key); 25] = [
     ("rows.deleted_per_s", Key::RowsDeleted),
 ];
 
-/// Those that are no counts since the server's start.
+/// Those that are not counts since the server's start.
 const LEVELS: [Key; 12] = [
     Key::CheckpointAgeBytes,
     Key::DeadRows,
@@ -119,7 +119,7 @@ const LEVELS: [Key; 12] = [
     Key::BufferBytes,
 ];
 
-/// The versions that have a column: from a major version to before another.
+/// The major versions that have a column: the first, and the first that no longer has it.
 type Versions = (u64, u64);
 
 const ALL: Versions = (0, u64::MAX);
@@ -127,7 +127,7 @@ const SINCE_16: Versions = (16, u64::MAX);
 const SINCE_17: Versions = (17, u64::MAX);
 const SINCE_18: Versions = (18, u64::MAX);
 
-/// Where each comes from. A log that is opened with `O_SYNC` has no fsyncs to count.
+/// The expression for each counter. A log that is opened with `O_SYNC` has no fsyncs to count.
 #[rustfmt::skip] // A line for each.
 const COLUMNS: [(Key, Versions, &str); 43] = [
     (Key::UptimeS, ALL, "floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint"),
@@ -176,7 +176,7 @@ const COLUMNS: [(Key, Versions, &str); 43] = [
     (Key::BufferBytes, ALL, "pg_size_bytes(current_setting('shared_buffers'))"),
 ];
 
-/// The names of waits differ in upper and lower case among versions.
+/// The case of wait events' names differs among versions.
 const RELATIONS: [(Versions, &str); 8] = [
     (
         ALL,
@@ -223,7 +223,7 @@ const RELATIONS: [(Versions, &str); 8] = [
     ),
 ];
 
-/// What a server of a major version is asked, and the counters that its one row holds.
+/// The query for a major version, and the counters in its single row.
 pub(super) fn query(major: u64) -> (String, Vec<Key>) {
     let has = |(from, until): Versions| from <= major && major < until;
     let columns = COLUMNS.iter().filter(|(_, versions, _)| has(*versions));

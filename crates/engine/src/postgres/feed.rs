@@ -1,4 +1,4 @@
-//! The connection on which a server is asked for its counters.
+//! The connection on which a server's counters are read.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ pub(super) struct Feed {
 /// A connection that answers.
 struct Open {
     connection: Connection,
-    /// What the columns of an answer are.
+    /// The counters in the columns of the reply.
     keys: Vec<Key>,
-    /// Of the database's tables, when connected.
+    /// Size of the database's tables, as of connecting.
     data_bytes: Option<u64>,
     asked: Instant,
 }
@@ -51,8 +51,7 @@ impl Feed {
         }
     }
 
-    /// A connection that fails in the middle of a reply is of no more use: it is put back only
-    /// after a whole one.
+    /// A connection that fails during a reply is useless: it is put back only after a whole one.
     async fn try_to_ask(&mut self) -> Result<Reading, Error> {
         let mut open = match self.open.take() {
             Some(open) => open,
@@ -73,8 +72,8 @@ impl Feed {
         Ok(reading)
     }
 
-    /// The server counts no time that sessions wait; how many of them do is taken to hold since
-    /// it was last asked.
+    /// The server does not count how long sessions wait: those that are waiting now are assumed to
+    /// have waited since the last query.
     fn add_waits(&mut self, reading: &mut Reading, since: Duration) {
         let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         for ((sessions, sum), waited_ms) in WAITS.iter().zip(&mut self.waited_ms) {

@@ -1,4 +1,4 @@
-//! What a server's log says about its settings and why it ended.
+//! What a server's log says about settings and why the server ended.
 
 use crate::log::{Wording, has_word, shortened};
 use crate::server::Rejected;
@@ -9,17 +9,17 @@ const WORDING: Wording = Wording {
     quote: '"',
     unknown: "unrecognized configuration parameter",
 };
-/// How the line begins that ends a server.
+/// Beginnings of the last message of a server that exits.
 const FATAL: [&str; 2] = ["FATAL:  ", BEFORE_LOG];
-/// A bad line of the file is reported as `LOG`, before the file is said to contain errors.
+/// Errors in the configuration file are reported as `LOG`, before a `FATAL` message.
 const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
-/// Before there is a log, the program begins with its name.
+/// Before the log is set up, messages begin with the program's name.
 const BEFORE_LOG: &str = "postgres: ";
 const WARNING: &str = "WARNING:  ";
 
 /// The first setting of the study that an error of the server is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
-    // Otherwise the server started, and what it logged is no error.
+    // Otherwise the server started, and its messages are not errors.
     let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));
     if !log.lines().any(is_fatal) {
         return None;
@@ -29,13 +29,13 @@ pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     WORDING.rejected(&errors, config)
 }
 
-/// What the server warned about among the study's settings.
+/// Warnings about the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, WARNING));
     WORDING.notes(warnings, config)
 }
 
-/// What follows a level, without the place in the file that dyno wrote.
+/// The message after a level, without the position in the configuration file.
 fn words_of(line: &str, level: &str) -> Option<String> {
     let (_, words) = line.split_once(level)?;
     let words = match words.rsplit_once(" in file \"") {
@@ -45,8 +45,8 @@ fn words_of(line: &str, level: &str) -> Option<String> {
     Some(shortened(words))
 }
 
-/// Whether the text contains the setting's name as a whole word. The server quotes names since
-/// version 17 everywhere, and shows them in its own case.
+/// Whether the text contains the setting's name as a whole word. The server quotes all names
+/// since version 17, and writes them in its own case.
 fn names(text: &str, setting: &str) -> bool {
     let (text, setting) = (text.to_ascii_lowercase(), setting.to_ascii_lowercase());
     has_word(&text, &setting, |c| {

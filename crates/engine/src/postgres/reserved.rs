@@ -1,5 +1,5 @@
-//! Settings that a study cannot make: the laboratory makes them, or they would run programs,
-//! open doors or read secrets.
+//! Settings that a study cannot set: the laboratory sets them, or they would run programs, grant
+//! access, or contain secrets.
 
 const OWN_FILES: &str = "each server has its own directory for all its files";
 const OWN_ADDRESS: &str = "each server listens only on 127.0.0.1 and on a Unix socket of its own";
@@ -8,12 +8,12 @@ const OWN_LOG: &str = "the server's log is kept with the result, and dyno reads 
 const OWN_MEMORY: &str = "a server that is killed must not leave shared memory behind";
 const PROGRAM: &str =
     "the server would run a program or load a library from outside its installation";
-const INCLUDE: &str = "a study names all settings itself";
+const INCLUDE: &str = "a study contains all settings itself";
 const REPLICATION: &str = "whether servers replicate, and how, is `topology.cluster`";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
-/// Names, and why they are not a study's; those ending in `*` stand for all that begin so.
+/// Names and reasons; `*` stands for any ending.
 const RESERVED: [(&str, &str); 47] = [
     ("port", "write it as `server.port`"),
     ("include*", INCLUDE),
@@ -63,14 +63,14 @@ const RESERVED: [(&str, &str); 47] = [
     ("synchronous_standby_names", REPLICATION),
     ("synchronized_standby_slots", REPLICATION),
 ];
-/// Libraries that a server loads: from its installation, but not from elsewhere.
+/// Settings that load libraries, which must come from the server's installation.
 const LIBRARIES: [&str; 3] = [
     "shared_preload_libraries",
     "session_preload_libraries",
     "local_preload_libraries",
 ];
 
-/// Why a study cannot make the setting of this name; `None` if it can.
+/// Why a study cannot set the setting of this name; `None` if it can.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     if name.contains("password") && name != "password_encryption" {
@@ -84,7 +84,7 @@ pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     found.map(|(_, why)| *why)
 }
 
-/// Why a study cannot give a setting that it can make this value; `None` if it can.
+/// Why a study cannot set a setting to this value; `None` if it can.
 pub(super) fn reserved_value(name: &str, value: &str) -> Option<&'static str> {
     let is_library = LIBRARIES.iter().any(|own| name.eq_ignore_ascii_case(own));
     (is_library && value.contains(['/', '$'])).then_some(PROGRAM)

@@ -23,7 +23,7 @@ const TIMES: [(&str, f64); 6] = [
     ("h", 3_600_000.0),
     ("d", 86_400_000.0),
 ];
-/// Words in the names of settings whose values may be secrets: a command may hold anything.
+/// Words in the names of settings whose values may be secrets; commands may contain any.
 const SECRET_WORDS: [&str; 9] = [
     "conninfo",
     "_command",

@@ -11,7 +11,7 @@ use super::configuration::{REPLICATION_ROLE, SUPERUSER};
 use super::server::socket_target;
 use crate::error::EngineError;
 use crate::remote::{first_cell, on_connection, on_reactor};
-use crate::replication::{Formation, MemberState, Replication, member_name};
+use crate::replication::{Formation, MemberState, Replication, member_name, refused};
 use crate::server::{Login, ServerFile};
 
 /// How much of its log a primary keeps for standbys that are away, in megabytes.
@@ -101,7 +101,7 @@ impl Replication for Streaming {
         if number != 1 {
             return Ok(());
         }
-        as_superuser(login, async |connection| {
+        let joined = as_superuser(login, async |connection| {
             // What dyno itself changes must not wait for a standby that may be away.
             for sql in [
                 format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local"),
@@ -112,7 +112,8 @@ impl Replication for Streaming {
             connection
                 .set_password(REPLICATION_ROLE, &cluster.password)
                 .await
-        })
+        })?;
+        joined.map_err(|error| refused(cluster, login, &error))
     }
 
     /// Commits wait for standbys from now on.
@@ -120,7 +121,7 @@ impl Replication for Streaming {
         let Some(names) = self.awaited(cluster) else {
             return Ok(());
         };
-        as_superuser(login, async |connection| {
+        let completed = as_superuser(login, async |connection| {
             for sql in [
                 format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"),
                 "SELECT pg_reload_conf()".to_owned(),
@@ -128,11 +129,13 @@ impl Replication for Streaming {
                 connection.rows(&sql).await?;
             }
             Ok(())
-        })
+        })?;
+        completed.map_err(|error| refused(cluster, login, &error))
     }
 
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
         let rows = as_superuser(login, async |connection| connection.rows(STATE).await)?;
+        let rows = rows.map_err(|error| login.refused(&error))?;
         Ok(match first_cell(rows).as_deref() {
             Some("primary") => MemberState::Primary,
             Some("replica") => MemberState::Replica,
@@ -145,8 +148,7 @@ impl Replication for Streaming {
 fn as_superuser<T>(
     login: &Login<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<T, EngineError> {
+) -> Result<Result<T, Error>, EngineError> {
     let target = socket_target(login)?;
-    let done = on_reactor(on_connection(&target, LOGIN_LIMIT, work))?;
-    done.map_err(|error| login.refused(&error))
+    on_reactor(on_connection(&target, LOGIN_LIMIT, work))
 }

@@ -19,7 +19,7 @@ use crate::database::{Database, Load, StatementSettings};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 
-/// How often a call that blocks is checked for the user's wish to stop.
+/// How often dyno checks whether the user interrupts a blocking call.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A file that could be opened.
@@ -65,7 +65,7 @@ impl Database for SqliteDatabase {
         load::checksum(&self.target)
     }
 
-    /// Calls into SQLite block, so another thread looks whether the user stops.
+    /// Calls into SQLite block, so another thread checks whether the user interrupts them.
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
         let failed = |error| EngineError::failed(Cause::Server, session_error(&error, None));
         let connection = self.target.open().map_err(failed)?;
@@ -82,7 +82,7 @@ impl Database for SqliteDatabase {
             std::thread::Builder::new()
                 .spawn_scoped(scope, look)
                 .map_err(|error| EngineError::failed(Cause::Internal, error))?;
-            let mut texts = (1..=options.tables).flat_map(|table| statements(options, table));
+            let mut texts = (1..=options.data.tables).flat_map(|table| statements(options, table));
             let read = texts.try_for_each(|text| connection.query_row(&text, [], |_| Ok(())));
             drop(reading);
             read.map_err(failed)
@@ -100,7 +100,7 @@ impl Database for SqliteDatabase {
     }
 }
 
-/// The statements that read a table once.
+/// The statements that read a table.
 fn statements(options: &Options, table: u32) -> Vec<String> {
     let by_index = format!(" INDEXED BY k_{table}");
     crate::data::reading(options, &table_name(table), " NOT INDEXED", &by_index)

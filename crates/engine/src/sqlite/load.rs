@@ -1,4 +1,4 @@
-//! Loading in process. SQLite has one writer, so one connection does it all.
+//! Loading in process. SQLite has a single writer, so one connection loads everything.
 
 use std::sync::atomic::Ordering;
 
@@ -14,11 +14,11 @@ use crate::data::parts::PART_ROWS;
 use crate::data::state::{self, Found, Todo};
 use crate::data::{Listener, PrepareError, Prepared, Progress, Wanted};
 
-/// Has the tables of a load in the database.
+/// Loads the tables that a database lacks.
 ///
 /// # Errors
-/// When the file cannot be used, what is there does not fit, or loading fails;
-/// a table that was being loaded is built anew next time.
+/// When the file cannot be used, existing tables do not fit, or loading fails; a table that was
+/// being loaded is rebuilt by the next preparation.
 pub(super) fn prepare_sqlite(
     target: &SqliteTarget,
     wanted: &Wanted<'_>,
@@ -52,7 +52,7 @@ pub(super) fn prepare_sqlite(
     Ok(prepared)
 }
 
-/// The count and checksum of all rows, as they were loaded and marked.
+/// Count and checksum of all rows, from the marks.
 pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, PrepareError> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let read = || -> rusqlite::Result<Checksum> {

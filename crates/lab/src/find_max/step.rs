@@ -2,7 +2,7 @@
 
 use measure::column;
 use measure::ended::Ended;
-use measure::find_max::{Doubt, FoundMax, SearchStep, StepVerdict};
+use measure::find_max::{FoundMax, SearchStep, StepCaveat, StepVerdict};
 use measure::steady::Steady;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -32,17 +32,17 @@ pub(super) fn judge(
         Some(_) => StepVerdict::Held,
     };
     SearchStep {
-        trial: summary.number,
+        trial: summary.setup.planned.number,
         rate_per_s: rate,
         achieved_per_s: number("tps"),
         mean_ms: number("response_ms.mean"),
         value_ms: value,
         long,
-        judged: verdict,
-        doubts: match verdict {
+        verdict,
+        caveats: match verdict {
             // These verdicts do not depend on the limited column.
             StepVerdict::Overloaded | StepVerdict::Nothing => Vec::new(),
-            _ => Doubt::all_of(summary, &search.column),
+            _ => StepCaveat::all_of(summary, &search.column),
         },
     }
 }
@@ -58,7 +58,7 @@ fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
 }
 
 pub(super) fn outcome(step: &SearchStep) -> StepOutcome {
-    match (step.judged, step.value_ms) {
+    match (step.verdict, step.value_ms) {
         (StepVerdict::Held | StepVerdict::TooSlow, Some(value)) => StepOutcome::Value(value),
         (StepVerdict::Unsteady, Some(value)) => StepOutcome::Unsteady(value),
         _ => StepOutcome::Failed,
@@ -78,6 +78,6 @@ pub(super) fn progress_line(step: &SearchStep, found: &FoundMax, search: &Search
         (None, Some(failed)) => format!("below {failed}/s"),
         (None, None) => "not known yet".to_owned(),
     };
-    let verdict = step.judged;
+    let verdict = step.verdict;
     format!("  {rate}/s: {column} {value} of {limit} ms, {verdict}; the highest rate is {between}")
 }

@@ -9,6 +9,9 @@ use crate::error::LabError;
 use crate::servers::password::Password;
 use crate::servers::port;
 
+/// Hexadecimal digits of a cluster's id.
+const ID_CHARS: usize = 32;
+
 /// One member of a cluster.
 #[derive(Debug, Clone)]
 pub struct Membership {
@@ -31,9 +34,12 @@ impl Membership {
         ports: &[Option<u16>],
     ) -> Result<Vec<Self>, LabError> {
         let chosen = ports.iter().map(|port| port.map_or_else(port::free, Ok));
+        let group_ports = ports.iter().map(|_| port::free());
         let formation = Arc::new(Formation {
+            id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             ports: chosen.collect::<Result<_, _>>()?,
-            password: Password::random()?.text().to_owned(),
+            group_ports: group_ports.collect::<Result<_, _>>()?,
+            password: Password::for_replication()?.text().to_owned(),
         });
         let password = Password::random()?;
         let member = |number| Self {

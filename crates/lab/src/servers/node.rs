@@ -20,6 +20,9 @@ use crate::site::Site;
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
+/// How long a restarted member may take to join its cluster again, and how often it tries.
+const REJOIN_LIMIT: Duration = Duration::from_secs(60);
+const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
 #[derive(Debug)]
@@ -144,6 +147,23 @@ impl Node {
         joined.map(drop)
     }
 
+    /// Joins it again after a restart, within 60 s: the others may still have to notice that it was
+    /// gone.
+    fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let deadline = Instant::now() + REJOIN_LIMIT;
+        loop {
+            let joined = self.as_member(|member, login| {
+                let replication = member.replication;
+                replication.rejoin(&member.formation, member.number, login)
+            });
+            match joined {
+                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+                Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
+                joined => return joined.map(drop),
+            }
+        }
+    }
+
     /// Does what remains to be done on the primary once every member replicates.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
         let completed =
@@ -257,7 +277,7 @@ impl Node {
         self.ready_at = Instant::now();
         self.notes = started.notes;
         self.public_key = started.public_key;
-        Ok(())
+        self.rejoin(interrupted)
     }
 
     /// Shuts it down, waiting at most 300 s, and removes its directory.

@@ -11,6 +11,7 @@ use crate::error::LabError;
 const RANDOM: &str = "/dev/urandom";
 /// 192 bits cannot be guessed.
 const RANDOM_BYTES: usize = 24;
+const MAX_REPLICATION_CHARS: usize = 32;
 /// Further characters that password validation plugins require: a symbol, a capital letter.
 const ALL_CLASSES: &str = "-A1";
 
@@ -33,6 +34,13 @@ impl Password {
             .map_err(LabError::at("read", Path::new(RANDOM)))?;
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self(format!("{digits}{ALL_CLASSES}")))
+    }
+
+    /// One of 32 characters, the most that some engines accept for replication.
+    pub(super) fn for_replication() -> Result<Self, LabError> {
+        let Self(long) = Self::random()?;
+        let shorter = long.len() - MAX_REPLICATION_CHARS;
+        Ok(Self(long.chars().skip(shorter).collect()))
     }
 
     pub(super) fn text(&self) -> &str {

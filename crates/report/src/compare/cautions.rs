@@ -7,9 +7,9 @@ use measure::summary::{TrialSummary, counted};
 
 use super::Side;
 use super::points::Matched;
-use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys::{self, VARIANT};
+use crate::result_cautions;
 
 pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String> {
     let together = std::ptr::eq(base.result, new.result);
@@ -33,10 +33,10 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     for side in sides {
         let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
-        let doubts = doubts(&counted(&all), side.result);
+        let of_result = result_cautions::of(&counted(&all), side.result);
         match together {
-            true => cautions.extend(doubts),
-            false => cautions.extend(doubts::of(side.name, doubts)),
+            true => cautions.extend(of_result),
+            false => cautions.extend(result_cautions::named(side.name, of_result)),
         }
     }
     cautions
@@ -57,9 +57,7 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
     let pairs = first
         .iter()
         .filter_map(|(place, number)| Some((number, later.get(place)?)));
-    // In results that are older than trial numbers, all are 0.
-    let known = pairs.filter(|(base, new)| base != new);
-    let orders: Vec<bool> = known.map(|(base, new)| base < new).collect();
+    let orders: Vec<bool> = pairs.map(|(base, new)| base < new).collect();
     let is_first = *orders.first()?;
     let repeats = first.keys().map(|(repeat, _)| repeat).max()?;
     if *repeats < 2 || orders.iter().any(|order| *order != is_first) {
@@ -81,9 +79,12 @@ fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
     let trials = side.result.trials.iter();
     let own = trials.filter(|trial| keys::variant(trial) == side.variant);
     let numbers = own.map(|trial| {
-        let mut point = keys::ordered(&trial.point);
+        let mut point = keys::ordered(&trial.setup.planned.point);
         point.retain(|(key, _)| *key != VARIANT);
-        ((trial.repeat, point), trial.number)
+        (
+            (trial.setup.planned.repeat, point),
+            trial.setup.planned.number,
+        )
     });
     numbers.collect()
 }

@@ -1,22 +1,23 @@
-//! What differs between two sides besides their numbers.
+//! What differs between two sides others their numbers.
 
 use measure::result::RunResult;
 use measure::setup::Setup;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
-use super::{Meant, Side};
+use super::{IntendedSetting, Side};
 use crate::describe;
 use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
 use crate::settings;
+use crate::sheet::Facts;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Of {
+pub(crate) enum Category {
     /// The host and its places.
     Environment,
     /// What was driven, with what.
@@ -28,7 +29,7 @@ pub(crate) enum Of {
 /// Something that differs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
-    pub(crate) of: Of,
+    pub(crate) category: Category,
     pub(crate) name: String,
     pub(crate) base: String,
     pub(crate) new: String,
@@ -39,11 +40,11 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// Whether the studies wanted it: `settings` are those that they set differently.
-    pub(super) fn is_meant(&self, settings: &[Meant]) -> bool {
-        match self.of {
-            Of::Environment => false,
-            Of::Setup => self.together,
-            Of::Setting => settings.iter().any(|setting| setting.name == self.name),
+    pub(super) fn is_intended(&self, settings: &[IntendedSetting]) -> bool {
+        match self.category {
+            Category::Environment => false,
+            Category::Setup => self.together,
+            Category::Setting => settings.iter().any(|setting| setting.name == self.name),
         }
     }
 }
@@ -53,7 +54,7 @@ pub(super) fn all(
     base: &Side<'_>,
     new: &Side<'_>,
     merged: &RunResult,
-    meant: &[Meant],
+    intended: &[IntendedSetting],
 ) -> Vec<Difference> {
     let together = std::ptr::eq(base.result, new.result);
     let trials = on_both(merged);
@@ -72,19 +73,19 @@ pub(super) fn all(
             .collect()
     };
     let found = [
-        (Of::Setup, sides.each_ref().map(|side| setup(side))),
+        (Category::Setup, sides.each_ref().map(|side| setup(side))),
         (
-            Of::Setting,
+            Category::Setting,
             [
-                of_servers(&sides[0], meant, |setting| setting.base.as_deref()),
-                of_servers(&sides[1], meant, |setting| setting.new.as_deref()),
+                of_servers(&sides[0], intended, |setting| setting.base.as_deref()),
+                of_servers(&sides[1], intended, |setting| setting.new.as_deref()),
             ],
         ),
-        (Of::Environment, [host(base), host(new)]),
+        (Category::Environment, [host(base), host(new)]),
     ];
     let found = found.into_iter();
     found
-        .flat_map(|(of, [base, new])| differing(of, &base, &new, together))
+        .flat_map(|(category, [base, new])| differing(category, &base, &new, together))
         .collect()
 }
 
@@ -98,14 +99,11 @@ fn place(name: &str) -> &str {
     run.map_or(name, |(at, _)| &name[..at])
 }
 
-/// Names and values.
-type Facts = Vec<(String, String)>;
-
-fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
-    // Of settings only those are kept that are not their defaults.
-    let absent = match of {
-        Of::Setting => DEFAULT,
-        Of::Environment | Of::Setup => ABSENT,
+fn differing(category: Category, base: &Facts, new: &Facts, together: bool) -> Vec<Difference> {
+    // Servers report only settings that differ from their defaults.
+    let absent = match category {
+        Category::Setting => DEFAULT,
+        Category::Environment | Category::Setup => ABSENT,
     };
     let value = |facts: &Facts, name: &str| {
         let mut facts = facts.iter();
@@ -114,7 +112,7 @@ fn differing(of: Of, base: &Facts, new: &Facts, together: bool) -> Vec<Differenc
     };
     let names = distinct(base.iter().chain(new).map(|(name, _)| name.as_str()));
     let pairs = names.into_iter().map(|name| Difference {
-        of,
+        category,
         name: name.to_owned(),
         base: value(base, name),
         new: value(new, name),
@@ -169,8 +167,8 @@ const DEFAULT: &str = "default";
 /// setting that has its default value, so what a study sets is taken from the study there.
 fn of_servers(
     trials: &[&TrialSummary],
-    meant: &[Meant],
-    of_side: fn(&Meant) -> Option<&str>,
+    intended: &[IntendedSetting],
+    of_side: fn(&IntendedSetting) -> Option<&str>,
 ) -> Facts {
     let instances = || trials.iter().flat_map(|trial| &trial.instances);
     let facts = settings::values(instances())
@@ -185,7 +183,7 @@ fn of_servers(
             (name.to_owned(), listed(&values))
         });
     let mut facts: Facts = facts.collect();
-    for setting in meant {
+    for setting in intended {
         let Some(value) = of_side(setting) else {
             continue;
         };

@@ -28,13 +28,13 @@ pub struct Side<'a> {
     pub name: &'a str,
     /// What it found.
     pub result: &'a RunResult,
-    /// The variant that is meant; `None` for the whole result.
+    /// The variant that is intended; `None` for the whole result.
     pub variant: Option<&'a str>,
 }
 
 /// A setting of the servers that a study sets differently for two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub struct IntendedSetting {
     /// Its name.
     pub name: String,
     /// The study's value for the base; `None` where it does not set it.
@@ -45,7 +45,7 @@ pub struct Meant {
 
 /// Two sides, point by point.
 #[derive(Debug, Serialize)]
-pub struct SideBySide {
+pub struct ResultComparison {
     /// What the first is called…
     pub(crate) base: String,
     /// …and the second.
@@ -57,10 +57,10 @@ pub struct SideBySide {
     pub(crate) points: Vec<Matched>,
     /// Average changes over several points.
     pub(crate) averages: Vec<Average>,
-    /// What differs as it was meant to: the settings of the variants.
-    pub(crate) meant: Vec<Difference>,
+    /// What differs as it was intended to: the settings of the variants.
+    pub(crate) intended: Vec<Difference>,
     /// What else differs.
-    pub(crate) besides: Vec<Difference>,
+    pub(crate) others: Vec<Difference>,
     /// What to know before it is trusted.
     pub(crate) cautions: Vec<String>,
     /// Both as variants of one result, for the figures.
@@ -68,25 +68,25 @@ pub struct SideBySide {
     merged: RunResult,
 }
 
-impl SideBySide {
-    /// Compares `new` with `base`; `meant` are the settings that a study sets differently for
+impl ResultComparison {
+    /// Compares `new` with `base`; `intended` are the settings that a study sets differently for
     /// the two.
     #[must_use]
-    pub fn of(base: &Side<'_>, new: &Side<'_>, meant: &[Meant]) -> Self {
-        let mut both = Self::undecided(base, new, meant);
+    pub fn of(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
+        let mut both = Self::undecided(base, new, intended);
         points::decide_all(both.points.iter_mut());
         both
     }
 
     /// The same before the numbers are decided together.
-    fn undecided(base: &Side<'_>, new: &Side<'_>, meant: &[Meant]) -> Self {
+    fn undecided(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let interleaved = std::ptr::eq(base.result, new.result);
         let merged = merged::merge(base, new);
         let points = points::matched(&merged, base.name, new.name, interleaved);
-        let differences = differences::all(base, new, &merged, meant);
-        let (meant, besides) = differences
+        let differences = differences::all(base, new, &merged, intended);
+        let (intended, others) = differences
             .into_iter()
-            .partition(|difference| difference.is_meant(meant));
+            .partition(|difference| difference.is_intended(intended));
         Self {
             base: base.name.to_owned(),
             new: new.name.to_owned(),
@@ -94,8 +94,8 @@ impl SideBySide {
             cautions: cautions::cautions(base, new, &points),
             averages: points::averages(&points, interleaved),
             points,
-            meant,
-            besides,
+            intended,
+            others,
             merged,
         }
     }
@@ -136,8 +136,8 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
         variant: Some(variant),
     };
     let all = others.iter();
-    let all = all.map(|new| SideBySide::undecided(&side(base), &side(new), &[]));
-    let mut all: Vec<SideBySide> = all.filter(|both| !both.is_empty()).collect();
+    let all = all.map(|new| ResultComparison::undecided(&side(base), &side(new), &[]));
+    let mut all: Vec<ResultComparison> = all.filter(|both| !both.is_empty()).collect();
     points::decide_all(all.iter_mut().flat_map(|both| &mut both.points));
     match all.as_slice() {
         [] => None,

@@ -8,8 +8,8 @@ use plan::Value;
 use serde::{Serialize, Serializer};
 
 use crate::cell::Cell;
-use crate::contest::{self, NUMBERS, Turn};
 use crate::keys::{self, VARIANT};
+use crate::metric_comparison::{self, NUMBERS, TestOrder};
 
 /// A point that at least one side has.
 #[derive(Debug, Serialize)]
@@ -17,7 +17,7 @@ pub(crate) struct Matched {
     /// Its values of all keys, those of the table's columns first.
     #[serde(serialize_with = "as_object")]
     pub(crate) point: Vec<(String, Option<Value>)>,
-    /// As people say it; empty in a study of one point.
+    /// For display; empty in a study of one point.
     pub(crate) name: String,
     /// Whether transactions arrive at a rate, so that the mean response time is tested first.
     pub(crate) open_loop: bool,
@@ -65,8 +65,8 @@ impl Matched {
     }
 
     /// When a number of this point is tested.
-    pub(super) fn turn(&self, column: &str) -> Turn {
-        contest::turn(column, self.open_loop)
+    pub(super) fn test_order(&self, column: &str) -> TestOrder {
+        metric_comparison::test_order(column, self.open_loop)
     }
 
     /// Its comparisons in the order in which they are tested.
@@ -77,11 +77,11 @@ impl Matched {
             then: Vec::new(),
         };
         for number in &mut self.numbers {
-            let turn = contest::turn(number.column, open_loop);
+            let turn = metric_comparison::test_order(number.column, open_loop);
             match (&mut number.comparison, turn) {
-                (Some(found), Turn::First) => gated.first = Some(found),
-                (Some(found), Turn::Then) => gated.then.push(found),
-                (Some(found), Turn::Never(reason)) if found.is_tested() => {
+                (Some(found), TestOrder::Primary) => gated.first = Some(found),
+                (Some(found), TestOrder::Secondary) => gated.then.push(found),
+                (Some(found), TestOrder::Never(reason)) if found.is_tested() => {
                     found.leave_open(reason);
                 }
                 _ => {}
@@ -135,7 +135,7 @@ pub(super) fn matched(
                 .map(|(key, value)| ((*key).to_owned(), value.cloned()))
                 .collect(),
             name: keys::name(&keys_in_order, &group.values, &axes),
-            open_loop: contest::is_open_loop(&group.trials),
+            open_loop: metric_comparison::is_open_loop(&group.trials),
             numbers: numbers(&base, &new, interleaved),
         }
     });
@@ -146,7 +146,7 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
     let numbers = NUMBERS.iter().map(|number| {
         let column = number.0;
         let (ours, theirs) = (Cell::of(base, column), Cell::of(new, column));
-        let found = contest::against(base, new, *number, interleaved);
+        let found = metric_comparison::against(base, new, *number, interleaved);
         Number {
             column,
             base: ours.estimate,
@@ -155,7 +155,7 @@ fn numbers(base: &[&TrialSummary], new: &[&TrialSummary], interleaved: bool) -> 
             new_n: theirs.n,
             reason: found.as_ref().err().map(ToString::to_string),
             comparison: found.ok(),
-            measured: [base, new].map(|trials| contest::measured(trials, column)),
+            measured: [base, new].map(|trials| metric_comparison::measured(trials, column)),
         }
     });
     numbers.collect()
@@ -177,7 +177,7 @@ pub(super) fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
         if measured.len() < 2 {
             return None;
         }
-        let found = average(&measured, &contest::question(*sense, interleaved)).ok()?;
+        let found = average(&measured, &metric_comparison::question(*sense, interleaved)).ok()?;
         Some(Average {
             column,
             points: measured.len(),

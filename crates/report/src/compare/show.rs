@@ -2,9 +2,9 @@
 
 use measure::compare::LEAST;
 
-use super::differences::{Difference, Of};
+use super::differences::{Category, Difference};
 use super::points::Number;
-use super::{SideBySide, table, words};
+use super::{ResultComparison, table, words};
 use crate::answer::Answer;
 use crate::csv_writer::Csv;
 use crate::figures::Figures;
@@ -14,7 +14,7 @@ use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 use crate::study::of_sweep;
 
-impl Answer for SideBySide {
+impl Answer for ResultComparison {
     fn sheet(&self) -> Sheet {
         let mut blocks = blocks(self);
         blocks.extend(figures(self).into_iter().map(Block::Figure));
@@ -23,7 +23,7 @@ impl Answer for SideBySide {
             "Intended differences",
             "Settings that the study varies between the two.",
             self,
-            &self.meant,
+            &self.intended,
         ));
         let nothing = || {
             let words = "dyno recorded no other differences.".to_owned();
@@ -34,7 +34,7 @@ impl Answer for SideBySide {
                 OTHERS,
                 "Any of these may also cause a difference in the results.",
                 self,
-                &self.besides,
+                &self.others,
             )
             .unwrap_or_else(nothing),
         );
@@ -75,19 +75,19 @@ impl Answer for SideBySide {
 /// What differs without being intended.
 const OTHERS: &str = "Other differences";
 
-fn title(both: &SideBySide) -> String {
+fn title(both: &ResultComparison) -> String {
     format!("{} against {}", both.new, both.base)
 }
 
 /// Two variants in the report of their study: the answer in words, too.
-pub(super) fn answer(both: &SideBySide) -> Section {
+pub(super) fn answer(both: &ResultComparison) -> Section {
     let mut answer = vec![Block::Words(words::found(both))];
     answer.extend(blocks(both));
     Section::new(title(both), answer)
 }
 
 /// Several variants in the report of their study, each against the first.
-pub(super) fn answers(all: &[SideBySide]) -> Section {
+pub(super) fn answers(all: &[ResultComparison]) -> Section {
     let base = all.first().map_or("", |both| both.base.as_str());
     let mut words: Vec<String> = all.iter().map(words::in_short).collect();
     words.push(format!(
@@ -120,14 +120,14 @@ pub(super) fn answers(all: &[SideBySide]) -> Section {
 }
 
 /// Both sides by point, and what each number shows.
-fn blocks(both: &SideBySide) -> Vec<Block> {
+fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = table::grids(both);
     grids.push(verdicts(both));
     grids.into_iter().map(Block::Table).collect()
 }
 
 /// How verdicts are reached; nothing where there is none.
-fn rule(all: &[SideBySide]) -> String {
+fn rule(all: &[ResultComparison]) -> String {
     let points = || all.iter().flat_map(|both| &both.points);
     let mut found = points().flat_map(|point| point.numbers.iter().filter_map(|n| n.comparison));
     if !found.any(|found| found.is_tested()) {
@@ -148,7 +148,7 @@ fn rule(all: &[SideBySide]) -> String {
     )
 }
 
-fn verdicts(both: &SideBySide) -> Grid {
+fn verdicts(both: &ResultComparison) -> Grid {
     let named = is_named(both);
     let mut titles = Vec::new();
     titles.extend(named.then_some("point"));
@@ -170,15 +170,15 @@ fn verdicts(both: &SideBySide) -> Grid {
 }
 
 /// Whether there are points to tell apart.
-fn is_named(both: &SideBySide) -> bool {
+fn is_named(both: &ResultComparison) -> bool {
     both.points.iter().any(|point| !point.name.is_empty())
 }
 
-fn numbers(both: &SideBySide) -> impl Iterator<Item = &Number> {
+fn numbers(both: &ResultComparison) -> impl Iterator<Item = &Number> {
     both.points.iter().flat_map(|point| &point.numbers)
 }
 
-fn rows(both: &SideBySide, named: bool) -> Vec<Vec<String>> {
+fn rows(both: &ResultComparison, named: bool) -> Vec<Vec<String>> {
     let rows = both.points.iter().flat_map(|point| {
         point.numbers.iter().map(move |number| {
             let mut row = Vec::new();
@@ -219,15 +219,15 @@ fn methods<'a>(numbers: impl Iterator<Item = &'a Number>) -> String {
 fn differing(
     title: &str,
     caption: &str,
-    both: &SideBySide,
+    both: &ResultComparison,
     differences: &[Difference],
 ) -> Option<Section> {
     let rows = differences.iter().map(|difference| {
         vec![
-            match difference.of {
-                Of::Environment => "host".to_owned(),
-                Of::Setup => "setup".to_owned(),
-                Of::Setting => "server".to_owned(),
+            match difference.category {
+                Category::Environment => "host".to_owned(),
+                Category::Setup => "setup".to_owned(),
+                Category::Setting => "server".to_owned(),
             },
             difference.name.clone(),
             difference.base.clone(),
@@ -245,7 +245,7 @@ fn differing(
     (!differences.is_empty()).then(|| Section::new(title, vec![Block::Table(grid())]))
 }
 
-fn figures(both: &SideBySide) -> Vec<Figure> {
+fn figures(both: &ResultComparison) -> Vec<Figure> {
     let mut figures = of_sweep("of both", both.has_cpu());
     figures.push(Figure {
         id: "curves",

@@ -3,7 +3,7 @@
 use measure::compare::Change;
 use plan::Value;
 
-use super::SideBySide;
+use super::ResultComparison;
 use super::points::{Matched, Number};
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -22,7 +22,7 @@ const SHOWN: [(&str, &str, &str); 2] = [
 type Rest<'a> = &'a [(String, Option<Value>)];
 
 /// A table for each combination of the keys that are not its columns.
-pub(super) fn grids(both: &SideBySide) -> Vec<Grid> {
+pub(super) fn grids(both: &ResultComparison) -> Vec<Grid> {
     let mut groups: Vec<(Rest<'_>, Vec<&Matched>)> = Vec::new();
     for point in &both.points {
         let rest = point.point.get(1..).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) fn grids(both: &SideBySide) -> Vec<Grid> {
     grids.collect()
 }
 
-fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
+fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = points.first().and_then(|point| point.point.first());
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
     let mut titles = vec![key.to_owned()];
@@ -79,7 +79,7 @@ fn grid(both: &SideBySide, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     }
 }
 
-fn caption(both: &SideBySide, key: &str, rest: Rest<'_>) -> String {
+fn caption(both: &ResultComparison, key: &str, rest: Rest<'_>) -> String {
     let rest = rest
         .iter()
         .map(|(key, value)| format!(", {key} = {}", keys::shown(value.as_ref())));

@@ -2,9 +2,9 @@
 
 use measure::compare::{Comparison, Decision, LEAST};
 
-use super::SideBySide;
+use super::ResultComparison;
 use super::points::Number;
-use crate::contest::Turn;
+use crate::metric_comparison::TestOrder;
 use crate::number;
 
 /// What a number is called at the start of a sentence.
@@ -18,12 +18,12 @@ fn spoken(column: &str) -> &'static str {
 }
 
 /// How the second compares with the first, number by number.
-pub(super) fn lead(both: &SideBySide) -> String {
+pub(super) fn lead(both: &ResultComparison) -> String {
     format!("{} against {}. {}", both.new, both.base, found(both))
 }
 
 /// The same without their names.
-pub(super) fn found(both: &SideBySide) -> String {
+pub(super) fn found(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let sentences = columns.filter_map(|number| sentence(both, number.column));
     let sentences: Vec<String> = sentences.collect();
@@ -39,11 +39,11 @@ pub(super) fn found(both: &SideBySide) -> String {
 }
 
 /// How the number that is tested first compares.
-pub(super) fn in_short(both: &SideBySide) -> String {
+pub(super) fn in_short(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let mut first = columns.filter(|number| {
         let mut points = both.points.iter();
-        points.any(|point| point.turn(number.column) == Turn::First)
+        points.any(|point| point.test_order(number.column) == TestOrder::Primary)
     });
     let sentence = first.find_map(|number| sentence(both, number.column));
     format!(
@@ -55,11 +55,11 @@ pub(super) fn in_short(both: &SideBySide) -> String {
 }
 
 /// `None` for a number that no point has, or that another one implies everywhere.
-fn sentence(both: &SideBySide, column: &str) -> Option<String> {
+fn sentence(both: &ResultComparison, column: &str) -> Option<String> {
     let told = both
         .points
         .iter()
-        .filter(|point| !matches!(point.turn(column), Turn::Never(_)));
+        .filter(|point| !matches!(point.test_order(column), TestOrder::Never(_)));
     let numbers = told.flat_map(|point| &point.numbers);
     let found = numbers.filter(|number| number.column == column);
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
@@ -139,7 +139,7 @@ fn percent(size: f64) -> String {
 }
 
 /// The mean change of several points.
-fn average(both: &SideBySide, column: &str) -> Option<String> {
+fn average(both: &ResultComparison, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
     let found = averages.find(|average| average.column == column)?;
     let change = number::change(Some(found.change_pct), " %");

@@ -11,7 +11,7 @@ use crate::search;
 pub(crate) struct Search {
     /// Empty where there is only one.
     name: String,
-    /// What is limited, as people say it.
+    /// What is limited, for display.
     column: String,
     limit: f64,
     curve: Points,
@@ -59,7 +59,7 @@ fn points(all: impl IntoIterator<Item = AtRate>) -> Points {
 fn overloaded(search: &FoundMax) -> Points {
     let mut points = Points::default();
     for step in &search.steps {
-        if step.judged == StepVerdict::Overloaded {
+        if step.verdict == StepVerdict::Overloaded {
             points.push(step.rate_per_s, step.achieved_per_s, step.value_ms);
         }
     }

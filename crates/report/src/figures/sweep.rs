@@ -16,7 +16,7 @@ pub(super) const CPU: [&str; 8] = [
 /// A line for each combination of the other keys.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep {
-    /// The key, as people say it.
+    /// The key, for display.
     pub(crate) key: String,
     /// Whether every value is a number.
     numeric: bool,

@@ -14,11 +14,11 @@ use measure::summary::{TrialSummary, counted};
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
 use crate::point::{self, NoSuchKey};
+use crate::result_cautions;
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
@@ -49,7 +49,7 @@ pub struct History {
 /// One point of the study over time.
 #[derive(Debug, Serialize)]
 struct Course {
-    /// As people say it: `threads=16`; empty in a study of one point.
+    /// For display: `threads=16`; empty in a study of one point.
     point: String,
     /// Oldest first.
     entries: Vec<Entry>,
@@ -188,11 +188,11 @@ fn cautions(runs: &[Run<'_>], wanted: &[(String, String)]) -> Vec<String> {
         let left_out = findings::left_out(run.result).into_iter();
         left_out.map(|words| format!("{}: {words}", run.name))
     });
-    let doubted = runs.iter().flat_map(|run| {
+    let cautioned = runs.iter().flat_map(|run| {
         let trials = counted(&trials(run, wanted));
-        doubts::of(run.name, doubts(&trials, run.result))
+        result_cautions::named(run.name, result_cautions::of(&trials, run.result))
     });
-    let at_a_rate = doubts::at_a_rate(runs.iter().flat_map(|run| trials(run, wanted)));
+    let at_a_rate = result_cautions::at_a_rate(runs.iter().flat_map(|run| trials(run, wanted)));
     let of_all = [several, at_a_rate].into_iter().flatten();
-    of_all.chain(left_out).chain(doubted).collect()
+    of_all.chain(left_out).chain(cautioned).collect()
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::entry::Entry;
-use crate::contest;
 use crate::list::distinct;
+use crate::metric_comparison;
 
 /// All of one category and number of servers, the best first.
 #[derive(Debug, Serialize)]
@@ -63,10 +63,10 @@ pub(super) fn not_interleaved(boards: &[Board]) -> Option<String> {
 
 /// Whether two entries differ significantly. Variants of one result ran in blocks; a single run
 /// does not differ significantly from any other.
-fn told_apart(one: &Entry, other: &Entry, questions: usize) -> bool {
+fn differ_significantly(one: &Entry, other: &Entry, questions: usize) -> bool {
     let (ours, theirs): (Vec<_>, Vec<_>) =
         (one.trials.iter().collect(), other.trials.iter().collect());
-    contest::told_apart(&ours, &theirs, one.name == other.name, questions)
+    metric_comparison::differ_significantly(&ours, &theirs, one.name == other.name, questions)
 }
 
 /// A rank is shared with the first of it, so that no chain of small differences ties
@@ -79,7 +79,7 @@ fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
     for (place, entry) in entries.into_iter().enumerate() {
         let last = places.last().map(|known| known.rank);
         let first = places.iter().find(|known| Some(known.rank) == last);
-        let shared = first.filter(|first| !told_apart(&first.entry, &entry, questions));
+        let shared = first.filter(|first| !differ_significantly(&first.entry, &entry, questions));
         let rank = shared.map_or(place + 1, |first| first.rank);
         places.push(Standing {
             rank,

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::{Entrant, RankError};
 use crate::cell::Cell;
-use crate::doubts::{self, doubts};
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
 use crate::point::{self, NoSuchKey, Point};
+use crate::result_cautions;
 
 /// One line of a board.
 #[derive(Debug, Serialize)]
@@ -75,8 +75,8 @@ pub(super) fn entries(
         }
     }
     let of_entries = entries.iter().flat_map(|entry: &Entry| &entry.trials);
-    let doubts = doubts(&of_entries.collect::<Vec<_>>(), result);
-    cautions.extend(doubts::of(entrant.name, doubts));
+    let of_result = result_cautions::of(&of_entries.collect::<Vec<_>>(), result);
+    cautions.extend(result_cautions::named(entrant.name, of_result));
     if trials.is_empty() {
         cautions.push(format!(
             "{} is not ranked: it has no points{}.",
@@ -116,7 +116,8 @@ pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
         rivals.map(move |other| (one, other))
     });
     pairs.find_map(|(one, other)| {
-        let (ours, theirs) = (&one.trials.first()?.setup, &other.trials.first()?.setup);
+        let planned = |entry: &Entry| Some(entry.trials.first()?.setup.planned.clone());
+        let (ours, theirs) = (&planned(one)?, &planned(other)?);
         let pairs = work::values(ours).into_iter().zip(work::values(theirs));
         let unlike = work::keys()
             .zip(pairs)
@@ -133,7 +134,7 @@ pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
 }
 
 /// Two of the same description get the names of their directories, too.
-pub(super) fn tell_apart(entries: &mut [Entry]) {
+pub(super) fn disambiguate(entries: &mut [Entry]) {
     let known: Vec<(String, String)> = entries
         .iter()
         .map(|entry| (entry.description.clone(), entry.name.clone()))

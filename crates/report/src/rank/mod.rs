@@ -11,8 +11,8 @@ mod show;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::doubts;
 use crate::point::{self, NoSuchKey};
+use crate::result_cautions;
 use board::Board;
 use entry::Entry;
 
@@ -84,13 +84,13 @@ impl Ranking {
             return Err(RankError::Nothing { point });
         }
         let trials = entries.iter().flat_map(|entry| &entry.trials);
-        cautions.extend(doubts::at_a_rate(trials));
+        cautions.extend(result_cautions::at_a_rate(trials));
         match entry::other_work(&entries) {
             Some(error) if force => cautions.push(format!("{error}.")),
             Some(error) => return Err(error),
             None => {}
         }
-        entry::tell_apart(&mut entries);
+        entry::disambiguate(&mut entries);
         let first = entrants.first().map(|entrant| &entrant.result.environment);
         let boards = board::boards(entries);
         cautions.extend(board::not_interleaved(&boards));

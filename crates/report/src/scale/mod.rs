@@ -33,7 +33,7 @@ pub(crate) struct Scale {
 /// All sizes at one value of the other keys.
 #[derive(Debug)]
 pub(crate) struct Ladder {
-    /// As people say it: `ext4`; empty where there is one.
+    /// For display: `ext4`; empty where there is one.
     pub(crate) name: String,
     /// From the smallest on.
     pub(crate) rungs: Vec<Rung>,
@@ -56,7 +56,9 @@ impl Scale {
         let trials: Vec<&TrialSummary> = result.trials.iter().collect();
         let axes = keys::axes(result);
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let closed = trials.iter().all(|trial| trial.setup.load.rate.is_none());
+        let closed = trials
+            .iter()
+            .all(|trial| trial.setup.planned.load.rate.is_none());
         if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
             return None;
         }

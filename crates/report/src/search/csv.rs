@@ -1,6 +1,6 @@
 //! The steps of searches, for spreadsheets and programs.
 
-use measure::find_max::Doubt;
+use measure::find_max::StepCaveat;
 use measure::result::RunResult;
 
 use crate::csv_writer::Csv;
@@ -15,7 +15,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     let mut csv = Csv::default();
     keys.iter().for_each(|name| csv.text(name));
     csv.names("repeat column limit_ms capacity_per_s trial rate_per_s achieved_per_s");
-    csv.names("mean_ms value_ms long judged doubts");
+    csv.names("mean_ms value_ms long verdict caveats");
     csv.end_line();
     for search in &result.searches {
         for step in &search.steps {
@@ -32,9 +32,9 @@ pub fn csv(result: &RunResult) -> Option<String> {
             csv.number(step.mean_ms);
             csv.number(step.value_ms);
             csv.text(if step.long { "true" } else { "false" });
-            csv.text(&step.judged.to_string());
-            let doubts: Vec<String> = step.doubts.iter().map(Doubt::to_string).collect();
-            csv.text(&doubts.join("; "));
+            csv.text(&step.verdict.to_string());
+            let caveats: Vec<String> = step.caveats.iter().map(StepCaveat::to_string).collect();
+            csv.text(&caveats.join("; "));
             csv.end_line();
         }
     }

@@ -4,7 +4,7 @@ mod csv;
 mod words;
 
 use measure::column;
-use measure::find_max::{AtRate, Doubt, FoundMax, SearchEnd, SearchStep};
+use measure::find_max::{AtRate, FoundMax, SearchEnd, SearchStep, StepCaveat};
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 use measure::steady::MIN_SECONDS;
@@ -54,7 +54,7 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
     let best = held.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
     let number = best.trials.last()?;
     let mut trials = result.trials.iter();
-    trials.position(|trial| trial.number == *number)
+    trials.position(|trial| trial.setup.planned.number == *number)
 }
 
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.
@@ -127,7 +127,7 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
             "Steps{of} in the order in which they ran: requested arrivals and completed \
              transactions per second; response times in milliseconds. Limit: {} ms.{}",
             search.limit_ms,
-            doubts(search)
+            caveats(search)
         ),
         heads: heads([
             "trial",
@@ -144,26 +144,29 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
     }
 }
 
-/// What the words for doubts mean, where there are any.
-fn doubts(search: &FoundMax) -> String {
-    let of = |doubt, words: &str| {
+/// What the words for caveats mean, where there are any.
+fn caveats(search: &FoundMax) -> String {
+    let of = |caveat, words: &str| {
         let mut steps = search.steps.iter();
-        let told = steps.any(|step| step.doubts.contains(&doubt));
+        let told = steps.any(|step| step.caveats.contains(&caveat));
         told.then(|| format!(" {words}"))
     };
     let few =
         format!("Few slower: fewer than {FEWEST_SLOWER} transactions exceeded the percentile.");
     let short = format!("Short: less than {MIN_SECONDS} s, too short to detect steady state.");
-    let all = [of(Doubt::FewSlower, &few), of(Doubt::Short, &short)];
+    let all = [
+        of(StepCaveat::FewSlower, &few),
+        of(StepCaveat::Short, &short),
+    ];
     all.into_iter().flatten().collect()
 }
 
 fn row(step: &SearchStep) -> Vec<String> {
     let longer = if step.long { ", in a longer trial" } else { "" };
-    let doubts: String = step
-        .doubts
+    let caveats: String = step
+        .caveats
         .iter()
-        .map(|doubt| format!(", {doubt}"))
+        .map(|caveat| format!(", {caveat}"))
         .collect();
     vec![
         step.trial.to_string(),
@@ -171,7 +174,7 @@ fn row(step: &SearchStep) -> Vec<String> {
         number::maybe(step.achieved_per_s),
         number::maybe(step.mean_ms),
         number::maybe(step.value_ms),
-        format!("{}{longer}{doubts}", step.judged),
+        format!("{}{longer}{caveats}", step.verdict),
     ]
 }
 

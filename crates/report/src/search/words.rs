@@ -1,7 +1,7 @@
 //! What searches found, in sentences.
 
 use measure::column::percentile;
-use measure::find_max::{AtRate, Doubt, FoundMax, LONG, SearchEnd};
+use measure::find_max::{AtRate, FoundMax, LONG, SearchEnd, StepCaveat};
 use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 use measure::steady::MIN_SECONDS;
@@ -103,7 +103,7 @@ fn caution(told: &[AtRate], search: &FoundMax) -> String {
 /// That a percentile hangs on a few transactions, and how long a step has to be for more.
 fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let percentile = percentile(&search.column)?;
-    let doubted = doubted(told, Doubt::FewSlower);
+    let doubted = doubted(told, StepCaveat::FewSlower);
     let needed = FEWEST_SLOWER / (1.0 - percentile);
     // Arrivals come by chance, sometimes fewer.
     let likely = needed + 3.0 * needed.sqrt();
@@ -121,7 +121,7 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
 
 /// That nothing says whether the load was steady.
 fn short(told: &[AtRate]) -> Option<String> {
-    let doubted = doubted(told, Doubt::Short);
+    let doubted = doubted(told, StepCaveat::Short);
     let lengths = doubted.iter().map(|at| step_s(at, MIN_SECONDS as f64));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
@@ -138,9 +138,9 @@ fn step_s(at: &AtRate, trial_s: f64) -> f64 {
     (trial_s / times).ceil()
 }
 
-fn doubted(told: &[AtRate], doubt: Doubt) -> Vec<&AtRate> {
+fn doubted(told: &[AtRate], caveat: StepCaveat) -> Vec<&AtRate> {
     let told = told.iter();
-    told.filter(|at| !at.is_overloaded && at.doubts.contains(&doubt))
+    told.filter(|at| !at.is_overloaded && at.caveats.contains(&caveat))
         .collect()
 }
 
@@ -186,10 +186,10 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
         .map(|capacity| (capacity, held.rate_per_s / capacity));
     let of = |step: &measure::find_max::SearchStep| {
         let mut trials = result.trials.iter();
-        trials.find(|trial| trial.number == step.trial)
+        trials.find(|trial| trial.setup.planned.number == step.trial)
     };
     let users = search.steps.first().and_then(of);
-    let users = users.map(|trial| trial.setup.users());
+    let users = users.map(|trial| trial.setup.planned.users());
     let users = match users {
         Some(1) => " with 1 user".to_owned(),
         Some(users) => format!(" with {} users", number::count(users)),

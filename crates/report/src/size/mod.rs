@@ -14,8 +14,8 @@ use measure::size::{Capacity, Need, NoPlan, efficiency, plan};
 use plan::Point;
 use serde::Serialize;
 
-use crate::doubts::doubts;
 use crate::point::{self, NoSuchKey};
+use crate::result_cautions;
 use crate::{findings, keys};
 use rows::{INSTANCES, Row};
 
@@ -125,7 +125,10 @@ impl Sizing {
         let mut cautions = rows::cautions(&choices);
         cautions.extend(findings::left_out(result));
         let planned_with = choices.iter().flat_map(|row| &row.trials);
-        cautions.extend(doubts(&planned_with.collect::<Vec<_>>(), result));
+        cautions.extend(result_cautions::of(
+            &planned_with.collect::<Vec<_>>(),
+            result,
+        ));
         Ok(Self {
             need_per_s: need.per_s,
             price: need.price,
@@ -157,7 +160,8 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
 fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
     let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
     for trial in &mut trials {
-        trial.point = Point::from([(INSTANCES, trial.setup.topology.instances)]);
+        trial.setup.planned.point =
+            Point::from([(INSTANCES, trial.setup.planned.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,

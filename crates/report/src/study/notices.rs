@@ -17,9 +17,9 @@ fn incomplete(result: &RunResult) -> Option<Section> {
     let mut blocks: Vec<Block> = words(findings::missing(result)).collect();
     let early = findings::ended_early(result);
     if !early.is_empty() {
-        let items = early.into_iter().map(|remark| Item {
-            words: format!("{}: {}", remark.what, remark.words),
-            name: format!("Trial {} ({})", remark.number, remark.name),
+        let items = early.into_iter().map(|note| Item {
+            words: format!("{}: {}", note.what, note.words),
+            name: format!("Trial {} ({})", note.number, note.name),
             ..Item::default()
         });
         blocks.push(Block::List(items.collect()));

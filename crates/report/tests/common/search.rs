@@ -7,7 +7,7 @@ use super::made::{Made, made};
 use super::scale_up::Left;
 use super::typed;
 
-/// Rates, 99th percentiles, and what was judged; the last step is a longer one.
+/// Rates, 99th percentiles, and what was verdict; the last step is a longer one.
 pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
     (700.0, 12.0, StepVerdict::Held),
     (840.0, 900.0, StepVerdict::Overloaded),
@@ -58,15 +58,15 @@ pub(crate) fn searched(ends: &[(&str, SearchEnd)]) -> Left {
 fn steps(first: u32) -> Vec<SearchStep> {
     let steps = (first..).zip(STEPS);
     steps
-        .map(|(trial, (rate_per_s, value_ms, judged))| SearchStep {
+        .map(|(trial, (rate_per_s, value_ms, verdict))| SearchStep {
             trial,
             rate_per_s,
             achieved_per_s: Some(rate_per_s),
             mean_ms: Some(5.0),
             value_ms: Some(value_ms),
             long: trial == first + STEPS.len() as u32 - 1,
-            judged,
-            doubts: Vec::new(),
+            verdict,
+            caveats: Vec::new(),
         })
         .collect()
 }

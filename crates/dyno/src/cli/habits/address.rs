@@ -1,10 +1,10 @@
-//! The URL of a server from the options of other tools.
+//! The URL of a server, from the options of other tools.
 
 use url::Url;
 
 use super::{HABITS, Habit, Meaning};
 
-/// The URL that `--host`, `--port` and so on add up to; never the password.
+/// The URL that `--host`, `--port` and so on specify, without a password.
 pub(super) fn typed(arguments: &[String]) -> String {
     let options = arguments.iter().filter_map(|argument| part(argument));
     let scheme = options.map(|(scheme, _)| scheme).next();

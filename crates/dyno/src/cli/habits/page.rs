@@ -41,7 +41,7 @@ fn row(habit: &Habit) -> String {
     )
 }
 
-/// As the option declares it, or as its help says in `[default: …]`.
+/// The default that the option declares, or that its help text states in `[default: …]`.
 fn default(option: &str) -> String {
     let command = crate::cli::command();
     let bench = command.find_subcommand("bench").unwrap();
@@ -75,7 +75,7 @@ fn the_page_is_the_table() {
     );
 }
 
-/// What the page says in words about the defaults is what the program does.
+/// The defaults that the page states in prose are those of the program.
 #[test]
 fn the_words_about_defaults_are_true() {
     let ours = ["tables", "rows", "threads", "time", "warmup"].map(default);
@@ -87,7 +87,7 @@ fn the_words_about_defaults_are_true() {
     }
 }
 
-/// Every default of sysbench in the table is the one that sysbench itself tells.
+/// Every default of sysbench in the table is the one that sysbench's help states.
 #[test]
 fn sysbenchs_defaults_are_its_own() {
     let help = |words: &[&str]| {

@@ -1,13 +1,11 @@
-//! Limits of the server against the load that is asked for.
+//! The server's limits, compared with what the load needs.
 
 use measure::finding::Level;
-
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use crate::checks::Demand;
-use crate::checks::Facts;
+use crate::checks::{Demand, Facts};
 
-/// Connections of dyno besides those of the load: the monitors, and a look at the settings.
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
 const OWN_CONNECTIONS: u64 = 2;
 /// Files of a server besides those of connections and tables.
 const OTHER_FILES: u64 = 100;
@@ -31,7 +29,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "max-prepared-statements",
             worst: Level::Severe,
-            why: "Each virtual user prepares each statement for each table, and all of them together are limited to 16,382 by default.",
+            why: "Each virtual user prepares each statement for each table; the default limit for all users together is 16,382.",
             source: "MySQL manual, max_prepared_stmt_count",
             remedy: Remedy::Setting {
                 name: "max_prepared_stmt_count",
@@ -45,7 +43,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "table-cache",
             worst: Level::Warning,
-            why: "Each connection opens each of its tables for itself, and beyond the cache they are closed and opened again in the middle of a transaction.",
+            why: "Each connection opens its own instance of each table; beyond the size of the cache, tables are closed and reopened during transactions.",
             source: "MySQL manual, How MySQL Opens and Closes Tables (table_open_cache)",
             remedy: Remedy::Setting {
                 name: "table_open_cache",
@@ -59,7 +57,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "server-open-files",
             worst: Level::Severe,
-            why: "A connection is a file and a table is a file, and a server that may have no more of them fails or closes others.",
+            why: "Each connection and each table needs a file descriptor; a server that runs out of them fails or closes other tables.",
             source: "MySQL manual, open_files_limit",
             remedy: Remedy::Setting {
                 name: "open_files_limit",
@@ -71,14 +69,14 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-/// Judges a limit against what the load asks for.
+/// Compares a limit with what the load needs.
 fn compared(server: &Facts, name: &str, level: Level, needed: impl Fn(&Demand) -> u64) -> Observed {
     let Some(limit) = server.number(name) else {
         return server.unknown(name);
     };
     let Some(demand) = &server.demand else {
         return Observed::unknown(format!(
-            "{name}: {limit}, and no load to compare it with: give --study FILE"
+            "{name}: {limit}; use --study FILE to compare it with a load"
         ));
     };
     let needed = needed(demand);
@@ -92,7 +90,7 @@ fn compared(server: &Facts, name: &str, level: Level, needed: impl Fn(&Demand) -
 fn connections(server: &Facts) -> Observed {
     let needed = |demand: &Demand| demand.users + OWN_CONNECTIONS;
     let most = compared(server, "max_connections", Level::Severe, needed);
-    // 0 stands for no limit of its own.
+    // 0 means no separate limit.
     match (server.number("max_user_connections"), &server.demand) {
         (Some(limit @ 1..), Some(demand)) if needed(demand) > limit => Observed::severe(format!(
             "max_user_connections: {limit}, the load needs {}",
@@ -117,7 +115,7 @@ fn tables(server: &Facts) -> Observed {
 fn files(server: &Facts) -> Observed {
     if server.planned && server.settings.is_ok() && server.text("open_files_limit").is_none() {
         return Observed::passed(
-            "open_files_limit: the server takes what it needs of dyno's own limit",
+            "open_files_limit: the server raises its limit as far as dyno's own allows",
         );
     }
     compared(server, "open_files_limit", Level::Severe, |demand| {
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_may_have_a_limit_of_its_own() {
+    fn an_account_may_have_its_own_limit() {
         assert_eq!(
             judged(load(16, 1), &[("max_user_connections", "0")]),
             [Passed; 4]

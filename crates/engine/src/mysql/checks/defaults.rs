@@ -1,4 +1,4 @@
-//! What servers take for settings that nobody made, as far as a check looks at them.
+//! Defaults of the settings that checks look at.
 
 use crate::version;
 

@@ -1,7 +1,6 @@
-//! What a commit promises, and whether the server keeps it.
+//! Durability of commits.
 
 use measure::finding::Level;
-
 use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
@@ -11,7 +10,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "commit-flush",
             worst: Level::Severe,
-            why: "Only with 1 does a commit wait for the disk: with 2 a crash of the host loses a second of commits, with 0 a crash of the server does, and what is measured is a promise that nobody keeps.",
+            why: "Commits are durable only with 1: with 2 a crash of the host loses about a second of commits, with 0 a crash of the server does, so results are not comparable with those of a durable server.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_flush_log_at_trx_commit",
             remedy: Remedy::Setting {
                 name: "innodb_flush_log_at_trx_commit",
@@ -25,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "binlog-sync",
             worst: Level::Warning,
-            why: "A binary log that is not flushed with each commit lacks the last ones after a crash, and a replica lacks them, too.",
+            why: "A binary log that is not synchronized at each commit lacks the last transactions after a crash, and so do replicas.",
             source: "MySQL manual, sync_binlog",
             remedy: Remedy::Setting {
                 name: "sync_binlog",
@@ -39,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "flush-method",
             worst: Level::Severe,
-            why: "Unless it goes past the page cache, pages lie in memory twice, and reads that look like the disk's come from there.",
+            why: "Unless I/O bypasses the page cache, pages are in memory twice, and reads that seem to come from disk come from the cache.",
             source: "VMware vSAN paper, best practices (O_DIRECT); MySQL manual, innodb_flush_method",
             remedy: Remedy::Setting {
                 name: "innodb_flush_method",
@@ -53,7 +52,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "doublewrite",
             worst: Level::Warning,
-            why: "Without it half the writes are saved, and a page that was half written in a crash is lost.",
+            why: "Without the doublewrite buffer, the server writes about half as much, but cannot repair a page that was torn in a crash.",
             source: "StorageReview article (what the engine does to the disk); MySQL manual, innodb_doublewrite",
             remedy: Remedy::Setting {
                 name: "innodb_doublewrite",
@@ -69,9 +68,9 @@ fn commit(server: &Facts) -> Observed {
     const NAME: &str = "innodb_flush_log_at_trx_commit";
     match server.number(NAME) {
         None => server.unknown(NAME),
-        Some(0) => Observed::severe(format!("{NAME}: 0, no commit waits for the log")),
+        Some(0) => Observed::severe(format!("{NAME}: 0; commits do not wait for the log")),
         Some(2) => Observed::warning(format!(
-            "{NAME}: 2, commits wait for the kernel, not the disk"
+            "{NAME}: 2; commits wait for the kernel, not for the disk"
         )),
         Some(value) => Observed::passed(format!("{NAME}: {value}")),
     }
@@ -80,7 +79,7 @@ fn commit(server: &Facts) -> Observed {
 fn binlog(server: &Facts) -> Observed {
     match (server.is_on("log_bin"), server.number("sync_binlog")) {
         (None, _) => server.unknown("log_bin"),
-        (Some(false), _) => Observed::passed("log_bin: OFF, there is no binary log"),
+        (Some(false), _) => Observed::passed("log_bin: OFF"),
         (Some(true), None) => server.unknown("sync_binlog"),
         (Some(true), Some(1)) => Observed::passed("log_bin: ON, sync_binlog: 1"),
         (Some(true), Some(commits)) => {
@@ -92,7 +91,7 @@ fn binlog(server: &Facts) -> Observed {
 fn method(server: &Facts) -> Observed {
     const NAME: &str = "innodb_flush_method";
     let Some(method) = server.text(NAME) else {
-        // MariaDB 11 has a switch in its place.
+        // MariaDB 11 has a switch instead.
         return match server.is_on("innodb_data_file_buffering") {
             Some(false) => Observed::passed("innodb_data_file_buffering: OFF"),
             Some(true) => Observed::warning("innodb_data_file_buffering: ON"),

@@ -1,4 +1,4 @@
-//! Checks on a server's settings, whether it runs or is only planned.
+//! Checks on the settings of running and planned servers.
 
 mod connections;
 pub(super) mod defaults;
@@ -24,7 +24,7 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     families.into_iter().flatten().collect()
 }
 
-/// Every setting that a judge looks at.
+/// Every setting that a check looks at.
 pub(super) const WANTED: [&str; 29] = [
     "general_log",
     "innodb_adaptive_flushing",
@@ -72,8 +72,14 @@ mod tests {
         judge(&with(MARIADB, settings)).level()
     }
 
+    /// The result of this check.
+    pub(super) fn check(id: &str, settings: &[(&str, &str)]) -> Level {
+        let found = checks().into_iter().find(|check| check.about.id == id);
+        level(found.unwrap().judge, settings)
+    }
+
     #[test]
-    fn what_mends_a_server_depends_on_where_its_settings_are() {
+    fn the_remedy_depends_on_where_settings_are() {
         let mut server = with(MARIADB, &[("innodb_flush_log_at_trx_commit", "0")]);
         let find = |server: &Facts| {
             let mut findings = judge(server).into_iter();

@@ -1,10 +1,9 @@
-//! What the server does besides the work: logs, instruments, caches of results.
+//! Overhead: logs, instrumentation, and the query cache.
 
 use measure::finding::Level;
-
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use crate::checks::Facts;
+use crate::checks::{Facts, switched};
 use crate::mysql::MYSQL;
 
 pub(super) const CHECKS: &[Check<Facts>] = &[
@@ -12,7 +11,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "performance-schema",
             worst: Level::Note,
-            why: "It counts and times what the server does, which takes CPU time: two servers compare only with the same of it.",
+            why: "Its instrumentation takes CPU time: servers are comparable only with the same instrumentation.",
             source: "MySQL manual, performance_schema",
             remedy: Remedy::Setting {
                 name: "performance_schema",
@@ -20,13 +19,13 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: false,
             },
         },
-        judge: instruments,
+        judge: |server| switched(server, "performance_schema", false, Level::Note),
     },
     Check {
         about: About {
             id: "query-cache",
             worst: Level::Severe,
-            why: "It answers what was asked before without the engine, and all other statements wait for its one lock.",
+            why: "It answers repeated queries without the storage engine, and all other statements contend for its single lock.",
             source: "MariaDB manual, Query Cache",
             remedy: Remedy::Setting {
                 name: "query_cache_type",
@@ -40,7 +39,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "slow-log",
             worst: Level::Severe,
-            why: "It writes to a file what takes too long, and with a small limit that is every statement.",
+            why: "Slow statements are written to a file; with a low threshold, every statement is.",
             source: "MySQL manual, slow_query_log",
             remedy: Remedy::Setting {
                 name: "slow_query_log",
@@ -54,7 +53,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "general-log",
             worst: Level::Severe,
-            why: "It writes every statement to a file, and all connections wait for it.",
+            why: "Every statement is written to a file, for which all connections contend.",
             source: "MySQL manual, general_log",
             remedy: Remedy::Setting {
                 name: "general_log",
@@ -62,18 +61,9 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: true,
             },
         },
-        judge: general_log,
+        judge: |server| switched(server, "general_log", false, Level::Severe),
     },
 ];
-
-fn instruments(server: &Facts) -> Observed {
-    const NAME: &str = "performance_schema";
-    match server.is_on(NAME) {
-        None => server.unknown(NAME),
-        Some(false) => Observed::passed(format!("{NAME}: OFF")),
-        Some(true) => Observed::note(format!("{NAME}: ON")),
-    }
-}
 
 fn query_cache(server: &Facts) -> Observed {
     const NAME: &str = "query_cache_type";
@@ -103,24 +93,15 @@ fn slow_log(server: &Facts) -> Observed {
     }
 }
 
-fn general_log(server: &Facts) -> Observed {
-    const NAME: &str = "general_log";
-    match server.is_on(NAME) {
-        None => server.unknown(NAME),
-        Some(false) => Observed::passed(format!("{NAME}: OFF")),
-        Some(true) => Observed::severe(format!("{NAME}: ON")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{level, with};
+    use super::super::tests::{check, level, with};
     use super::*;
     use Level::{Note, Passed, Severe, Unknown, Warning};
 
     #[test]
     fn instruments_are_noted() {
-        let with = |value| level(instruments, &[("performance_schema", value)]);
+        let with = |value| check("performance-schema", &[("performance_schema", value)]);
         assert_eq!([with("ON"), with("OFF")], [Note, Passed]);
     }
 
@@ -151,7 +132,7 @@ mod tests {
             [slow("ON", "10.000000"), slow("ON", "0.100000")],
             [Warning, Severe]
         );
-        let general = |value| level(general_log, &[("general_log", value)]);
+        let general = |value| check("general-log", &[("general_log", value)]);
         assert_eq!([general("ON"), general("OFF")], [Severe, Passed]);
     }
 }

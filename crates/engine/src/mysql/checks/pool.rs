@@ -1,18 +1,17 @@
-//! The buffer pool, against memory and data.
+//! The size of the buffer pool, relative to memory and data.
 
 use measure::finding::Level;
-
 use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 use crate::mysql::MARIADB;
 use measure::bytes::shown_bytes;
 
-/// What both engines take when nobody chooses.
+/// Both engines' default.
 const DEFAULT_BYTES: u64 = 128 << 20;
-/// Smallest part of a buffer pool that is worth a mutex of its own.
+/// Smallest instance of a buffer pool that is worth its own mutex.
 const INSTANCE_BYTES: u64 = 1 << 30;
-/// From here on, one mutex for the whole pool is felt.
+/// From this size on, a single mutex for the whole pool is a bottleneck.
 const LARGE_BYTES: u64 = 8 << 30;
 /// Of a host's memory, in %.
 const MOST_PCT: u64 = 90;
@@ -23,7 +22,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "buffer-pool-memory",
             worst: Level::Severe,
-            why: "A dedicated host gives 70-80 % of its memory to the buffer pool: with more it swaps, and with the default of 128 MiB the disk is measured.",
+            why: "On a dedicated host, the buffer pool should have 70-80 % of memory: with more the host swaps, and with the default of 128 MiB the load measures the disk.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_buffer_pool_size",
             remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_size",
@@ -37,7 +36,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "buffer-pool-data",
             worst: Level::Note,
-            why: "Whether the data fits into the buffer pool decides if memory or disk is measured, and how long the warm-up must be.",
+            why: "Whether the data fits in the buffer pool determines whether the load measures memory or disk, and how long the warm-up must be.",
             source: "StorageReview article (data larger than memory), AnandTech article (data in memory)",
             remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_size",
@@ -51,7 +50,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "buffer-pool-instances",
             worst: Level::Note,
-            why: "Each part of the buffer pool has its own locks; parts below 1 GiB are not worth it, and a large pool in one part is contended for.",
+            why: "Each instance has its own locks: instances below 1 GiB are not worthwhile, and the single instance of a large pool is contended.",
             source: "VMware vSAN paper, best practices (an instance for each GB); MySQL manual, innodb_buffer_pool_instances",
             remedy: Remedy::Setting {
                 name: "innodb_buffer_pool_instances",
@@ -75,7 +74,7 @@ fn memory(server: &Facts) -> Observed {
             ..=DEFAULT_BYTES => Observed::warning(format!("{POOL}: {}", shown_bytes(pool)))
                 .with("NEEDED", 8 * DEFAULT_BYTES),
             _ => Observed::unknown(format!(
-                "{POOL}: {}, of a memory that is not seen from here",
+                "{POOL}: {}; the memory of its host is unknown",
                 shown_bytes(pool)
             )),
         };
@@ -94,7 +93,7 @@ fn memory(server: &Facts) -> Observed {
         _ if percent > MOST_PCT => Observed::severe(observed),
         _ if percent > GOOD_PCT => Observed::warning(observed),
         50.. => return Observed::passed(observed),
-        // Who asks for a small one in a study means it.
+        // A small pool in a study is deliberate.
         _ if pool <= DEFAULT_BYTES && !server.chosen.contains(POOL) => Observed::warning(observed),
         _ => Observed::note(observed),
     };
@@ -108,7 +107,7 @@ fn data(server: &Facts) -> Observed {
     let loaded = server.demand.map(|demand| demand.data_bytes);
     let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
         return Observed::unknown(format!(
-            "{POOL}: {}, and no table that this account may see to compare it with",
+            "{POOL}: {}; this account sees no tables to compare it with",
             shown_bytes(pool)
         ));
     };
@@ -128,7 +127,9 @@ fn instances(server: &Facts) -> Observed {
     const NAME: &str = "innodb_buffer_pool_instances";
     if server.engine == MARIADB && server.is_since(10, 5) && server.settings.is_ok() {
         return match server.text(POOL) {
-            Some(_) => Observed::passed(format!("{NAME}: MariaDB has one pool in one part")),
+            Some(_) => Observed::passed(format!(
+                "{NAME}: MariaDB's buffer pool has a single instance"
+            )),
             None => server.unknown(POOL),
         };
     }
@@ -193,7 +194,7 @@ mod tests {
             Observed::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB")
                 .with("NEEDED", 5_u64 << 29)
         );
-        // What will be loaded counts more than what is there.
+        // Data to be loaded takes precedence over existing data.
         server.demand = Some(Demand {
             data_bytes: 1 << 20,
             ..Demand::default()
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_pool() {
+    fn instances_of_a_pool() {
         let judge = |engine, pool, parts| {
             let name = "innodb_buffer_pool_instances";
             instances(&with(engine, &[(POOL, pool), (name, parts)])).level()

@@ -1,20 +1,19 @@
-//! What goes to the disk in the background: log, flushing, threads.
+//! Background writes: the log, flushing, and I/O threads.
 
 use measure::finding::Level;
-
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use crate::checks::Facts;
+use crate::checks::{Facts, switched};
 use crate::mysql::MYSQL;
 use measure::bytes::shown_bytes;
 
-/// Two log files of 512 MiB, as the paper has them; less fills up under a load that writes.
+/// Two log files of 512 MiB, as in the paper; smaller logs fill up under a write load.
 const GOOD_LOG_BYTES: u64 = 1 << 30;
-/// What the engines have by default, and a little more.
+/// Slightly above the engines' defaults.
 const SMALL_LOG_BYTES: u64 = 256 << 20;
-/// Made for disks that turn.
+/// The default for spinning disks.
 const SLOW_IO_CAPACITY: u64 = 200;
-/// More than a disk that turns does.
+/// More than a spinning disk provides.
 const FAST_IO_CAPACITY: u64 = 2000;
 /// Background threads of each kind by default.
 const DEFAULT_IO_THREADS: u64 = 4;
@@ -24,7 +23,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "log-size",
             worst: Level::Warning,
-            why: "A small log fills before the pages behind it are written, and then transactions wait for a checkpoint, which shows as dips in the throughput.",
+            why: "A small log fills up before dirty pages are written; transactions then wait for a checkpoint, and throughput dips.",
             source: "VMware vSAN paper, best practices (2 x 512 MB); MySQL manual, innodb_redo_log_capacity",
             remedy: Remedy::Setting {
                 name: "LOG_SIZE",
@@ -38,7 +37,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "io-capacity",
             worst: Level::Warning,
-            why: "It says how fast the disk is: told too little, dirty pages pile up until writers wait, told too much, flushing crowds out the reads.",
+            why: "InnoDB assumes that the disk does this many I/O operations per second: if it is too low, dirty pages accumulate until writers wait; if it is too high, flushing competes with reads.",
             source: "MySQL manual, innodb_io_capacity",
             remedy: Remedy::Setting {
                 name: "innodb_io_capacity",
@@ -52,7 +51,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "flush-neighbors",
             worst: Level::Warning,
-            why: "Writing a page's neighbours with it spares a turning disk its seeks, and costs any other disk writes for nothing.",
+            why: "Writing a page's neighbors with it saves seeks on a spinning disk, and causes needless writes on any other.",
             source: "VMware vSAN paper (0 on flash); MySQL manual, innodb_flush_neighbors",
             remedy: Remedy::Setting {
                 name: "innodb_flush_neighbors",
@@ -66,7 +65,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "io-threads",
             worst: Level::Note,
-            why: "A disk that works on many requests at once gets them from as many threads.",
+            why: "A disk that serves many requests in parallel needs as many threads to issue them.",
             source: "VMware vSAN paper (16 for reads, 16 for writes); MySQL manual, innodb_read_io_threads",
             remedy: Remedy::Setting {
                 name: "innodb_read_io_threads",
@@ -80,7 +79,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "adaptive-flushing",
             worst: Level::Warning,
-            why: "Without it dirty pages are written in waves, and throughput dips with each.",
+            why: "Without adaptive flushing, dirty pages are written in bursts, and throughput dips with each.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_adaptive_flushing",
             remedy: Remedy::Setting {
                 name: "innodb_adaptive_flushing",
@@ -88,13 +87,13 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: true,
             },
         },
-        judge: adaptive,
+        judge: |server| switched(server, "innodb_adaptive_flushing", true, Level::Warning),
     },
     Check {
         about: About {
             id: "file-per-table",
             worst: Level::Note,
-            why: "Tables in one common file wait for each other, and what one leaves when it is dropped is not given back.",
+            why: "Tables in the shared tablespace contend for its file, and the space of a dropped table is not returned to the file system.",
             source: "VMware vSAN paper, best practices; MySQL manual, innodb_file_per_table",
             remedy: Remedy::Setting {
                 name: "innodb_file_per_table",
@@ -102,7 +101,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
                 live: true,
             },
         },
-        judge: file_per_table,
+        judge: |server| switched(server, "innodb_file_per_table", true, Level::Note),
     },
 ];
 
@@ -110,8 +109,8 @@ fn log(server: &Facts) -> Observed {
     let newer = "innodb_redo_log_capacity";
     let older = "innodb_log_file_size";
     let files = server.number("innodb_log_files_in_group").unwrap_or(1);
-    // MySQL keeps the older setting, which then means nothing; a study for both engines
-    // may have the newer one for MariaDB, too, which ignores it.
+    // MySQL ignores the older setting where the newer one is set; MariaDB has only the older
+    // one, but a study of both engines may set the newer.
     let capacity = server.number(newer).filter(|_| server.engine == MYSQL);
     let (name, bytes) = match (capacity, server.number(older)) {
         (Some(bytes), _) => (newer, bytes),
@@ -126,12 +125,12 @@ fn log(server: &Facts) -> Observed {
     }
 }
 
-/// What is known of the disk, in words.
+/// The kind of disk, for messages.
 fn disk(server: &Facts) -> &'static str {
     match server.turning_disk {
-        Some(true) => "on a disk that turns",
-        Some(false) => "on a disk that does not turn",
-        None => "on a disk of which it is not known whether it turns",
+        Some(true) => "on a spinning disk",
+        Some(false) => "on a non-rotational disk",
+        None => "on a disk of unknown kind",
     }
 }
 
@@ -177,27 +176,9 @@ fn threads(server: &Facts) -> Observed {
     }
 }
 
-fn adaptive(server: &Facts) -> Observed {
-    const NAME: &str = "innodb_adaptive_flushing";
-    match server.is_on(NAME) {
-        None => server.unknown(NAME),
-        Some(true) => Observed::passed(format!("{NAME}: ON")),
-        Some(false) => Observed::warning(format!("{NAME}: OFF")),
-    }
-}
-
-fn file_per_table(server: &Facts) -> Observed {
-    const NAME: &str = "innodb_file_per_table";
-    match server.is_on(NAME) {
-        Some(true) => Observed::passed(format!("{NAME}: ON")),
-        Some(false) => Observed::note(format!("{NAME}: OFF")),
-        None => server.unknown(NAME),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{level, with};
+    use super::super::tests::{check, level, with};
     use super::*;
     use crate::MARIADB;
     use Level::{Note, Passed, Warning};
@@ -229,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_that_turn_want_other_settings() {
+    fn spinning_disks_need_other_settings() {
         let judged = |turning_disk, capacity_is, neighbors_is, threads_are| {
             let mut server = with(
                 MARIADB,
@@ -258,9 +239,9 @@ mod tests {
 
     #[test]
     fn switches() {
-        let flushing = |value| level(adaptive, &[("innodb_adaptive_flushing", value)]);
+        let flushing = |value| check("adaptive-flushing", &[("innodb_adaptive_flushing", value)]);
         assert_eq!([flushing("ON"), flushing("OFF")], [Passed, Warning]);
-        let files = |value| level(file_per_table, &[("innodb_file_per_table", value)]);
+        let files = |value| check("file-per-table", &[("innodb_file_per_table", value)]);
         assert_eq!([files("ON"), files("OFF")], [Passed, Note]);
     }
 }

@@ -1,16 +1,16 @@
-//! Limits of the server against the load that is asked for, and what its sessions begin with.
+//! The server's limits, compared with what the load needs, and the defaults of its sessions.
 
 use std::cmp::Ordering;
 
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use super::{ms, valued};
-use crate::checks::Facts;
+use super::ms;
+use crate::checks::{Facts, valued};
 
-/// Connections of dyno besides those of the load: the monitors, and a look at the settings.
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
 const OWN_CONNECTIONS: u64 = 2;
-/// What sessions are limited by, in milliseconds.
+/// Time limits of sessions, in milliseconds.
 const TIMEOUTS: [&str; 4] = [
     "statement_timeout",
     "transaction_timeout",
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "session-limit",
             worst: Level::Severe,
-            why: "Each virtual user has a connection, and those beyond the limit are refused; some of them are reserved.",
+            why: "Each virtual user has a connection; those beyond the limit, part of which is reserved, are refused.",
             source: "PostgreSQL manual, Connections and Authentication (max_connections, superuser_reserved_connections, reserved_connections)",
             remedy: Remedy::Setting {
                 name: "max_connections",
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "transaction-isolation",
             worst: Level::Warning,
-            why: "Above read committed, transactions that touch the same rows fail and are repeated, and servers compare only with the same isolation.",
+            why: "Above read committed, conflicting transactions fail and are restarted; servers are comparable only at the same isolation level.",
             source: "PostgreSQL manual, Transaction Isolation (default_transaction_isolation)",
             remedy: Remedy::Setting {
                 name: "default_transaction_isolation",
@@ -101,7 +101,7 @@ fn connections(server: &Facts) -> Observed {
     let observed = format!("{NAME}: {all}, of which {reserved} are reserved");
     let Some(demand) = &server.demand else {
         return Observed::unknown(format!(
-            "{observed}, and no load to compare it with: give --study FILE"
+            "{observed}; use --study FILE to compare it with a load"
         ));
     };
     let needed = demand.users + OWN_CONNECTIONS;
@@ -120,7 +120,7 @@ fn timeouts(server: &Facts) -> Observed {
     match known.iter().find(|(_, limit)| *limit > 0.0) {
         _ if known.is_empty() => server.unknown(TIMEOUTS[0]),
         Some((name, _)) => valued(server, name, |_| Level::Warning).with("TIMEOUT", name),
-        None => Observed::passed("there are none"),
+        None => Observed::passed("no timeouts are set"),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     use Level::{Passed, Unknown, Warning};
 
     #[test]
-    fn connections_against_a_load() {
+    fn connections_compared_with_a_load() {
         let judge = |users: Option<u64>| {
             let mut server = with(&[
                 ("max_connections", "100"),

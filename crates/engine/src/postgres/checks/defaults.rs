@@ -1,11 +1,11 @@
-//! What servers take for settings that nobody made, as far as a check looks at them.
+//! Defaults of the settings that checks look at.
 
 use crate::version;
 
 /// The oldest version whose defaults are known.
 const OLDEST: u64 = 13;
 
-/// Since PostgreSQL 13. `huge_pages_status` and what a study cannot make are left out.
+/// Since PostgreSQL 13. Without `huge_pages_status` and settings that a study cannot set.
 const SETTINGS: [(&str, &str); 38] = [
     ("archive_command", ""),
     ("archive_library", ""),
@@ -47,7 +47,7 @@ const SETTINGS: [(&str, &str); 38] = [
     ("wal_sync_method", "fdatasync"),
 ];
 
-/// What changed since, and from which version on.
+/// What changed since, with the first version that has it.
 const CHANGES: [(u64, &str, &str); 5] = [
     (14, "checkpoint_completion_target", "0.9"),
     (14, "track_wal_io_timing", "off"),
@@ -86,8 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn they_are_what_a_server_has_that_nobody_configured() {
-        // The kit's own choices are undone.
+    fn they_are_those_of_an_unconfigured_server() {
+        // Overrides the test kit's own settings.
         let server = testkit::Postgres::start(&["shared_buffers=128MB", "fsync=on"]);
         let version = server.sql("SHOW server_version").remove(0).remove(0);
         let defaults: BTreeMap<_, _> = of(&version).collect();
@@ -95,7 +95,7 @@ mod tests {
         for (name, default) in defaults {
             let shown = server.sql(&format!("SHOW {name}"));
             let shown = shown.first().map_or("", |row| row[0].as_str());
-            // So the server shows a command that is not used.
+            // The server shows this for a command that is not used.
             let shown = if shown == "(disabled)" { "" } else { shown };
             assert_eq!(shown, default, "{version}: {name}");
         }

@@ -1,17 +1,16 @@
-//! What a commit promises, and whether the server keeps it.
+//! Durability of commits.
 
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use super::{switched, valued};
-use crate::checks::Facts;
+use crate::checks::{Facts, switched, valued};
 
 pub(super) const CHECKS: &[Check<Facts>] = &[
     Check {
         about: About {
             id: "fsync",
             worst: Level::Severe,
-            why: "With fsync off nothing waits for the disk, and a crash of the host can leave a database that cannot be repaired.",
+            why: "With fsync off, nothing waits for the disk, and a crash of the host can corrupt the database beyond repair.",
             source: "PostgreSQL manual, Write Ahead Log (fsync)",
             remedy: Remedy::Setting {
                 name: "fsync",
@@ -25,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "synchronous-commit",
             worst: Level::Severe,
-            why: "With synchronous_commit off, transactions are reported as committed before their log is on the disk: a crash loses those of the last moments.",
+            why: "With synchronous_commit off, transactions are reported as committed before their WAL is on disk: a crash loses the most recent ones.",
             source: "PostgreSQL manual, Write Ahead Log (synchronous_commit)",
             remedy: Remedy::Setting {
                 name: "synchronous_commit",
@@ -39,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "full-page-writes",
             worst: Level::Warning,
-            why: "Without full page images the log is much smaller, and a page that was half written in a crash cannot be repaired, unless the file system prevents torn pages.",
+            why: "Without full-page images, the WAL is much smaller, but a page that was torn in a crash cannot be repaired unless the file system prevents torn pages.",
             source: "PostgreSQL manual, Write Ahead Log (full_page_writes)",
             remedy: Remedy::Setting {
                 name: "full_page_writes",
@@ -53,7 +52,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "wal-sync-method",
             worst: Level::Note,
-            why: "How the log is forced to the disk decides how long a commit takes; the default on Linux is fdatasync.",
+            why: "The method of flushing WAL to disk determines how long commits take; the default on Linux is fdatasync.",
             source: "PostgreSQL manual, Write Ahead Log (wal_sync_method), pg_test_fsync",
             remedy: Remedy::Setting {
                 name: "wal_sync_method",
@@ -72,7 +71,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "synchronous-standbys",
             worst: Level::Note,
-            why: "Each commit waits until standby servers have its log, so their disks and the network between are measured, too.",
+            why: "Each commit waits until standby servers have received its WAL, so the result includes their disks and the network.",
             source: "PostgreSQL manual, Replication (synchronous_standby_names)",
             remedy: Remedy::Nothing,
         },
@@ -82,7 +81,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "data-checksums",
             worst: Level::Note,
-            why: "Checksums of pages take CPU time and make the log larger; servers compare only with the same choice, and PostgreSQL 18 changed the default.",
+            why: "Page checksums take CPU time and increase the WAL; servers are comparable only with the same setting, whose default PostgreSQL 18 changed.",
             source: "PostgreSQL manual, Data Checksums",
             remedy: Remedy::Nothing,
         },
@@ -93,7 +92,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
 fn commit(server: &Facts) -> Observed {
     valued(server, "synchronous_commit", |value| match value {
         "on" | "remote_apply" | "true" | "yes" | "1" => Level::Passed,
-        // With standbys it waits for less of them than the default does.
+        // With standbys, it waits for less than the default does.
         "local" | "remote_write" => match server.text("synchronous_standby_names") {
             Some("") => Level::Passed,
             _ => Level::Note,
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standby_that_commits_wait_for_is_noted() {
+    fn a_synchronous_standby_is_noted() {
         let judge = |names| {
             check(
                 "synchronous-standbys",

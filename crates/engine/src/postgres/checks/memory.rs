@@ -1,4 +1,4 @@
-//! The shared buffers, against memory and data.
+//! The size of shared_buffers, relative to memory and data.
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
@@ -8,9 +8,9 @@ use super::{bytes, size};
 use crate::checks::Facts;
 use crate::postgres::settings::PAGE_BYTES;
 
-/// What a server takes when nobody chooses.
+/// The default.
 const DEFAULT_BYTES: u64 = 128 << 20;
-/// From here on, page tables of each session are felt without huge pages.
+/// From this size on, each session's page tables matter without huge pages.
 const LARGE_BYTES: u64 = 8 << 30;
 /// Of a host's memory, in %: less leaves most of the work to the kernel's page cache,…
 const LEAST_PCT: u64 = 15;
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "shared-buffers-memory",
             worst: Level::Severe,
-            why: "The manual starts with 25 % of a dedicated host's memory and sees little use in more than 40 %, since PostgreSQL also relies on the kernel's page cache; the default of 128 MiB is for any machine.",
+            why: "The manual recommends 25 % of a dedicated host's memory to begin with, and rarely more than 40 %, because PostgreSQL also relies on the kernel's page cache; the default of 128 MiB suits any machine.",
             source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
             remedy: Remedy::Setting {
                 name: BUFFERS,
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "shared-buffers-data",
             worst: Level::Note,
-            why: "Data beyond the shared buffers comes from the kernel's page cache or from the disk: which of them decides what is measured, and how long the warm-up must be.",
+            why: "Data that does not fit in shared_buffers comes from the kernel's page cache or from disk, which determines what the load measures and how long the warm-up must be.",
             source: "PostgreSQL manual, Resource Consumption (shared_buffers)",
             remedy: Remedy::Setting {
                 name: BUFFERS,
@@ -54,10 +54,10 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "server-huge-pages",
             worst: Level::Warning,
-            why: "Each session is a process with page tables of its own: without huge pages, large shared buffers cost memory and CPU time for each of them.",
+            why: "Each session is a process with its own page tables: without huge pages, large shared buffers cost memory and CPU time in each session.",
             source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
             remedy: Remedy::Words(
-                "sysctl vm.nr_hugepages=PAGES; huge_pages = try is the default, restart the server",
+                "run sysctl vm.nr_hugepages=PAGES, leave huge_pages at try (the default), and restart the server",
             ),
         },
         judge: huge_pages,
@@ -68,16 +68,15 @@ fn memory(server: &Facts) -> Observed {
     let Some(buffers) = bytes(server, BUFFERS, PAGE_BYTES) else {
         return server.unknown(BUFFERS);
     };
-    // Whoever asks for few in a study means it.
+    // A small size in a study is deliberate.
     let is_default = buffers <= DEFAULT_BYTES && !server.chosen.contains(BUFFERS);
     let Some(memory) = server.memory_bytes.filter(|memory| *memory > 0) else {
         let observed = format!("{BUFFERS}: {}", shown_bytes(buffers));
         return match is_default {
-            true => Observed::warning(observed)
-                .with_remedy("set shared_buffers to 25 % of its host's memory and restart it"),
-            false => Observed::unknown(format!(
-                "{observed}, of a memory that is not seen from here"
-            )),
+            true => Observed::warning(observed).with_remedy(
+                "set shared_buffers to 25 % of the host's memory and restart the server",
+            ),
+            false => Observed::unknown(format!("{observed}; the memory of its host is unknown")),
         };
     };
     let servers = server.servers.max(1);
@@ -109,7 +108,7 @@ fn data(server: &Facts) -> Observed {
     let shown = shown_bytes(buffers);
     let Some(data) = loaded.or(server.data_bytes).filter(|bytes| *bytes > 0) else {
         return Observed::unknown(format!(
-            "{BUFFERS}: {shown}, and no table that this account may see to compare it with"
+            "{BUFFERS}: {shown}; this account sees no tables to compare it with"
         ));
     };
     let observed = format!("{BUFFERS}: {shown}, data of {}", shown_bytes(data));
@@ -135,7 +134,7 @@ fn huge_pages(server: &Facts) -> Observed {
     match (wanted, server.text("huge_pages_status")) {
         ("try", Some("on")) => Observed::passed(observed),
         ("try", None) => Observed::unknown(format!(
-            "{observed}: whether it got them, PostgreSQL tells from version 17 on"
+            "{observed}; only PostgreSQL 17 and later report whether they are used"
         )),
         _ => Observed::warning(observed).with("PAGES", buffers / (2 << 20) * 11 / 10),
     }
@@ -182,7 +181,7 @@ mod tests {
             data(&server),
             Observed::note("shared_buffers: 1.0 GiB, data of 2.0 GiB").with("NEEDED", "2560MB")
         );
-        // What will be loaded counts more than what is there.
+        // Data to be loaded takes precedence over existing data.
         server.demand = Some(Demand {
             data_bytes: 1 << 20,
             ..Demand::default()

@@ -1,4 +1,4 @@
-//! Checks on a server's settings, whether it runs or is only planned.
+//! Checks on the settings of running and planned servers.
 
 mod connections;
 pub(super) mod defaults;
@@ -8,8 +8,7 @@ mod overhead;
 mod vacuum;
 mod write;
 
-use measure::finding::Level;
-use measure::finding::check::{Check, Observed};
+use measure::finding::check::Check;
 
 use super::settings;
 use crate::checks::{ELSEWHERE, Facts};
@@ -28,10 +27,10 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     families.into_iter().flatten().collect()
 }
 
-/// What a server is asked besides its settings: how many vacuums run.
+/// Besides settings, a server is asked how many vacuums are running.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
-/// Every setting that a judge looks at.
+/// Every setting that a check looks at.
 pub(super) const WANTED: [&str; 44] = [
     "archive_command",
     "archive_library",
@@ -79,32 +78,6 @@ pub(super) const WANTED: [&str; 44] = [
     "wal_sync_method",
 ];
 
-/// Judges a setting by its value.
-fn valued(server: &Facts, name: &str, level: impl Fn(&str) -> Level) -> Observed {
-    let Some(value) = server.text(name) else {
-        return server.unknown(name);
-    };
-    let observed = format!("{name}: {value}");
-    match level(value) {
-        Level::Passed => Observed::passed(observed),
-        level => Observed::found(level, observed),
-    }
-}
-
-/// Judges a switch: `level` if it is not in the position `good`.
-fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Observed {
-    match server.is_on(name) {
-        None => server.unknown(name),
-        Some(on) => {
-            let observed = format!("{name}: {}", if on { "on" } else { "off" });
-            match on == good {
-                true => Observed::passed(observed),
-                false => Observed::found(level, observed),
-            }
-        }
-    }
-}
-
 /// A size in bytes; numbers without a unit count in `unit` bytes.
 fn bytes(server: &Facts, name: &str, unit: u64) -> Option<u64> {
     settings::bytes(server.text(name)?, unit)
@@ -115,7 +88,7 @@ fn ms(server: &Facts, name: &str, unit: f64) -> Option<f64> {
     settings::ms(server.text(name)?, unit)
 }
 
-/// A size as a remedy has it.
+/// A size as written in a remedy.
 fn size(server: &Facts, bytes: u64) -> String {
     let size = format!("{}MB", bytes >> 20);
     match server.planned {
@@ -126,6 +99,8 @@ fn size(server: &Facts, bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::finding::Level;
+
     use super::*;
     use crate::POSTGRES;
     use crate::checks::judge;
@@ -134,7 +109,7 @@ mod tests {
         crate::checks::tests::with(POSTGRES, settings)
     }
 
-    /// What the check of this name says.
+    /// The result of this check.
     pub(super) fn check(id: &str, settings: &[(&str, &str)]) -> Level {
         let found = checks().into_iter().find(|check| check.about.id == id);
         (found.unwrap().judge)(&with(settings)).level()

@@ -1,10 +1,10 @@
-//! What the server does besides the work: logs, statistics, checks of its own code.
+//! Overhead: logs, statistics, and assertions.
 
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use super::{ms, switched};
-use crate::checks::Facts;
+use super::ms;
+use crate::checks::{Facts, switched};
 
 /// Where libraries are loaded from.
 const PRELOADED: [&str; 2] = ["shared_preload_libraries", "session_preload_libraries"];
@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "statement-logging",
             worst: Level::Severe,
-            why: "Each statement or its duration is written to the log, which takes longer than many a statement itself.",
+            why: "Each statement or its duration is written to the log, which can take longer than the statement.",
             source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
             remedy: Remedy::Setting {
                 name: "SETTING",
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "auto-explain",
             worst: Level::Severe,
-            why: "The plans of slow statements are logged; with log_analyze each step of every statement is timed for it.",
+            why: "Plans of slow statements are logged; with log_analyze, each plan node of every statement is timed.",
             source: "PostgreSQL manual, auto_explain",
             remedy: Remedy::Setting {
                 name: "auto_explain.log_min_duration",
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "statement-statistics",
             worst: Level::Note,
-            why: "Counting each statement by its text takes CPU time and a lock: servers compare only with the same of it.",
+            why: "Tracking statements takes CPU time and a lock: servers are comparable only with the same setting.",
             source: "PostgreSQL manual, pg_stat_statements",
             remedy: Remedy::Nothing,
         },
@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "debug-assertions",
             worst: Level::Severe,
-            why: "A server that was built to check itself at each step is several times slower than the one that users run.",
+            why: "A build with assertions is several times slower than a production build.",
             source: "PostgreSQL manual, Preset Options (debug_assertions)",
             remedy: Remedy::Words("install a build without --enable-cassert"),
         },
@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-/// The first setting that has statements logged.
+/// The first setting that logs statements.
 fn statements(server: &Facts) -> Observed {
     let (statement, duration) = ("log_statement", "log_min_duration_statement");
     let (Some(kind), Some(least_ms)) = (server.text(statement), ms(server, duration, 1.0)) else {

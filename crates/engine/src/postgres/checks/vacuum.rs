@@ -1,4 +1,4 @@
-//! What removes the old versions of rows.
+//! Vacuum.
 
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "autovacuum",
             worst: Level::Warning,
-            why: "Without it old versions of rows pile up, so a load that writes becomes slower the longer it runs, and what is measured cannot last.",
+            why: "Without autovacuum, dead rows accumulate: a write load becomes slower the longer it runs, so its result is not sustainable.",
             source: "PostgreSQL manual, Automatic Vacuuming (autovacuum, track_counts)",
             remedy: Remedy::Setting {
                 name: "autovacuum",
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "vacuum-running",
             worst: Level::Warning,
-            why: "A vacuum reads and writes while the load runs, and the next trial may have none.",
+            why: "A vacuum competes with the load for I/O, and the next trial may have none.",
             source: "PostgreSQL manual, Progress Reporting (pg_stat_progress_vacuum)",
             remedy: Remedy::Words(
                 "wait until pg_stat_progress_vacuum is empty, or run VACUUM ANALYZE before the load",
@@ -50,7 +50,7 @@ fn autovacuum(server: &Facts) -> Observed {
 fn running(server: &Facts) -> Observed {
     match server.number(VACUUMS) {
         None if server.planned && server.settings.is_ok() => {
-            Observed::passed("a server that is new runs no vacuum yet")
+            Observed::passed("a new server runs no vacuum")
         }
         None => server.unknown(VACUUMS),
         Some(0) => Observed::passed(format!("{VACUUMS}: none")),
@@ -65,7 +65,7 @@ mod tests {
     use Level::{Passed, Warning};
 
     #[test]
-    fn autovacuum_needs_counts() {
+    fn autovacuum_needs_track_counts() {
         let judge = |on, counts| {
             check(
                 "autovacuum",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vacuum_that_runs_is_found() {
+    fn a_running_vacuum_is_found() {
         let judge = |count| check("vacuum-running", &[(VACUUMS, count)]);
         assert_eq!([judge("0"), judge("2")], [Passed, Warning]);
     }

@@ -1,14 +1,14 @@
-//! What goes to the disk besides commits: checkpoints, the log's volume, reading ahead.
+//! Writes besides commits: checkpoints and WAL, and what the planner assumes about the disk.
 
 use measure::bytes::shown_bytes;
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
 
-use super::{bytes, ms, size, valued};
-use crate::checks::Facts;
+use super::{bytes, ms, size};
+use crate::checks::{Facts, valued};
 use crate::postgres::settings::MEGABYTE;
 
-/// From here on, a load that writes ends few checkpoints early.
+/// From this size on, a write load forces few checkpoints.
 const GOOD_WAL_BYTES: u64 = 4 << 30;
 /// The default.
 const SMALL_WAL_BYTES: u64 = 1 << 30;
@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "max-wal-size",
             worst: Level::Warning,
-            why: "A load that writes this much log before checkpoint_timeout is over forces a checkpoint, after which each page is logged in full once more: throughput dips, and the log grows.",
+            why: "A load that writes this much WAL within checkpoint_timeout forces a checkpoint, after which the first change of each page logs the full page: throughput dips, and the WAL grows.",
             source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
             remedy: Remedy::Setting {
                 name: "max_wal_size",
@@ -38,7 +38,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "checkpoint-timeout",
             worst: Level::Warning,
-            why: "Frequent checkpoints write the same pages again and again, and log each in full after each checkpoint.",
+            why: "Frequent checkpoints write the same pages repeatedly, and each is logged in full once after each checkpoint.",
             source: "PostgreSQL manual, WAL Configuration (checkpoint_timeout)",
             remedy: Remedy::Setting {
                 name: "checkpoint_timeout",
@@ -62,7 +62,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "checkpoint-completion-target",
             worst: Level::Note,
-            why: "A checkpoint spreads its writes over this part of the time until the next one; a small part makes bursts that sessions wait for.",
+            why: "A checkpoint spreads its writes over this fraction of the interval; a small fraction causes bursts of writes that sessions wait for.",
             source: "PostgreSQL manual, WAL Configuration (checkpoint_completion_target)",
             remedy: Remedy::Setting {
                 name: "checkpoint_completion_target",
@@ -97,7 +97,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "wal-compression",
             worst: Level::Note,
-            why: "Compressed page images make the log smaller and take CPU time: servers compare only with the same choice.",
+            why: "Compressing page images makes the WAL smaller and takes CPU time: servers are comparable only with the same setting.",
             source: "PostgreSQL manual, Write Ahead Log (wal_compression)",
             remedy: Remedy::Nothing,
         },
@@ -107,7 +107,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "wal-level",
             worst: Level::Note,
-            why: "The log holds more for logical replication, and less than by default where there is neither replication nor archiving.",
+            why: "The WAL contains more for logical replication, and less than by default without replication and archiving.",
             source: "PostgreSQL manual, Write Ahead Log (wal_level)",
             remedy: Remedy::Nothing,
         },
@@ -117,7 +117,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "archiving",
             worst: Level::Warning,
-            why: "Each file of the log is copied while the load runs; without a command to do so they fill the disk.",
+            why: "Each WAL file is copied while the load runs; without a command that does so, the files fill the disk.",
             source: "PostgreSQL manual, Continuous Archiving (archive_mode, archive_command)",
             remedy: Remedy::Setting {
                 name: "archive_mode",
@@ -131,7 +131,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "commit-delay",
             worst: Level::Note,
-            why: "Commits wait for others to share a flush with, which changes response times and how throughput grows with users.",
+            why: "Commits wait to share a flush with others, which affects response times and how throughput scales with users.",
             source: "PostgreSQL manual, Write Ahead Log (commit_delay)",
             remedy: Remedy::Setting {
                 name: "commit_delay",
@@ -145,7 +145,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
         about: About {
             id: "random-page-cost",
             worst: Level::Note,
-            why: "The default is for disks that turn: on others the planner may scan a whole table where an index is faster.",
+            why: "The default is for spinning disks: on others, the planner may choose a sequential scan where an index scan is faster.",
             source: "PostgreSQL manual, Query Planning (random_page_cost)",
             remedy: Remedy::Setting {
                 name: "random_page_cost",
@@ -157,7 +157,7 @@ pub(super) const CHECKS: &[Check<Facts>] = &[
     },
 ];
 
-/// Notes a value that is not as usual.
+/// Notes an unusual value.
 fn unless(server: &Facts, name: &str, usual: impl Fn(&str) -> bool) -> Observed {
     valued(server, name, |value| match usual(value) {
         true => Level::Passed,
@@ -186,7 +186,7 @@ fn archiving(server: &Facts) -> Observed {
     };
     let observed = format!("{NAME}: {mode}");
     let ways = ["archive_command", "archive_library"];
-    // An account without rights is not told the command.
+    // An unprivileged account does not see the command.
     let known = ways.iter().filter_map(|name| server.text(name));
     let is_empty = |way: &str| way.is_empty() || way == "(disabled)";
     match mode {

@@ -33,7 +33,7 @@ fn a_program_is_what_it_says_it_is() {
     let error = find(MARIADB, Some(dir.path()), Some("11.5")).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("asks for MariaDB 11.5") && text.contains("11.4.2 ("),
+        text.contains("requires MariaDB 11.5") && text.contains("11.4.2 ("),
         "{text}"
     );
 }

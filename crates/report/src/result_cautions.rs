@@ -1,5 +1,4 @@
-//! What the report of a result says against its numbers, in short, for answers that rest
-//! on them.
+//! Cautions that follow from the warnings and findings of a result, for answers that use it.
 
 use measure::finding::Level;
 use measure::result::RunResult;
@@ -7,16 +6,15 @@ use measure::summary::TrialSummary;
 
 use crate::list::distinct;
 
-/// Why the trials that an answer rests on, and the host that they ran on, may not deserve
-/// it.
-pub(crate) fn doubts(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
+/// Cautions about the trials that an answer uses and about the host that they ran on.
+pub(crate) fn of(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
     let all = [warned(trials), spoilt(result)];
     all.into_iter().flatten().collect()
 }
 
 /// Each with the name of its result.
-pub(crate) fn of(name: &str, doubts: Vec<String>) -> impl Iterator<Item = String> {
-    doubts
+pub(crate) fn named(name: &str, cautions: Vec<String>) -> impl Iterator<Item = String> {
+    cautions
         .into_iter()
         .map(move |words| format!("{name}: {words}"))
 }
@@ -56,7 +54,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
     let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.load.rate.is_some()).then(|| {
+    trials.any(|trial| trial.setup.planned.load.rate.is_some()).then(|| {
         "Some trials had a fixed arrival rate, which determines their throughput: compare their \
          response times."
             .to_owned()

@@ -11,7 +11,7 @@ use crate::list::listed;
 /// How the workloads of two results differ, each as `data.rows: 1,000 / 2,000`. What both vary is
 /// compared at the points that they share.
 #[must_use]
-pub fn unlike(one: &RunResult, other: &RunResult) -> Vec<String> {
+pub fn workload_differences(one: &RunResult, other: &RunResult) -> Vec<String> {
     let sides = [Side::of(one), Side::of(other)];
     let unlike = work::keys().enumerate().filter_map(|(place, key)| {
         let [ones, others] = match sides.iter().all(|side| side.varies(key.name)) {
@@ -42,7 +42,12 @@ impl<'a> Side<'a> {
         Self {
             axes: keys::axes(result),
             trials: trials
-                .map(|trial| (keys::ordered(&trial.point), work::values(&trial.setup)))
+                .map(|trial| {
+                    (
+                        keys::ordered(&trial.setup.planned.point),
+                        work::values(&trial.setup.planned),
+                    )
+                })
                 .collect(),
         }
     }

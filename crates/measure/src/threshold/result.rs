@@ -1,4 +1,4 @@
-//! Whether thresholds were kept, at every point of a study.
+//! Whether thresholds were met, at every point of a study.
 
 use std::fmt;
 
@@ -10,14 +10,13 @@ use super::paired::{Paired, paired};
 use super::{Limit, Threshold};
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
-use crate::result::RunResult;
 use crate::setup::Setup;
 use crate::summary::{TrialSummary, counted};
 use crate::work::other_work;
 
-/// Whether a threshold was kept at one point.
+/// Whether a threshold was met at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct ThresholdResult {
     /// The point; empty in a study of one.
     pub point: Point,
     /// The column.
@@ -27,28 +26,23 @@ pub struct Judgement {
     /// The number that it was compared with.
     pub limit: Option<f64>,
     /// Half of the limit's own 95 % interval, where it is that of a baseline that has one.
-    #[serde(default)]
     pub limit_half_width: Option<f64>,
     /// The mean over the point's trials.
     pub value: Option<f64>,
     /// Half of its 95 % interval: over the trials where there are several, else within the
     /// one; `None` where it has none.
-    #[serde(default)]
     pub half_width: Option<f64>,
     /// Between which values a percentile of one trial lies, in place of a half width.
-    #[serde(default)]
     pub range: Option<Range>,
     /// Trials that the mean is over.
     pub trials: u32,
     /// The number against its limit by pairs of trials that ran in the same block; only
     /// against a variant of the same study. It decides in place of both intervals.
-    #[serde(default)]
     pub paired: Option<Paired>,
     /// The verdict.
-    pub judged: Judged,
+    pub verdict: ThresholdVerdict,
     /// Why another run may reach another verdict.
-    #[serde(default)]
-    pub doubts: Vec<Caveat>,
+    pub caveats: Vec<Caveat>,
 }
 
 /// Why a verdict is uncertain.
@@ -78,12 +72,12 @@ impl fmt::Display for Caveat {
 /// The verdict on a threshold at a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub enum Judged {
+pub enum ThresholdVerdict {
     /// The condition holds.
-    Kept,
+    Met,
     /// It does not hold.
     Missed,
-    /// The limit lies within the interval of what was found: neither kept nor missed.
+    /// The limit lies within the interval of what was found: neither met nor missed.
     Undecided,
     /// There is no number here.
     NotMeasured,
@@ -94,17 +88,20 @@ pub enum Judged {
     },
 }
 
-impl Judgement {
+impl ThresholdResult {
     /// Whether the condition does not hold, or cannot be checked.
     #[must_use]
     pub fn is_missed(&self) -> bool {
-        !matches!(self.judged, Judged::Kept | Judged::Undecided)
+        !matches!(
+            self.verdict,
+            ThresholdVerdict::Met | ThresholdVerdict::Undecided
+        )
     }
 
     /// Whether another run could well give another verdict.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
-        self.judged == Judged::Undecided
+        self.verdict == ThresholdVerdict::Undecided
     }
 
     /// The threshold as it was written: `tps >= 0.95 * baseline`.
@@ -114,10 +111,10 @@ impl Judgement {
     }
 }
 
-impl fmt::Display for Judged {
+impl fmt::Display for ThresholdVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kept => f.write_str("kept"),
+            Self::Met => f.write_str("met"),
             Self::Missed => f.write_str("missed"),
             Self::Undecided => f.write_str("undecided"),
             Self::NotMeasured => f.write_str("missed: not measured"),
@@ -132,7 +129,7 @@ pub enum Baseline<'a> {
     /// Nothing.
     None,
     /// The same point of another result.
-    Result(&'a RunResult),
+    Trials(&'a [TrialSummary]),
     /// The point of this variant that is otherwise the same.
     Variant(&'a str),
 }
@@ -142,7 +139,7 @@ impl<'a> Baseline<'a> {
     fn trials(self, trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         match self {
             Self::None => Vec::new(),
-            Self::Result(result) => at(&result.trials, point),
+            Self::Trials(trials) => at(trials, point),
             Self::Variant(variant) => {
                 let mut point = point.clone();
                 point
@@ -157,28 +154,28 @@ impl<'a> Baseline<'a> {
     fn is_at(self, point: &Point) -> bool {
         match self {
             Self::Variant(variant) => point.get(VARIANT) == Some(&variant.into()),
-            Self::None | Self::Result(_) => false,
+            Self::None | Self::Trials(_) => false,
         }
     }
 }
 
 /// Judges every threshold at every point. One that is relative to a variant is not
-/// judged at that variant itself.
+/// verdict at that variant itself.
 #[must_use]
 pub fn judge(
     thresholds: &[Threshold],
     trials: &[TrialSummary],
     baseline: Baseline<'_>,
-) -> Vec<Judgement> {
-    let mut judgements = Vec::new();
+) -> Vec<ThresholdResult> {
+    let mut results = Vec::new();
     for point in points(trials) {
         for threshold in thresholds {
             if !(threshold.is_relative() && baseline.is_at(point)) {
-                judgements.push(judge_at(threshold, point, trials, baseline));
+                results.push(judge_at(threshold, point, trials, baseline));
             }
         }
     }
-    judgements
+    results
 }
 
 /// The points of some trials, as they first appear.
@@ -186,8 +183,8 @@ pub fn judge(
 pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
     for trial in trials {
-        if !points.contains(&&trial.point) {
-            points.push(&trial.point);
+        if !points.contains(&&trial.setup.planned.point) {
+            points.push(&trial.setup.planned.point);
         }
     }
     points
@@ -196,7 +193,7 @@ pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
 fn at<'a>(trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
     trials
         .iter()
-        .filter(|trial| trial.point == *point)
+        .filter(|trial| trial.setup.planned.point == *point)
         .collect()
 }
 
@@ -213,7 +210,7 @@ fn judge_at(
     point: &Point,
     trials: &[TrialSummary],
     baseline: Baseline<'_>,
-) -> Judgement {
+) -> ThresholdResult {
     let here = at(trials, point);
     let found = PointEstimate::of(&here, &threshold.column);
     let against = match threshold.limit {
@@ -231,35 +228,35 @@ fn judge_at(
                 .map(|against| Against {
                     paired: match baseline {
                         Baseline::Variant(_) => paired(&here, &base, &threshold.column, factor),
-                        Baseline::None | Baseline::Result(_) => None,
+                        Baseline::None | Baseline::Trials(_) => None,
                     },
                     ..against
                 })
         }
     };
     let value = found.mean.map(|mean| mean.value);
-    let (judged, doubts) = match (value, &against) {
-        (None, _) => (Judged::NotMeasured, Vec::new()),
+    let (verdict, caveats) = match (value, &against) {
+        (None, _) => (ThresholdVerdict::NotMeasured, Vec::new()),
         (_, Err(reason)) => {
             let reason = reason.clone();
-            (Judged::NoBaseline { reason }, Vec::new())
+            (ThresholdVerdict::NoBaseline { reason }, Vec::new())
         }
         (Some(value), Ok(against)) => {
-            let doubts = doubts(&found, value, against);
+            let caveats = caveats(&found, value, against);
             let holds = match against.paired {
                 Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
                 None => threshold.compare.holds(value, against.limit),
             };
-            let judged = match holds {
-                _ if doubts.contains(&Caveat::WithinInterval) => Judged::Undecided,
-                true => Judged::Kept,
-                false => Judged::Missed,
+            let verdict = match holds {
+                _ if caveats.contains(&Caveat::WithinInterval) => ThresholdVerdict::Undecided,
+                true => ThresholdVerdict::Met,
+                false => ThresholdVerdict::Missed,
             };
-            (judged, doubts)
+            (verdict, caveats)
         }
     };
     let against = against.ok();
-    Judgement {
+    ThresholdResult {
         point: point.clone(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
@@ -270,8 +267,8 @@ fn judge_at(
         range: found.range,
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
         paired: against.and_then(|against| against.paired),
-        judged,
-        doubts,
+        verdict,
+        caveats,
     }
 }
 
@@ -288,18 +285,18 @@ fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against,
 }
 
 /// Why another run could give another verdict.
-fn doubts(found: &PointEstimate, value: f64, against: &Against) -> Vec<Caveat> {
+fn caveats(found: &PointEstimate, value: f64, against: &Against) -> Vec<Caveat> {
     let is_within = match against.paired {
         Some(paired) => paired.is_on_both_sides(),
         None => (value - against.limit).abs() < reach(found, against),
     };
-    let doubts = [
+    let caveats = [
         (Caveat::WithinInterval, is_within),
         (Caveat::FewSlower, found.few_slower),
         (Caveat::FewSlowerInBaseline, against.few_slower),
     ];
-    let there = doubts.into_iter().filter(|(_, is_there)| *is_there);
-    there.map(|(doubt, _)| doubt).collect()
+    let there = caveats.into_iter().filter(|(_, is_there)| *is_there);
+    there.map(|(caveat, _)| caveat).collect()
 }
 
 /// How far from each other a number and its limit may be by chance. Half widths of
@@ -338,10 +335,13 @@ fn unlike(
     }
     match baseline {
         Baseline::Variant(_) => {
-            let (ours, theirs) = (&*one.load.workload, &*base.load.workload);
+            let (ours, theirs) = (
+                &one.planned.load.workload.value,
+                &base.planned.load.workload.value,
+            );
             (ours != theirs).then(|| format!("the baseline ran {theirs}"))
         }
-        Baseline::None | Baseline::Result(_) => other_work(one, base)
+        Baseline::None | Baseline::Trials(_) => other_work(&one.planned, &base.planned)
             .map(|other| format!("the baseline ran a different workload: {other}")),
     }
 }
@@ -352,5 +352,5 @@ fn driven<'a>(trials: &[&'a TrialSummary]) -> Option<&'a Setup> {
 }
 
 #[cfg(test)]
-#[path = "judgement_tests.rs"]
+#[path = "result_tests.rs"]
 mod tests;

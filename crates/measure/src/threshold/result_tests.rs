@@ -8,7 +8,7 @@ fn read(text: &str) -> Threshold {
 /// A trial at a point with so many transactions per second.
 fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     let mut trial = crate::check::tests::trial();
-    trial.point = point.iter().copied().collect();
+    trial.setup.planned.point = point.iter().copied().collect();
     if let Some(per_s) = &mut trial.transactions.per_s {
         per_s.value = tps;
     }
@@ -24,15 +24,15 @@ fn sure(tps: f64, half_width: f64) -> TrialSummary {
     trial
 }
 
-/// The one judgement of one threshold on trials of one point.
-fn only(threshold: &str, trials: &[TrialSummary], baseline: Baseline<'_>) -> Judgement {
-    let mut judgements = judge(&[read(threshold)], trials, baseline);
-    assert_eq!(judgements.len(), 1);
-    judgements.remove(0)
+/// The one result of one threshold on trials of one point.
+fn only(threshold: &str, trials: &[TrialSummary], baseline: Baseline<'_>) -> ThresholdResult {
+    let mut results = judge(&[read(threshold)], trials, baseline);
+    assert_eq!(results.len(), 1);
+    results.remove(0)
 }
 
-fn told(judgements: &[Judgement]) -> Vec<String> {
-    judgements.iter().map(|j| j.judged.to_string()).collect()
+fn told(results: &[ThresholdResult]) -> Vec<String> {
+    results.iter().map(|j| j.verdict.to_string()).collect()
 }
 
 #[test]
@@ -42,12 +42,12 @@ fn a_point_is_judged_by_the_mean_over_its_repeats() {
         trial(&[("threads", "2")], 200.0),
         trial(&[("threads", "1")], 100.1),
     ];
-    let judgements = judge(&[read("tps >= 90")], &trials, Baseline::None);
-    assert_eq!(told(&judgements), ["kept", "kept"]);
-    let first = &judgements[0];
+    let results = judge(&[read("tps >= 90")], &trials, Baseline::None);
+    assert_eq!(told(&results), ["met", "met"]);
+    let first = &results[0];
     assert_eq!((first.value, first.trials), (Some(100.0), 2));
     let missed = judge(&[read("tps > 110")], &trials, Baseline::None);
-    assert_eq!(told(&missed), ["missed", "kept"]);
+    assert_eq!(told(&missed), ["missed", "met"]);
     assert!(missed[0].is_missed() && missed[0].limit == Some(110.0));
 }
 
@@ -58,33 +58,23 @@ fn without_a_number_a_threshold_is_missed() {
         reason: "gone".into(),
     };
     let thresholds = [read("tps > 1"), read("psi.io.full < 5")];
-    let judgements = judge(&thresholds, &[failed], Baseline::None);
-    assert_eq!(told(&judgements), ["missed: not measured"; 2]);
+    let results = judge(&thresholds, &[failed], Baseline::None);
+    assert_eq!(told(&results), ["missed: not measured"; 2]);
     assert!(judge(&thresholds, &[], Baseline::None).is_empty());
-}
-
-fn result(trials: Vec<TrialSummary>) -> RunResult {
-    let mut result: RunResult = serde_json::from_value(serde_json::json!({
-        "schema_version": 2, "title": "t", "question": null, "description": null,
-        "environment": {}, "trials": [],
-    }))
-    .unwrap();
-    result.trials = trials;
-    result
 }
 
 #[test]
 fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
-    other_load.setup.load.workload.value = "oltp_insert".into();
+    other_load.setup.planned.load.workload.value = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
     other_engine.setup.engine = "Other 3".into();
-    let base = result(vec![
+    let base = [
         trial(&[("threads", "1"), ("rows", "9")], 100.0),
         trial(&[("threads", "2")], 200.0),
         other_load,
         other_engine,
-    ]);
+    ];
     let trials = [
         trial(&[("rows", "9"), ("threads", "1")], 120.0),
         trial(&[("threads", "2")], 150.0),
@@ -93,25 +83,23 @@ fn a_baseline_is_the_same_point_of_another_result() {
         trial(&[("threads", "8")], 300.0),
     ];
     let thresholds = [read("tps >= 0.95 * baseline")];
-    let judgements = judge(&thresholds, &trials, Baseline::Result(&base));
+    let results = judge(&thresholds, &trials, Baseline::Trials(&base));
     assert_eq!(
-        told(&judgements),
+        told(&results),
         [
-            "kept",
+            "met",
             "missed",
             "missed: the baseline has no such point",
             "missed: the baseline ran a different workload: load.workload oltp_insert, here oltp_read_write",
             "missed: the baseline is of Other",
         ]
     );
-    assert_eq!(judgements[1].limit, Some(190.0));
+    assert_eq!(results[1].limit, Some(190.0));
     let alone = judge(&thresholds, &trials[..1], Baseline::None);
     assert_eq!(told(&alone), ["missed: the baseline has no such point"]);
 }
 
-/// Rows that are only a setting of the study's own variants are other work of another
-/// result.
-/// A server that did not start has told nothing of its engine.
+/// The engine of a server that did not start is unknown.
 #[test]
 fn a_baseline_that_failed_was_not_measured() {
     let mut failed = trial(&[], 300.0);
@@ -120,81 +108,94 @@ fn a_baseline_that_failed_was_not_measured() {
         reason: "gone".into(),
     };
     let here = [trial(&[], 300.0)];
-    let base = result(vec![failed.clone()]);
-    let judged = only("tps >= baseline", &here, Baseline::Result(&base)).judged;
-    assert_eq!(judged.to_string(), "missed: not measured in the baseline");
-    let base = result(here.to_vec());
-    let judged = only("tps >= baseline", &[failed], Baseline::Result(&base)).judged;
-    assert_eq!(judged.to_string(), "missed: not measured");
+    let base = [failed.clone()];
+    let verdict = only("tps >= baseline", &here, Baseline::Trials(&base)).verdict;
+    assert_eq!(verdict.to_string(), "missed: not measured in the baseline");
+    let verdict = only("tps >= baseline", &[failed], Baseline::Trials(&here)).verdict;
+    assert_eq!(verdict.to_string(), "missed: not measured");
 }
 
+/// The variants of one study may differ in their rows; two results may not.
 #[test]
 fn a_baseline_of_other_work_is_refused() {
     let mut base = trial(&[], 100.0);
-    base.setup.data.rows = 10_000_000;
-    base.setup.transaction.skip_trx = true;
-    let base = result(vec![base]);
-    let judgement = only(
+    base.setup.planned.data.rows = 10_000_000;
+    base.setup.planned.transaction.skip_trx = true;
+    let base = [base];
+    let result = only(
         "tps >= 0.1 * baseline",
         &[trial(&[], 100.0)],
-        Baseline::Result(&base),
+        Baseline::Trials(&base),
     );
     let reason =
         "the baseline ran a different workload: data.rows 10,000,000, here 1,000; load.key_range \
                   10,000,000, here 1,000; transaction.skip_trx true, here false"
             .to_owned();
-    assert_eq!(judgement.judged, Judged::NoBaseline { reason });
+    assert_eq!(result.verdict, ThresholdVerdict::NoBaseline { reason });
     let mut many = trial(&[("variant", "many")], 100.0);
-    many.setup.data.rows = 10_000_000;
+    many.setup.planned.data.rows = 10_000_000;
     let trials = [trial(&[("variant", "few")], 100.0), many];
-    let judgement = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
-    assert_eq!(judgement.judged, Judged::Kept);
+    let result = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
+    assert_eq!(result.verdict, ThresholdVerdict::Met);
 }
 
 #[test]
 fn a_limit_within_the_interval_is_undecided() {
     let found = |threshold: &str, trials: &[TrialSummary]| {
-        let judgement = only(threshold, trials, Baseline::None);
-        let is_close = judgement.doubts == [Caveat::WithinInterval];
-        assert_eq!(is_close, judgement.is_undecided(), "{judgement:?}");
-        (judgement.judged, judgement.half_width)
+        let result = only(threshold, trials, Baseline::None);
+        let is_close = result.caveats == [Caveat::WithinInterval];
+        assert_eq!(is_close, result.is_undecided(), "{result:?}");
+        (result.verdict, result.half_width)
     };
     // Of one trial that of its own seconds…
     let one = [sure(94.8, 0.5)];
-    assert_eq!(found("tps >= 95", &one), (Judged::Undecided, Some(0.5)));
-    assert_eq!(found("tps >= 94.5", &one), (Judged::Undecided, Some(0.5)));
-    assert_eq!(found("tps >= 96", &one), (Judged::Missed, Some(0.5)));
-    assert_eq!(found("tps >= 94", &one), (Judged::Kept, Some(0.5)));
+    assert_eq!(
+        found("tps >= 95", &one),
+        (ThresholdVerdict::Undecided, Some(0.5))
+    );
+    assert_eq!(
+        found("tps >= 94.5", &one),
+        (ThresholdVerdict::Undecided, Some(0.5))
+    );
+    assert_eq!(
+        found("tps >= 96", &one),
+        (ThresholdVerdict::Missed, Some(0.5))
+    );
+    assert_eq!(found("tps >= 94", &one), (ThresholdVerdict::Met, Some(0.5)));
     // …of several that over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
     let several = [sure(94.0, 0.1), sure(95.0, 0.1), sure(96.0, 0.1)];
-    let (judged, half_width) = found("tps >= 97", &several);
-    assert_eq!(judged, Judged::Undecided);
+    let (verdict, half_width) = found("tps >= 97", &several);
+    assert_eq!(verdict, ThresholdVerdict::Undecided);
     assert!((half_width.unwrap() - 2.484).abs() < 0.001);
     // Without a width, the number alone decides.
-    assert_eq!(found("tps >= 95", &[sure(95.0, 0.0)]).0, Judged::Kept);
-    assert_eq!(found("errors <= 0", &one).0, Judged::Kept);
+    assert_eq!(
+        found("tps >= 95", &[sure(95.0, 0.0)]).0,
+        ThresholdVerdict::Met
+    );
+    assert_eq!(found("errors <= 0", &one).0, ThresholdVerdict::Met);
 }
 
 #[test]
 fn the_interval_of_a_baseline_counts_too() {
-    let base = result(vec![sure(100.0, 4.0)]);
-    let judgement = only(
+    let base = [sure(100.0, 4.0)];
+    let result = only(
         "tps >= 0.5 * baseline",
         &[sure(47.6, 1.5)],
-        Baseline::Result(&base),
+        Baseline::Trials(&base),
     );
-    assert_eq!(judgement.limit_half_width, Some(2.0));
+    assert_eq!(result.limit_half_width, Some(2.0));
     // 2.4 apart; sqrt(1.5² + 2²) = 2.5.
-    assert_eq!(judgement.judged, Judged::Undecided);
-    assert_eq!(judgement.paired, None);
+    assert_eq!(result.verdict, ThresholdVerdict::Undecided);
+    assert_eq!(result.paired, None);
 }
 
 /// Repeats of two variants, `blocks` holding the throughput of both in each block.
 fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
     let both = blocks.iter().zip(1..).flat_map(|((base, new), repeat)| {
-        [("base", base), ("new", new)].map(|(variant, tps)| TrialSummary {
-            repeat,
-            ..trial(&[("variant", variant)], *tps)
+        [("base", base), ("new", new)].map(|(variant, tps)| {
+            let mut trial = trial(&[("variant", variant)], *tps);
+            trial.setup.planned.repeat = repeat;
+            trial
         })
     });
     both.collect()
@@ -205,10 +206,16 @@ fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
 fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let trials = blocks(&[(100.0, 98.0), (200.0, 196.2), (400.0, 391.8)]);
     let of = |threshold| only(threshold, &trials, Baseline::Variant("base"));
-    assert_eq!(of("tps >= 0.95 * baseline").judged, Judged::Kept);
-    assert_eq!(of("tps >= 0.98 * baseline").judged, Judged::Undecided);
-    assert_eq!(of("tps >= baseline").judged, Judged::Missed);
-    assert_eq!(of("tps > 1.05 * baseline").judged, Judged::Missed);
+    assert_eq!(of("tps >= 0.95 * baseline").verdict, ThresholdVerdict::Met);
+    assert_eq!(
+        of("tps >= 0.98 * baseline").verdict,
+        ThresholdVerdict::Undecided
+    );
+    assert_eq!(of("tps >= baseline").verdict, ThresholdVerdict::Missed);
+    assert_eq!(
+        of("tps > 1.05 * baseline").verdict,
+        ThresholdVerdict::Missed
+    );
     // By hand: ln 0.98, ln 0.981, ln 0.9795; mean -0.020033, s = 0.000779,
     // t(2) s / sqrt(3) = 0.001936.
     let found = of("tps >= baseline").paired.unwrap();
@@ -224,20 +231,23 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let variant = |name: &str| {
         let trials = trials
             .iter()
-            .filter(|trial| trial.point[VARIANT] == name.into());
-        let alone = trials.map(|trial| TrialSummary {
-            point: Point::default(),
-            ..trial.clone()
+            .filter(|trial| trial.setup.planned.point[VARIANT] == name.into());
+        let alone = trials.cloned().map(|mut trial| {
+            trial.setup.planned.point.clear();
+            trial
         });
         alone.collect::<Vec<_>>()
     };
-    let base = result(variant("base"));
+    let base = variant("base");
     let apart = only(
         "tps >= 0.95 * baseline",
         &variant("new"),
-        Baseline::Result(&base),
+        Baseline::Trials(&base),
     );
-    assert_eq!((apart.judged, apart.paired), (Judged::Undecided, None));
+    assert_eq!(
+        (apart.verdict, apart.paired),
+        (ThresholdVerdict::Undecided, None)
+    );
 }
 
 #[test]
@@ -247,9 +257,9 @@ fn a_repeat_without_its_partner_is_left_out_of_the_pairs() {
     trials[4].outcome = Outcome::Failed {
         reason: "gone".into(),
     };
-    let judgement = only("tps >= 0.9 * baseline", &trials, Baseline::Variant("base"));
-    assert_eq!(judgement.paired.map(|paired| paired.pairs), Some(3));
-    assert_eq!(judgement.judged, Judged::Kept);
+    let result = only("tps >= 0.9 * baseline", &trials, Baseline::Variant("base"));
+    assert_eq!(result.paired.map(|paired| paired.pairs), Some(3));
+    assert_eq!(result.verdict, ThresholdVerdict::Met);
     let single = only(
         "tps >= 0.9 * baseline",
         &trials[..2],
@@ -272,33 +282,30 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         trial
     };
     let found = |threshold: &str, count: u64| {
-        let judgement = only(threshold, &[p99(count)], Baseline::None);
-        assert_eq!(
-            (judgement.half_width, judgement.range.unwrap().low),
-            (None, 19.0)
-        );
-        (judgement.judged, judgement.doubts)
+        let result = only(threshold, &[p99(count)], Baseline::None);
+        assert_eq!((result.half_width, result.range.unwrap().low), (None, 19.0));
+        (result.verdict, result.caveats)
     };
     // The range reaches further up than down.
     assert_eq!(
         found("response_ms.p99 < 23", 1000),
-        (Judged::Undecided, vec![Caveat::WithinInterval])
+        (ThresholdVerdict::Undecided, vec![Caveat::WithinInterval])
     );
     assert_eq!(
         found("response_ms.p99 < 18", 1000),
-        (Judged::Missed, vec![])
+        (ThresholdVerdict::Missed, vec![])
     );
     assert_eq!(
         found("response_ms.p99 < 30", 999),
-        (Judged::Kept, vec![Caveat::FewSlower])
+        (ThresholdVerdict::Met, vec![Caveat::FewSlower])
     );
-    let base = result(vec![p99(900)]);
+    let base = [p99(900)];
     let relative = only(
         "response_ms.p99 < 3 * baseline",
         &[p99(1000)],
-        Baseline::Result(&base),
+        Baseline::Trials(&base),
     );
-    assert_eq!(relative.doubts, [Caveat::FewSlowerInBaseline]);
+    assert_eq!(relative.caveats, [Caveat::FewSlowerInBaseline]);
 }
 
 #[test]
@@ -310,8 +317,8 @@ fn a_variant_is_the_baseline_of_the_others() {
         trial(&[("variant", "b"), ("threads", "2")], 110.0),
     ];
     let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 95")];
-    let judgements = judge(&thresholds, &trials, Baseline::Variant("a"));
-    let shown: Vec<_> = judgements
+    let results = judge(&thresholds, &trials, Baseline::Variant("a"));
+    let shown: Vec<_> = results
         .iter()
         .map(|j| {
             (
@@ -321,7 +328,7 @@ fn a_variant_is_the_baseline_of_the_others() {
             )
         })
         .collect();
-    // The variant itself is only judged by what is not relative to it.
+    // The variant itself is only verdict by what is not relative to it.
     assert_eq!(
         shown,
         [

@@ -1,4 +1,4 @@
-//! One point against another in one number, as `measure` compares them.
+//! Compares two points in one metric.
 
 use measure::column;
 use measure::compare::{
@@ -7,7 +7,7 @@ use measure::compare::{
 use measure::point_estimate::PointEstimate;
 use measure::summary::{TrialSummary, counted};
 
-/// What is compared, and which way it is better.
+/// The metrics that are compared, and which way they are better.
 pub(crate) const NUMBERS: [(&str, Sense); 4] = [
     (THROUGHPUT, Sense::HigherIsBetter),
     (MEAN, Sense::LowerIsBetter),
@@ -17,32 +17,32 @@ pub(crate) const NUMBERS: [(&str, Sense); 4] = [
 const THROUGHPUT: &str = "tps";
 const MEAN: &str = "response_ms.mean";
 
-/// When a number of a point is tested.
+/// When a metric of a point is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// Before all others.
-    First,
-    /// Only where the first has a verdict.
-    Then,
-    /// Not at all: another number or the study implies it.
+pub(crate) enum TestOrder {
+    /// First.
+    Primary,
+    /// Only if the primary metric has a verdict.
+    Secondary,
+    /// Not at all: another metric or the study implies it.
     Never(NoVerdict),
 }
 
 /// In a closed loop, the number of users over the throughput is the mean response time, so
 /// the two are one test. In an open loop, the throughput is the arrival rate.
-pub(crate) fn turn(column: &str, is_open_loop: bool) -> Turn {
+pub(crate) fn test_order(column: &str, is_open_loop: bool) -> TestOrder {
     match (column, is_open_loop) {
-        (THROUGHPUT, false) | (MEAN, true) => Turn::First,
-        (MEAN, false) => Turn::Never(NoVerdict::FollowsThroughput),
-        (THROUGHPUT, true) => Turn::Never(NoVerdict::ArrivalRate),
-        _ => Turn::Then,
+        (THROUGHPUT, false) | (MEAN, true) => TestOrder::Primary,
+        (MEAN, false) => TestOrder::Never(NoVerdict::FollowsThroughput),
+        (THROUGHPUT, true) => TestOrder::Never(NoVerdict::ArrivalRate),
+        _ => TestOrder::Secondary,
     }
 }
 
 /// Whether some trials had a rate of their own.
 pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
     let mut trials = trials.iter();
-    trials.any(|trial| trial.setup.load.rate.is_some())
+    trials.any(|trial| trial.setup.planned.load.rate.is_some())
 }
 
 /// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks.
@@ -63,8 +63,8 @@ pub(crate) fn against(
     interleaved: bool,
 ) -> Result<Comparison, NoComparison> {
     let sides = [base, new];
-    let is_luck = |trials: &[&TrialSummary]| PointEstimate::of(trials, column).few_slower;
-    if sides.iter().any(|trials| is_luck(trials)) {
+    let few_slower = |trials: &[&TrialSummary]| PointEstimate::of(trials, column).few_slower;
+    if sides.iter().any(|trials| few_slower(trials)) {
         return Err(NoComparison::FewSlower);
     }
     let [base, new] = sides.map(|trials| measured(trials, column));
@@ -74,7 +74,7 @@ pub(crate) fn against(
 /// Whether throughput tells two points apart, however small the difference, when
 /// `questions` such questions are asked at once (Bonferroni's correction). Single runs never
 /// do.
-pub(crate) fn told_apart(
+pub(crate) fn differ_significantly(
     one: &[&TrialSummary],
     other: &[&TrialSummary],
     interleaved: bool,
@@ -85,12 +85,12 @@ pub(crate) fn told_apart(
     p.is_some_and(|p| p * (questions as f64) < ERROR_RATE)
 }
 
-/// A number of each trial that counts.
+/// The value of each valid trial.
 pub(crate) fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> {
     let counted = counted(trials).into_iter();
     let measured = counted.filter_map(|trial| {
         Some(Measured {
-            repeat: trial.repeat,
+            repeat: trial.setup.planned.repeat,
             value: column::estimate(trial, column)?,
         })
     });

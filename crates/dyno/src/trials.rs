@@ -1,0 +1,41 @@
+//! Runs the trials of a study, or the searches in their place.
+
+use std::sync::atomic::AtomicBool;
+
+use lab::{Lab, Trial};
+
+use crate::failure::Failure;
+use crate::results::{Conclusion, Results};
+
+/// Runs trials and concludes their result; `locate` adds the cause of a failure in the study.
+///
+/// # Errors
+/// The first failure of a trial, of storing or showing the results, or of a threshold.
+pub(crate) fn run(
+    lab: &mut Lab,
+    trials: &[Trial],
+    mut results: Results,
+    conclusion: &Conclusion<'_>,
+    interrupted: &AtomicBool,
+    locate: impl Fn(lab::Failure) -> Failure,
+) -> Result<(), Failure> {
+    let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
+    let ran = match searches {
+        true => {
+            let known = results.trials().to_vec();
+            lab::find_max(lab, trials, &known, &mut results, interrupted)
+        }
+        false => lab::run(lab, trials, &mut results, interrupted),
+    };
+    results.screen.finish_stage();
+    let ran = ran.map_err(locate);
+    if results.trials().is_empty() {
+        results.discard_if_empty();
+        return ran;
+    }
+    if searches {
+        results.end_searches();
+    }
+    // The first error is the cause of the others.
+    ran.and(results.conclude(conclusion))
+}

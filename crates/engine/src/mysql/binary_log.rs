@@ -1,0 +1,204 @@
+//! Replication by the binary log: a primary sends it to replicas, and waits for none of them, or
+//! for one to receive a transaction, before it reports a commit.
+//!
+//! All members are copies of one prepared data directory without a log of its own, so a replica
+//! begins with the first transaction of the primary's.
+
+use client::connection::LOGIN_LIMIT;
+use client::mysql::{Connection, Error};
+
+use super::server::socket_target;
+use crate::error::EngineError;
+use crate::remote::{Rows, on_connection, on_reactor};
+use crate::replication::{Formation, MemberState, Replication, refused};
+use crate::server::Login;
+
+/// The account with which members log in to each other.
+pub(super) const ACCOUNT: &str = "dyno_replication";
+/// The places of `Replica_IO_Running` and `Replica_SQL_Running` in both engines' status.
+const RUNNING: [usize; 2] = [10, 11];
+/// What every member's configuration has.
+const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
+
+/// One way of replicating by the binary log.
+#[derive(Debug)]
+pub(super) struct BinaryLog {
+    name: &'static str,
+    /// Settings of every member, besides [`SETTINGS`].
+    settings: &'static [(&'static str, &'static str)],
+    /// The primary's. A replica that waited for replicas of its own would apply nothing.
+    of_primary: &'static [(&'static str, &'static str)],
+    /// A replica's.
+    of_replica: &'static [(&'static str, &'static str)],
+    /// How a replica is pointed to its primary.
+    source: fn(&Formation) -> String,
+    /// Keeps all but the replication from writing.
+    read_only: &'static str,
+}
+
+/// MariaDB's ways.
+pub(super) static MARIADB: [&dyn Replication; 2] = [
+    &BinaryLog {
+        name: "asynchronous",
+        settings: &[("log_slave_updates", "ON")],
+        of_primary: &[],
+        of_replica: &[],
+        source: mariadb_source,
+        read_only: "SET GLOBAL read_only = ON",
+    },
+    &BinaryLog {
+        name: "semi-synchronous",
+        settings: &[("log_slave_updates", "ON")],
+        of_primary: &[("rpl_semi_sync_master_enabled", "ON")],
+        of_replica: &[("rpl_semi_sync_slave_enabled", "ON")],
+        source: mariadb_source,
+        read_only: "SET GLOBAL read_only = ON",
+    },
+];
+
+const MYSQL_SETTINGS: [(&str, &str); 2] = [("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")];
+const MYSQL_READ_ONLY: &str = "SET GLOBAL super_read_only = ON";
+
+/// MySQL's ways by the binary log alone.
+pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
+    name: "asynchronous",
+    settings: &MYSQL_SETTINGS,
+    of_primary: &[],
+    of_replica: &[],
+    source: mysql_source,
+    read_only: MYSQL_READ_ONLY,
+};
+pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
+    name: "semi-synchronous",
+    settings: &MYSQL_SETTINGS,
+    of_primary: &[
+        ("plugin_load_add", "semisync_source.so"),
+        ("rpl_semi_sync_source_enabled", "ON"),
+    ],
+    of_replica: &[
+        ("plugin_load_add", "semisync_replica.so"),
+        ("rpl_semi_sync_replica_enabled", "ON"),
+    ],
+    source: mysql_source,
+    read_only: MYSQL_READ_ONLY,
+};
+
+fn mariadb_source(cluster: &Formation) -> String {
+    format!(
+        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = '{ACCOUNT}', \
+         MASTER_PASSWORD = '{}', MASTER_SSL = 0, MASTER_USE_GTID = slave_pos",
+        cluster.first_port(),
+        cluster.password
+    )
+}
+
+fn mysql_source(cluster: &Formation) -> String {
+    format!(
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {}, \
+         SOURCE_USER = '{ACCOUNT}', SOURCE_PASSWORD = '{}', SOURCE_AUTO_POSITION = 1, \
+         GET_SOURCE_PUBLIC_KEY = 1",
+        cluster.first_port(),
+        cluster.password
+    )
+}
+
+impl Replication for BinaryLog {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn settings(&self, _: &Formation, number: u32) -> Vec<(String, String)> {
+        let own = ("server_id".to_owned(), number.to_string());
+        let of_role = match number {
+            1 => self.of_primary,
+            _ => self.of_replica,
+        };
+        let all = SETTINGS.iter().chain(self.settings).chain(of_role);
+        let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        std::iter::once(own).chain(all).collect()
+    }
+
+    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        if number == 1 {
+            return run(
+                cluster,
+                login,
+                &create_account(cluster, "REPLICATION SLAVE"),
+            );
+        }
+        let statements = [
+            (self.source)(cluster),
+            "START REPLICA".to_owned(),
+            self.read_only.to_owned(),
+        ];
+        run(cluster, login, &statements)
+    }
+
+    fn rejoin(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        match number {
+            1 => Ok(()),
+            // It remembers its source.
+            _ => run(cluster, login, &[self.read_only.to_owned()]),
+        }
+    }
+
+    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
+        let rows = rows(login, "SHOW REPLICA STATUS")?;
+        let Some(status) = rows.first() else {
+            return Ok(MemberState::Primary);
+        };
+        let is_running =
+            |place: &usize| matches!(status.get(*place), Some(Some(yes)) if yes == "Yes");
+        Ok(match RUNNING.iter().all(is_running) {
+            true => MemberState::Replica,
+            false => MemberState::Detached,
+        })
+    }
+}
+
+/// The statements that create the account for replication, in no log.
+pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
+    [
+        "SET sql_log_bin = 0".to_owned(),
+        format!(
+            "CREATE USER {ACCOUNT}@'127.0.0.1' IDENTIFIED BY '{}'",
+            cluster.password
+        ),
+        format!("GRANT {rights} ON *.* TO {ACCOUNT}@'127.0.0.1'"),
+        "SET sql_log_bin = 1".to_owned(),
+    ]
+}
+
+/// Runs statements as `root`, through the socket.
+pub(super) fn run(
+    cluster: &Formation,
+    login: &Login<'_>,
+    statements: &[String],
+) -> Result<(), EngineError> {
+    let ran = as_root(login, async |connection| {
+        for statement in statements {
+            connection.run(statement).await?;
+        }
+        Ok(())
+    })?;
+    ran.map_err(|error| refused(cluster, login, &error))
+}
+
+/// The rows of a statement, as `root`, through the socket.
+pub(super) fn rows(login: &Login<'_>, sql: &str) -> Result<Rows, EngineError> {
+    let rows = as_root(login, async |connection| connection.rows(sql).await)?;
+    rows.map_err(|error| login.refused(&error))
+}
+
+fn as_root<T>(
+    login: &Login<'_>,
+    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
+) -> Result<Result<T, Error>, EngineError> {
+    let target = socket_target(login)?;
+    on_reactor(on_connection(&target, LOGIN_LIMIT, work))
+}

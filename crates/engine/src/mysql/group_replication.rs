@@ -1,0 +1,96 @@
+//! MySQL's Group Replication with a single primary: the members agree on the order of
+//! transactions before they commit, and elect another primary when theirs is gone.
+
+use super::binary_log::{ACCOUNT, create_account, rows, run};
+use crate::error::EngineError;
+use crate::replication::{Formation, MemberState, Replication};
+use crate::server::Login;
+
+/// What the account for replication may do.
+const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
+/// The role and state of the member that is asked.
+const STATE: &str = "SELECT member_role, member_state \
+     FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid";
+/// What every member's configuration has. The cache of messages is 1 GiB by default, in each
+/// member; 128 MiB is the least.
+const SETTINGS: [(&str, &str); 11] = [
+    ("log_bin", "binlog"),
+    ("relay_log", "relay"),
+    ("gtid_mode", "ON"),
+    ("enforce_gtid_consistency", "ON"),
+    ("report_host", "127.0.0.1"),
+    ("plugin_load_add", "group_replication.so"),
+    ("group_replication_start_on_boot", "OFF"),
+    ("group_replication_bootstrap_group", "OFF"),
+    ("group_replication_ip_allowlist", "127.0.0.1/32"),
+    ("group_replication_recovery_get_public_key", "ON"),
+    ("group_replication_message_cache_size", "134217728"),
+];
+
+/// Group Replication with a single primary.
+#[derive(Debug)]
+pub(super) struct GroupReplication;
+
+impl Replication for GroupReplication {
+    fn name(&self) -> &'static str {
+        "group-replication"
+    }
+
+    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
+        let seeds = cluster.group_ports.iter();
+        let seeds: Vec<String> = seeds.map(|port| format!("127.0.0.1:{port}")).collect();
+        let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
+        let own = [
+            ("server_id", number.to_string()),
+            ("group_replication_group_name", uuid(&cluster.id)),
+            (
+                "group_replication_local_address",
+                seeds.get(place).cloned().unwrap_or_default(),
+            ),
+            ("group_replication_group_seeds", seeds.join(",")),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        let all = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        own.into_iter().chain(all).collect()
+    }
+
+    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        run(cluster, login, &create_account(cluster, RIGHTS))?;
+        start(cluster, number == 1, login)
+    }
+
+    fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        // Nobody else has kept a group of one.
+        start(cluster, cluster.members() == 1, login)
+    }
+
+    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
+        let rows = rows(login, STATE)?;
+        let mut cells = rows.into_iter().flatten().flatten();
+        Ok(match (cells.next().as_deref(), cells.next().as_deref()) {
+            (Some("PRIMARY"), Some("ONLINE")) => MemberState::Primary,
+            (Some("SECONDARY"), Some("ONLINE")) => MemberState::Replica,
+            _ => MemberState::Detached,
+        })
+    }
+}
+
+fn start(cluster: &Formation, is_new: bool, login: &Login<'_>) -> Result<(), EngineError> {
+    let bootstrap = |word| format!("SET GLOBAL group_replication_bootstrap_group = {word}");
+    let start = format!(
+        "START GROUP_REPLICATION USER = '{ACCOUNT}', PASSWORD = '{}'",
+        cluster.password
+    );
+    match is_new {
+        true => run(cluster, login, &[bootstrap("ON"), start, bootstrap("OFF")]),
+        false => run(cluster, login, &[start]),
+    }
+}
+
+/// 32 hexadecimal digits in a UUID's groups.
+fn uuid(digits: &str) -> String {
+    let part = |from, to| digits.get(from..to).unwrap_or_default();
+    [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)]
+        .map(|(from, to)| part(from, to))
+        .join("-")
+}
