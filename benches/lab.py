@@ -1,6 +1,7 @@
 """Measures the overhead of the laboratory. Called by lab.sh, which documents the options."""
 
 import argparse
+import copy
 import datetime
 import json
 import os
@@ -51,7 +52,7 @@ class Lab:
         trials = self.run(
             f'title = "Overhead"\n{SERVER}[data]\ntables = 4\nrows = 25_000\n[load]\nthreads = 16\nwarmup = "3s"\n'
             f'time = "{seconds}s"\nrepeats = {pairs}\norder = "random"\n[sweep]\n"monitors.enabled" = [true, false]\n')
-        tps = {(t["repeat"], t["point"]["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
+        tps = {(t["setup"]["planned"]["repeat"], t["setup"]["planned"]["point"]["monitors.enabled"]): t["transactions"]["per_s"]["value"] for t in trials}
         ratios = [tps[repeat, True] / tps[repeat, False] for repeat in range(1, pairs + 1)]
         cost = [t["metrics"]["monitor.cpu_ms"]["mean"] for t in trials if "monitor.cpu_ms" in t["metrics"]]
         median = statistics.median(ratios)
@@ -105,12 +106,13 @@ class Lab:
         trials = []
         for number in range(1, 101):
             repeat, point = divmod(number - 1, len(points))
-            trial = {**points[point], "number": number, "repeat": repeat + 1}
+            trial = copy.deepcopy(points[point])
+            trial["setup"]["planned"].update(number=number, repeat=repeat + 1)
             trials.append(trial)
             if repeat:
-                copy = self.out / "trials" / f"{number:03}-copy"
-                shutil.copytree(dirs[point], copy)
-                (copy / "trial.json").write_text(json.dumps(trial))
+                beside = self.out / "trials" / f"{number:03}-copy"
+                shutil.copytree(dirs[point], beside)
+                (beside / "trial.json").write_text(json.dumps(trial))
         result["trials"] = trials
         result["design"].update(trials=100, repeats=100 // len(points))
         (self.out / "result.json").write_text(json.dumps(result))

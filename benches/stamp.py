@@ -85,7 +85,7 @@ class Bench:
         out = self.dyno("--prepare", "never", "--threads", "1", "--workers", "1", "--warmup", "1s",
                         "--time", f"{self.seconds}s", "--reply-time", reply_time)
         trial = json.loads((out / "result.json").read_text())["trials"][0]
-        timed_by = trial["setup"]["load"]["reply_time"]
+        timed_by = trial["setup"]["reply_time"]
         if timed_by != reply_time:
             fail(f"replies were timed by the {timed_by}, not by the {reply_time}")
         delay = trial["generator"]["delay_ms"]

@@ -141,7 +141,7 @@ class Bench:
             fail(f"study {number} did not complete all of its trials")
         tps = collections.defaultdict(list)
         for trial in trials:
-            tps[trial["point"]["variant"]].append(trial["transactions"]["per_s"]["value"])
+            tps[trial["setup"]["planned"]["point"]["variant"]].append(trial["transactions"]["per_s"]["value"])
         (point,) = json.loads(self.dyno("compare", out, "--base", "a", "--new", "b", "--json"))["points"]
         return {
             "number": number,

@@ -37,7 +37,7 @@ def rerun(place, number, args):
         whole = [second for second in seconds if second["seconds"] > 0.9]
         warmup = sum(second["phase"] == "warmup" for second in whole)
         kept = [second["tps"] for second in whole if second["phase"] in ("warmup", "measure")]
-        found[", ".join(f"{axis}={value}" for axis, value in trial["point"].items())] = (warmup, kept)
+        found[", ".join(f"{axis}={value}" for axis, value in trial["setup"]["planned"]["point"].items())] = (warmup, kept)
     return found
 
 

@@ -8,7 +8,7 @@ use client::postgres::DIALECT as POSTGRES;
 use client::sqlite::DIALECT as SQLITE;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options, Transaction};
 use workload::schema::{Dialect, drop_table};
 use workload::virtual_user::Workload;
 
@@ -107,7 +107,10 @@ fn statements_are_those_of_sysbench() {
 #[test]
 fn each_table_has_its_statements_in_order() {
     let options = Options {
-        tables: 3,
+        data: Data {
+            tables: 3,
+            ..Data::default()
+        },
         ..Options::default()
     };
     let name = WorkloadName::OltpUpdateNonIndex;
@@ -128,7 +131,7 @@ fn the_server_gives_new_ids_as_with_sysbench() {
         insert(&options, &POSTGRES),
         "INSERT INTO sbtest1 (k, c, pad) VALUES ($1, $2, $3)"
     );
-    options.auto_inc = false;
+    options.data.auto_inc = false;
     assert_eq!(insert(&options, &MYSQL), INSERTS.replace("%u", "1"));
     assert_eq!(
         insert(&options, &POSTGRES),
@@ -195,17 +198,20 @@ fn a_sequence_goes_on_after_the_loaded_rows() {
         finish(&POSTGRES, &options)[2..],
         ["SELECT setval(pg_get_serial_sequence('sbtest3', 'id'), 10000)"]
     );
-    options.auto_inc = false;
+    options.data.auto_inc = false;
     assert_eq!(finish(&POSTGRES, &options).len(), 2);
 }
 
 #[test]
 fn options_change_keys_and_indexes() {
     let options = Options {
-        secondary: true,
-        auto_inc: false,
-        create_secondary: false,
-        storage_engine: "myisam".to_owned(),
+        data: Data {
+            secondary: true,
+            auto_inc: false,
+            create_secondary: false,
+            storage_engine: Some("myisam".to_owned()),
+            ..Data::default()
+        },
         ..Options::default()
     };
     assert_eq!(
@@ -242,9 +248,12 @@ fn sqlite_takes_the_lock_at_the_start_of_a_transaction_that_writes() {
     assert_eq!(begin(read, &options, &SQLITE), "BEGIN");
     assert_eq!(begin(write, &options, &MYSQL), "BEGIN");
     let reads_only = Options {
-        index_updates: 0,
-        non_index_updates: 0,
-        delete_inserts: 0,
+        transaction: Transaction {
+            index_updates: 0,
+            non_index_updates: 0,
+            delete_inserts: 0,
+            ..Transaction::default()
+        },
         ..options
     };
     assert_eq!(begin(write, &reads_only, &SQLITE), "BEGIN");
@@ -257,8 +266,8 @@ fn sqlite_generates_new_ids() {
         insert(&options, &SQLITE),
         "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
     );
-    options.secondary = true;
+    options.data.secondary = true;
     assert!(insert(&options, &SQLITE).contains("SELECT COALESCE(MAX(id),0)+1 FROM sbtest1"));
-    options.auto_inc = false;
+    options.data.auto_inc = false;
     assert!(insert(&options, &SQLITE).ends_with("VALUES (?, ?, ?, ?)"));
 }

@@ -167,12 +167,12 @@ fn settings(text: &str, variant: Option<&str>) -> SettingValues {
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);
     let mut settings = SettingValues::new();
     for trial in trials {
+        if variant.is_some() && trial.variant() != variant {
+            continue;
+        }
         let ServerSpec::Engine(spec) = trial.server else {
             continue;
         };
-        if variant.is_some() && trial.variant.as_deref() != variant {
-            continue;
-        }
         for (name, value) in &spec.config {
             let values = settings.entry(name.to_lowercase().replace('-', "_"));
             let values = values.or_default();

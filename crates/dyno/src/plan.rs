@@ -264,7 +264,7 @@ fn of_servers(
         config: &lab::config(spec),
         instances: trial.planned.topology.nodes(),
         connections: trial.planned.load.threads,
-        rows: u64::from(trial.options.tables) * trial.options.rows,
+        rows: u64::from(trial.options.data.tables) * trial.options.data.rows,
         load: trial.load_time(),
         template_bytes,
     })

@@ -130,5 +130,9 @@ fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
             Failure::new(Exit::Usage, message)
         })
     };
-    result.trials.iter().map(|trial| of(trial.number)).collect()
+    result
+        .trials
+        .iter()
+        .map(|trial| of(trial.setup.planned.number))
+        .collect()
 }

@@ -342,7 +342,8 @@ impl Observer for Results {
         };
         self.screen.trial_ended(&summary);
         // A trial that was run again keeps its position.
-        let before = |trial: &TrialSummary| trial.number < summary.number;
+        let before =
+            |trial: &TrialSummary| trial.setup.planned.number < summary.setup.planned.number;
         let place = self.result.trials.partition_point(before);
         self.result.trials.insert(place, summary);
         let written = finished.and_then(|()| self.dir.write_result(&self.result));

@@ -79,11 +79,12 @@ pub(crate) fn check(
 fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(), Failure> {
     let planned = |trial: &TrialSummary| {
         let mut planned = trials.iter().map(|trial| &trial.planned);
-        planned.find(|other| other.number == trial.number)
+        planned.find(|other| other.number == trial.setup.planned.number)
     };
     let other = complete.iter().find_map(|trial| {
         let planned = planned(trial).filter(|planned| planned.load.find_max.is_none())?;
-        let is_same = planned.point == trial.point && planned.repeat == trial.repeat;
+        let is_same = planned.point == trial.setup.planned.point
+            && planned.repeat == trial.setup.planned.repeat;
         (!is_same).then_some((trial, planned))
     });
     let Some((trial, planned)) = other else {
@@ -92,7 +93,7 @@ fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(),
     let message = format!(
         "trial {} of this result is `{}`, but this version of dyno plans `{}` in its place: the \
          order of trials has changed",
-        trial.number, trial.label, planned.label
+        trial.setup.planned.number, trial.setup.planned.label, planned.label
     );
     let remedy = "resume with the version that started it, or start over: give --out a new directory, \
                   without --resume";
@@ -128,7 +129,7 @@ fn is_complete(trial: &Trial, stored: &RunResult) -> bool {
     let planned = &trial.planned;
     if planned.load.find_max.is_none() {
         let mut complete = stored.trials.iter();
-        return complete.any(|complete| complete.number == planned.number);
+        return complete.any(|complete| complete.setup.planned.number == planned.number);
     }
     let is_stopped = |found: &FoundMax| matches!(found.end, SearchEnd::Stopped { .. });
     let is_its = |found: &FoundMax| found.point == planned.point && found.repeat == planned.repeat;
@@ -138,7 +139,7 @@ fn is_complete(trial: &Trial, stored: &RunResult) -> bool {
 
 /// Whether a search has complete steps: each continues with the data of the previous one.
 fn is_begun(trial: &Trial, stored: &RunResult) -> bool {
-    let is_step = |step: &TrialSummary| step.point.contains(&trial.planned.point);
+    let is_step = |step: &TrialSummary| step.setup.planned.point.contains(&trial.planned.point);
     trial.planned.load.find_max.is_some() && stored.trials.iter().any(is_step)
 }
 
@@ -205,7 +206,7 @@ fn other_engines(complete: &[TrialSummary], trials: &[Trial]) -> Result<Vec<Stri
         // A step of a search has the point of its search and a rate.
         let planned = trials
             .iter()
-            .find(|trial| then.point.contains(&trial.planned.point));
+            .find(|trial| then.setup.planned.point.contains(&trial.planned.point));
         if let Some(trial) = planned {
             let now = engine(&trial.target, &mut known)?;
             other.extend(difference("server", &then.setup.engine, &now));

@@ -115,7 +115,11 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
 
 /// Removes the trials that are complete.
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
-    let complete: Vec<u32> = results.trials().iter().map(|trial| trial.number).collect();
+    let complete: Vec<u32> = results
+        .trials()
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     trials.retain(|trial| !complete.contains(&trial.planned.number));
 }
 

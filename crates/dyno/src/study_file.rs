@@ -6,7 +6,6 @@ use measure::result::{Design, Table};
 use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
 use study::Study;
-use workload::distribution::Distribution;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -116,14 +115,14 @@ impl PlannedStudy {
     ) -> Result<Trial, Failure> {
         let load = &planned.load;
         let workload: WorkloadName = load.workload.parse().map_err(usage)?;
-        let distribution: Distribution = load.distribution.parse().map_err(|error| {
+        let options = Options::of(planned).map_err(|error| {
             let help = "use uniform, special, gaussian, pareto or zipfian, with parameters such as zipfian:exp=0.99";
             let message = format!("{error}");
             usage(self.source.error_at(load.distribution.span, message, help))
         })?;
         let mut trial = Trial {
             workload,
-            options: options(planned, distribution),
+            options,
             load_seed: planned.data.seed,
             planned: planned.clone(),
             target,
@@ -167,37 +166,6 @@ fn started(spec: &EngineSpec) -> Target {
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
     let access = server::access(login, None)?;
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))
-}
-
-fn options(planned: &plan::Trial, distribution: Distribution) -> Options {
-    let (data, transaction) = (&planned.data, &planned.transaction);
-    Options {
-        tables: data.tables,
-        rows: data.rows,
-        key_range: planned.load.key_range,
-        distribution,
-        auto_inc: data.auto_inc,
-        create_secondary: data.create_secondary,
-        secondary: data.secondary,
-        storage_engine: match &data.storage_engine {
-            Some(name) => name.clone(),
-            None => Options::default().storage_engine,
-        },
-        point_selects: transaction.point_selects,
-        range_selects: transaction.range_selects,
-        simple_ranges: transaction.simple_ranges,
-        sum_ranges: transaction.sum_ranges,
-        order_ranges: transaction.order_ranges,
-        distinct_ranges: transaction.distinct_ranges,
-        range_size: transaction.range_size,
-        index_updates: transaction.index_updates,
-        non_index_updates: transaction.non_index_updates,
-        delete_inserts: transaction.delete_inserts,
-        skip_trx: transaction.skip_trx,
-        random_points: transaction.random_points,
-        number_of_ranges: transaction.number_of_ranges,
-        delta: transaction.delta,
-    }
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {

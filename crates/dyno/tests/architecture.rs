@@ -17,7 +17,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 const ALLOWED: [(&str, &[&str]); 13] = [
     ("plan", &[]),
     ("study", &["plan"]),
-    ("workload", &[]),
+    ("workload", &["plan"]),
     ("wire", &[]),
     ("measure", &["plan"]),
     ("client", &["wire", "workload"]),

@@ -245,7 +245,7 @@ fn other_work_and_the_same_twice_are_refused() {
     ["compare", "rank", "history"].into_iter().for_each(twice);
     for number in 1..=4 {
         edit(&folder.trial(number), |json| {
-            json["setup"]["load"]["workload"] = "oltp_read_only".into();
+            json["setup"]["planned"]["load"]["workload"] = "oltp_read_only".into();
         });
     }
     for command in ["compare", "rank", "history"] {

@@ -129,7 +129,7 @@ fn a_unix_socket_is_named_in_the_url() {
         .succeeds();
     assert_eq!(done.trial().transactions.count, 20);
     assert!(done.trial().setup.server.contains("s.sock"));
-    assert_eq!(done.trial().setup.load.reply_time, ReplyTime::Program);
+    assert_eq!(done.trial().setup.reply_time, ReplyTime::Program);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
     };
     let (kernel, program) = (bench(""), bench("--reply-time program"));
     let trial = kernel.trial();
-    assert_eq!(trial.setup.load.reply_time, ReplyTime::Kernel);
+    assert_eq!(trial.setup.reply_time, ReplyTime::Kernel);
     let delay_ms = trial.generator.delay_ms.unwrap();
     assert!(delay_ms.min > 0.0 && delay_ms.mean.value < trial.response_ms.unwrap().max);
     assert_eq!(trial.generator.refused_stamps, 0);
@@ -153,7 +153,7 @@ fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
             .any(|second| second.delay_ms.is_some())
     );
     let trial = program.trial();
-    assert_eq!(trial.setup.load.reply_time, ReplyTime::Program);
+    assert_eq!(trial.setup.reply_time, ReplyTime::Program);
     assert_eq!(trial.generator.delay_ms, None);
     let [base, new] = [&kernel, &program].map(|done| done.out());
     let compared = Program::new().arg("compare").os_arg(base).os_arg(new);
@@ -190,7 +190,7 @@ fn every_workload_runs(server: &Server, name: &str) {
                 .succeeds();
             let trial = done.trial();
             assert_eq!(trial.transactions.count, 40, "{workload} {protocol}");
-            assert_eq!(trial.setup.load.workload.value, workload.name());
+            assert_eq!(trial.setup.planned.load.workload.value, workload.name());
             assert!(trial.errors.iter().all(|error| error.action == "restarted"));
         }
     }

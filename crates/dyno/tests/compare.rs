@@ -45,8 +45,9 @@ fn platform(side: usize, repeats: u32) -> RunResult {
     let mut result = made("What does virtualisation cost?", &trials);
     let threads = PAPER.iter().map(|(threads, ..)| *threads).cycle();
     for (trial, threads) in result.trials.iter_mut().zip(threads) {
-        trial.setup.load.threads = threads.parse().unwrap();
-        trial.point = Point::from([("load.threads", trial.setup.load.threads)]);
+        trial.setup.planned.load.threads = threads.parse().unwrap();
+        trial.setup.planned.point =
+            Point::from([("load.threads", trial.setup.planned.load.threads)]);
     }
     result.design.axes = vec!["load.threads".into()];
     result
@@ -125,7 +126,7 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
 
     let mut other = platform(1, 1);
     for trial in &mut other.trials {
-        trial.setup.data.tables = 100;
+        trial.setup.planned.data.tables = 100;
     }
     keep(&path.join("other"), &other, STUDY);
     fails(
@@ -137,10 +138,10 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
     assert!(forced.stdout.contains("-4.69"), "{}", forced.shown());
 
     for trial in &mut other.trials {
-        trial.setup.data.tables = 4;
-        trial.point.insert(
+        trial.setup.planned.data.tables = 4;
+        trial.setup.planned.point.insert(
             "load.threads".into(),
-            (trial.setup.load.threads * 10).into(),
+            (trial.setup.planned.load.threads * 10).into(),
         );
     }
     keep(&path.join("apart"), &other, STUDY);
@@ -187,7 +188,7 @@ fn variants_of_one_result_are_chosen_by_name() {
     let mut result = made("Pools", &trials);
     let names = ["small", "tiny", "large"].iter().cycle();
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = Point::from([("variant", *name)]);
+        trial.setup.planned.point = Point::from([("variant", *name)]);
         let size = if *name == "large" { "4G" } else { "1G" };
         trial.instances = vec![instance(trial, size)];
     }

@@ -35,10 +35,12 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
     assert!(search.capacity_per_s.unwrap() > 0.0);
     for step in &search.steps {
         let mut trials = result.trials.iter();
-        let trial = trials.find(|trial| trial.number == step.trial).unwrap();
+        let trial = trials
+            .find(|trial| trial.setup.planned.number == step.trial)
+            .unwrap();
         let rate = Value::Number(step.rate_per_s);
-        assert_eq!(trial.point.get("load.rate"), Some(&rate));
-        assert!(trial.setup.load.rate.is_some());
+        assert_eq!(trial.setup.planned.point.get("load.rate"), Some(&rate));
+        assert!(trial.setup.planned.load.rate.is_some());
         let times = trial.response_ms.map(|times| times.p99);
         assert_eq!(step.value_ms, times);
         match (step.verdict, step.value_ms) {
@@ -83,7 +85,11 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
 #[track_caller]
 fn assert_reported(done: &Finished, out: &Path) -> RunResult {
     let result = store::read_result(out).unwrap();
-    let numbers: Vec<u32> = result.trials.iter().map(|trial| trial.number).collect();
+    let numbers: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     let all: Vec<u32> = (1..=result.trials.len() as u32).collect();
     assert_eq!(numbers, all, "{}", done.shown());
     assert_eq!(result.design.trials, result.trials.len() as u32);
@@ -111,7 +117,7 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     );
     assert_consistent(search, &result);
     // The closed loop is the first trial, and no step.
-    assert_eq!(result.trials[0].setup.load.rate, None);
+    assert_eq!(result.trials[0].setup.planned.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
     let markdown = std::fs::read_to_string(done.out().join("report.md")).unwrap();
     assert!(markdown.contains("99 % of the response times below 50 ms"));
@@ -226,7 +232,10 @@ fn a_search_goes_on_after_its_server_died() {
     let result = assert_reported(&done, &out);
     assert_eq!(result.trials[..2], cut.trials[..2], "they are as they were");
     assert_eq!(result.trials[2].outcome, Outcome::Completed);
-    assert_eq!(result.trials[2].point, cut.trials[2].point);
+    assert_eq!(
+        result.trials[2].setup.planned.point,
+        cut.trials[2].setup.planned.point
+    );
     let steps = result.searches[0].steps.iter().map(|step| step.trial);
     assert_eq!(steps.take(2).collect::<Vec<_>>(), [2, 3]);
     cache.assert_nothing_left();

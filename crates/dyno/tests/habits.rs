@@ -28,7 +28,11 @@ fn the_options_of_a_sysbench_command_line_work() {
          --mysql_storage_engine=innodb",
     );
     let setup = done.run().succeeds().trial().setup;
-    let (data, load, transaction) = (&setup.data, &setup.load, &setup.transaction);
+    let (data, load, transaction) = (
+        &setup.planned.data,
+        &setup.planned.load,
+        &setup.planned.transaction,
+    );
     assert_eq!((data.tables, data.rows, data.seed), (2, 200, 3));
     assert_eq!((load.threads, load.longest()), (2, None));
     assert!(load.warmup.is_zero() && data.auto_inc);
@@ -41,12 +45,15 @@ fn the_options_of_a_pgbench_or_k6_command_line_work() {
     let pgbench = bench("--rows 100 --tables 1 --warmup 0 -c 2 -T 1 -R 50 --events 0");
     let setup = pgbench.run().succeeds().trial().setup;
     let one_s = Duration::from_secs(1);
-    assert_eq!((setup.load.threads, setup.load.time), (2, one_s));
-    assert_eq!(setup.load.rate, Some(50.0));
+    assert_eq!(
+        (setup.planned.load.threads, setup.planned.load.time),
+        (2, one_s)
+    );
+    assert_eq!(setup.planned.load.rate, Some(50.0));
     let k6 = bench("--rows 100 --tables 1 --warmup 0 --vus 3 --duration 5s --iterations 30");
     let trial = k6.run().succeeds().trial();
-    assert_eq!(trial.setup.load.threads, 3);
-    assert_eq!(trial.setup.load.time, Duration::from_secs(5));
+    assert_eq!(trial.setup.planned.load.threads, 3);
+    assert_eq!(trial.setup.planned.load.time, Duration::from_secs(5));
     assert_eq!(trial.transactions.count, 30);
 }
 
@@ -134,11 +141,14 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     let users: Vec<u32> = result
         .trials
         .iter()
-        .map(|trial| trial.setup.load.threads)
+        .map(|trial| trial.setup.planned.load.threads)
         .collect();
     assert_eq!(users, [1, 3]);
     assert_eq!(result.design.axes, ["load.threads"]);
-    assert_eq!(result.trials[1].point, Point::from([("load.threads", 3)]));
+    assert_eq!(
+        result.trials[1].setup.planned.point,
+        Point::from([("load.threads", 3)])
+    );
     assert_eq!(result.thresholds.len(), 2);
     assert!(
         result
@@ -149,7 +159,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     // What is kept of it is a study that does the same.
     let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
     let again = Program::study(&study).run().succeeds().result();
-    let point = |trial: &measure::summary::TrialSummary| trial.point.clone();
+    let point = |trial: &measure::summary::TrialSummary| trial.setup.planned.point.clone();
     assert!(
         again
             .trials

@@ -54,14 +54,23 @@ fn run(name: &str, words: &str, cache: &Cache) -> Finished {
     let done = program.cache(cache).run().succeeds();
     cache.assert_nothing_left();
     for trial in done.result().trials {
-        assert_eq!(trial.outcome, Outcome::Completed, "{}", trial.label);
-        assert!(trial.transactions.count > 0, "{}", trial.label);
+        assert_eq!(
+            trial.outcome,
+            Outcome::Completed,
+            "{}",
+            trial.setup.planned.label
+        );
+        assert!(
+            trial.transactions.count > 0,
+            "{}",
+            trial.setup.planned.label
+        );
     }
     done
 }
 
 fn variant(trial: &TrialSummary) -> &str {
-    trial.point["variant"].as_text().unwrap()
+    trial.setup.planned.point["variant"].as_text().unwrap()
 }
 
 /// Each round of repeats has every point once.
@@ -70,10 +79,14 @@ fn assert_blocks(trials: &[TrialSummary], points: usize) {
     for (round, block) in (1..).zip(trials.chunks(points)) {
         let labels: BTreeSet<_> = block
             .iter()
-            .map(|trial| format!("{:?}", trial.point))
+            .map(|trial| format!("{:?}", trial.setup.planned.point))
             .collect();
         assert_eq!(labels.len(), points, "{labels:?}");
-        assert!(block.iter().all(|trial| trial.repeat == round));
+        assert!(
+            block
+                .iter()
+                .all(|trial| trial.setup.planned.repeat == round)
+        );
     }
 }
 
@@ -105,19 +118,19 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let mut held_back = 0.0;
     for trial in &trials {
         let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
-        let limit = trial.setup.topology.node.site.cpus();
+        let limit = trial.setup.planned.topology.node.site.cpus();
         assert_eq!(
             limit.map(|limit| limit.value),
             Some(cpus),
             "{}",
-            trial.label
+            trial.setup.planned.label
         );
         // A period's quota more than the rule, and the kernel counts in hundredths.
         let used_pct = trial.metrics["server[1].cpu"].mean;
         assert!(
             used_pct <= 100.0 * cpus * 1.05 + 3.0,
             "{}: {used_pct} %",
-            trial.label
+            trial.setup.planned.label
         );
         if variant(trial) == "quota" {
             held_back += trial.metrics["server[1].throttled"].mean;

@@ -81,14 +81,19 @@ fn assert_whole(out: &Path) {
     let trials: Vec<_> = result
         .trials
         .iter()
-        .map(|t| (t.number, t.label.as_str()))
+        .map(|t| (t.setup.planned.number, t.setup.planned.label.as_str()))
         .collect();
     assert_eq!(
         trials,
         [(1, "threads=1"), (2, "threads=2"), (3, "threads=3")]
     );
     for (trial, dir) in result.trials.iter().zip(store::trial_dirs(out).unwrap()) {
-        assert_eq!(trial.outcome, Outcome::Completed, "{}", trial.label);
+        assert_eq!(
+            trial.outcome,
+            Outcome::Completed,
+            "{}",
+            trial.setup.planned.label
+        );
         assert!(trial.transactions.count > 0);
         assert_eq!(store::read_trial(&dir).unwrap().as_ref(), Some(trial));
     }
@@ -174,7 +179,9 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
     dyno.wait().fails(4, &["stopped", "during the warm-up"]);
     let numbers = |out| {
         let trials = store::read_result(out).unwrap().trials.into_iter();
-        trials.map(|trial| trial.number).collect::<Vec<_>>()
+        trials
+            .map(|trial| trial.setup.planned.number)
+            .collect::<Vec<_>>()
     };
     assert_eq!(numbers(&out), [1]);
     resumed(&text, &out, &cache).run().succeeds();

@@ -269,7 +269,10 @@ fn a_server_that_does_not_start_is_not_started_again() {
         done.shown()
     );
     let trials = done.result().trials;
-    let numbers: Vec<u32> = trials.iter().map(|trial| trial.number).collect();
+    let numbers: Vec<u32> = trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     assert_eq!(numbers, [1, 2, 4]);
 }
 

@@ -48,15 +48,20 @@ fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
 }
 
 fn look_at(trial: &TrialSummary, dir: &Path) {
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", trial.label);
-    assert!(trial.verdict.is_some(), "{}", trial.label);
+    assert_eq!(
+        trial.outcome,
+        Outcome::Completed,
+        "{}",
+        trial.setup.planned.label
+    );
+    assert!(trial.verdict.is_some(), "{}", trial.setup.planned.label);
     let reset = trial.reset.as_ref().unwrap();
     let is_copy = [ResetHow::Copied, ResetHow::BuiltAndCopied].contains(&reset.how);
     assert!(is_copy && reset.bytes > 0, "{reset:?}");
     assert!(reset.settle_s.is_some_and(|s| s > 0.0), "{reset:?}");
     assert_eq!(
         trial.instances.len(),
-        trial.setup.topology.instances as usize
+        trial.setup.planned.topology.instances as usize
     );
     for (number, instance) in (1..).zip(&trial.instances) {
         assert_eq!(
@@ -106,7 +111,7 @@ fn is_postgres(trial: &TrialSummary) -> bool {
 
 /// The times of all servers together are those of each, merged as histograms.
 fn assert_times_are_merged(trial: &TrialSummary, dir: &Path) {
-    let parts: Vec<PathBuf> = match trial.setup.topology.instances {
+    let parts: Vec<PathBuf> = match trial.setup.planned.topology.instances {
         1 => vec![dir.to_owned()],
         many => (1..=many)
             .map(|n| dir.join(format!("servers/{n}")))
@@ -131,7 +136,7 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
     let points = store::read_monitors(dir).unwrap();
     assert!(!points.is_empty(), "{}", dir.display());
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
-    for number in 1..=trial.setup.topology.instances {
+    for number in 1..=trial.setup.planned.topology.instances {
         names.push(format!("server[{number}].cpu"));
         // PostgreSQL's sessions report their reads once a second, which may be too late.
         names.push(match is_postgres(trial) {
@@ -209,7 +214,7 @@ fn p2_on_mariadb() {
     let instances: Vec<u32> = result
         .trials
         .iter()
-        .map(|t| t.setup.topology.instances)
+        .map(|t| t.setup.planned.topology.instances)
         .collect();
     assert_eq!(instances, [1, 3]);
     assert!(result.trials[0].setup.engine.starts_with("MariaDB"));
@@ -235,8 +240,17 @@ fn p4_on_mariadb() {
     let words = "--set sweep.topology.instances=[2] --set sweep.load.threads=[2,8]";
     let done = run("p4-simultaneous", words);
     let result = done.result();
-    assert!(result.trials.iter().all(|trial| trial.setup.load.preload));
-    let threads: Vec<u32> = result.trials.iter().map(|t| t.setup.load.threads).collect();
+    assert!(
+        result
+            .trials
+            .iter()
+            .all(|trial| trial.setup.planned.load.preload)
+    );
+    let threads: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|t| t.setup.planned.load.threads)
+        .collect();
     assert_eq!(threads, [2, 8]);
     assert_told(
         &done,

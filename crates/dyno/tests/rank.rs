@@ -88,8 +88,8 @@ fn what_cannot_be_ranked_is_refused_with_its_reason() {
             mean_ms: 1.0,
         }],
     );
-    other.trials[0].setup.load.workload.value = "oltp_read_only".into();
-    other.trials[0].setup.data.rows = 10;
+    other.trials[0].setup.planned.load.workload.value = "oltp_read_only".into();
+    other.trials[0].setup.planned.data.rows = 10;
     keep(&path("pcie/other"), &other, "");
     let both = ["pcie/old", "pcie/other"];
     let words = [

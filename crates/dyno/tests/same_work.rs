@@ -63,13 +63,15 @@ fn the_study_that_is_kept_runs_the_same_work() {
     let study = std::fs::read_to_string(first.out().join("study.toml")).unwrap();
     let again = Program::study(&study).run().succeeds();
     let [mut one, other] = [&first, &again].map(|done| done.result().trials.remove(0).setup);
-    let (data, transaction) = (&other.data, &other.transaction);
+    let (data, transaction) = (&other.planned.data, &other.planned.transaction);
     assert_eq!(
         (transaction.range_size, transaction.skip_trx, data.secondary),
         (7, true, true)
     );
     // A study has a limit of time, and its own directory.
-    (one.load.time, one.server) = (other.load.time, other.server.clone());
+    one.server.clone_from(&other.server);
+    one.planned.load.time = other.planned.load.time;
+    one.planned.label.clone_from(&other.planned.label);
     assert_eq!(one, other);
     compare(&first, &again, "").succeeds();
 }

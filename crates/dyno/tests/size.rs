@@ -91,7 +91,7 @@ fn the_efficiency_comes_from_the_law_or_is_asked_for() {
     asks(&law[..1], "all trials ran one instance");
     asks(
         &law.map(|(instances, _)| (instances, 2000.0)),
-        "cannot be taken from how the server scales",
+        "throughput does not grow with the size",
     );
 }
 
@@ -126,11 +126,11 @@ fn what_cannot_be_sized_is_refused_with_its_reason() {
     fails("--need inf --efficiency 0.9", &["a number above 0"]);
     fails(
         "--need 1 --efficiency 0",
-        &["a share above 0 and at most 1"],
+        &["a fraction above 0 and at most 1"],
     );
     fails(
         "--need 1 --efficiency 110%",
-        &["a share above 0 and at most 1"],
+        &["a fraction above 0 and at most 1"],
     );
     fails(
         "--need 1 --efficiency 0.9 --point threads=4",

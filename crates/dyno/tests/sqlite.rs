@@ -28,7 +28,11 @@ fn the_first_study_gives_a_curve_and_a_report() {
         .run()
         .succeeds();
     let result = done.result();
-    let labels: Vec<_> = result.trials.iter().map(|trial| &trial.label).collect();
+    let labels: Vec<_> = result
+        .trials
+        .iter()
+        .map(|trial| &trial.setup.planned.label)
+        .collect();
     assert_eq!(labels, ["threads=1", "threads=2", "threads=4", "threads=8"]);
     let began = &result.environment.started[..19];
     for trial in &result.trials {
@@ -42,7 +46,7 @@ fn the_first_study_gives_a_curve_and_a_report() {
         assert!(trial.setup.engine.starts_with("SQLite"));
         assert!(
             done.stdout
-                .contains(&format!("{}", trial.setup.load.threads))
+                .contains(&format!("{}", trial.setup.planned.load.threads))
         );
     }
     for word in ["tps", "mean", "p95", "p99", "errors", "verdict"] {

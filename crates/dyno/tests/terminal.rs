@@ -107,7 +107,7 @@ fn a_foreign_result_or_study_does_not_steer_the_terminal() {
         result.title = HOSTILE.to_owned();
         result.environment.hostname = Some(format!("{tps}{HOSTILE}"));
         for trial in &mut result.trials {
-            trial.label = HOSTILE.to_owned();
+            trial.setup.planned.label = HOSTILE.to_owned();
             trial.setup.engine = format!("{HOSTILE} 1");
             trial.setup.server = HOSTILE.to_owned();
         }

@@ -40,7 +40,7 @@ fn stored(server: &Server, table: u32) -> Checksum {
 }
 
 fn assert_whole(server: &Server, options: &Options) {
-    for table in 1..=options.tables {
+    for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(server, table), expected, "sbtest{table}");
         assert_eq!(
@@ -95,10 +95,8 @@ fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
 fn an_interrupted_load_is_never_taken_for_data() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
     // One part more than there are connections.
-    let options = Options {
-        tables: 1,
-        ..options(2 * ROWS)
-    };
+    let mut options = options(2 * ROWS);
+    options.data.tables = 1;
     let proxy = holding(server.port());
     let interrupted = AtomicBool::new(false);
     let listener = Listener {
@@ -163,10 +161,8 @@ const INDEXING: &str =
 /// Interrupts a load of a server while it builds an index, which waits for whoever has read
 /// the table: by default for a day. The load does not get so far before somebody has.
 fn interrupt_index(server: &Server, proxy: &Proxy, mut at: impl FnMut(u32)) -> Option<Reader> {
-    let options = Options {
-        tables: 1,
-        ..options(ROWS)
-    };
+    let mut options = options(ROWS);
+    options.data.tables = 1;
     let interrupted = AtomicBool::new(false);
     let mut reader = None;
     let listener = Listener {

@@ -61,7 +61,7 @@ fn stored(url: &str, table: u32) -> Checksum {
 }
 
 fn assert_whole(url: &str, options: &Options) {
-    for table in 1..=options.tables {
+    for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(url, table), expected, "sbtest{table}");
         assert_eq!(
@@ -204,10 +204,8 @@ const INDEXING: &str =
 fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
     let server = Postgres::start(&[]);
     let url = server.url("sbtest");
-    let options = Options {
-        tables: 1,
-        ..options(ROWS)
-    };
+    let mut options = options(ROWS);
+    options.data.tables = 1;
     let proxy = holding(server.port());
     let interrupted = AtomicBool::new(false);
     let mut reader = None;

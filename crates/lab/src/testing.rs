@@ -12,7 +12,7 @@ use measure::setup::{Input, Outcome, StatementKind, Unfinished};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options};
 
 use crate::failure::Failure;
 use crate::home::Home;
@@ -25,10 +25,6 @@ use crate::trial::{Target, Trial};
 /// The input for a summary of which only the seconds matter.
 pub(crate) fn input() -> Input {
     Input {
-        number: 1,
-        label: "test".to_owned(),
-        point: plan::Point::default(),
-        repeat: 1,
         started_at: None,
         setup: trial().planned_setup(),
         unfinished: Unfinished::default(),
@@ -69,8 +65,11 @@ pub(crate) fn trial() -> Trial {
         target: Target::Temporary(engine::in_process().next().unwrap()),
         workload: WorkloadName::OltpPointSelect,
         options: Options {
-            tables: 1,
-            rows: 100,
+            data: Data {
+                tables: 1,
+                rows: 100,
+                ..Data::default()
+            },
             ..Options::default()
         },
         load_seed: 1,

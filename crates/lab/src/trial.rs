@@ -135,11 +135,7 @@ fn phases(
 
 fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
     let mut summary = driven.gather.finish(Input {
-        number: trial.planned.number,
-        repeat: trial.planned.repeat,
         started_at: Some(driven.started_at),
-        label: trial.planned.label.clone(),
-        point: trial.planned.point.clone(),
         setup: trial.setup(rig),
         unfinished: driven.unfinished,
         instances: driven.instances,
@@ -158,11 +154,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
 /// The summary of a trial whose load did not start.
 pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
     measure::summarize::Summarizer::new(&[]).finish(Input {
-        number: trial.planned.number,
-        repeat: trial.planned.repeat,
         started_at: None,
-        label: trial.planned.label.clone(),
-        point: trial.planned.point.clone(),
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),

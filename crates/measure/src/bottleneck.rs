@@ -74,7 +74,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
 /// An open loop whose servers keep up is limited by its own rate.
 fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     let trial = facts.trial;
-    let users = trial.setup.users();
+    let users = trial.setup.planned.users();
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     let kept_up =
         trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
@@ -95,7 +95,7 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
     let mut text = format!("CPU quota exhausted in {throttled:.0} % of its periods");
-    if let Some(cpus) = facts.trial.setup.topology.node.site.cpus() {
+    if let Some(cpus) = facts.trial.setup.planned.topology.node.site.cpus() {
         text += &format!(" ({} CPUs per server)", cpus.value);
     }
     if let Some(busy) = facts.cpu_busy_pct() {
@@ -249,7 +249,7 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
 fn nothing(facts: &Facts<'_>) -> Verdict {
     let setup = &facts.trial.setup;
     let levels = levels(facts);
-    let evidence = match setup.users() == 1 {
+    let evidence = match setup.planned.users() == 1 {
         true => format!("a single user, which waits for each reply; {levels}"),
         false => levels,
     };

@@ -285,7 +285,7 @@ fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
 #[test]
 fn one_user_of_an_idle_host() {
     let mut trial = idle_but(&[]);
-    trial.setup.load.threads = 1;
+    trial.setup.planned.load.threads = 1;
     expect(
         &trial,
         Bottleneck::Nothing,
@@ -309,7 +309,7 @@ fn a_trial_without_transactions_has_no_shares() {
 fn a_quota_that_is_used_up_holds_back() {
     for (idle, busy) in [(80.0, 20), (1.0, 99)] {
         let mut trial = trial(&IDLE);
-        trial.setup.topology.node.site = plan::Site::Host {
+        trial.setup.planned.topology.node.site = plan::Site::Host {
             cpus: Some(plan::Spanned {
                 value: 0.5,
                 span: plan::Span::NOWHERE,

@@ -35,7 +35,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(generator(summary));
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));
-    found.extend((summary.setup.load.warmup.is_zero()).then_some(Warning::NoWarmup));
+    found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
     found.extend(steady(summary).or_else(|| unsteady(seconds)));
     found.extend(level_changed(summary, seconds));
     found.extend(unsure(summary));
@@ -113,7 +113,8 @@ fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
 fn overloaded(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let (first, last) = thirds(seconds)?;
     let growth = backlog(last)?.value - backlog(first)?.value;
-    let noise = f64::from(summary.setup.load.threads).max(0.01 * summary.transactions.count as f64);
+    let noise =
+        f64::from(summary.setup.planned.load.threads).max(0.01 * summary.transactions.count as f64);
     (growth > noise).then(|| Warning::Overloaded {
         backlog_end: summary.generator.backlog_end.unwrap_or(0),
         growth: growth as u64,
@@ -139,7 +140,7 @@ pub(crate) fn little(
     responses: &TotalLatency,
     seconds: &[SecondTotals],
 ) -> Option<Little> {
-    if summary.outcome != Outcome::Completed || summary.setup.load.events.is_some() {
+    if summary.outcome != Outcome::Completed || summary.setup.planned.load.events.is_some() {
         return None;
     }
     Little::of(summary, responses, backlog(seconds))
@@ -159,7 +160,7 @@ fn short(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
 }
 
 fn steady(summary: &TrialSummary) -> Option<Warning> {
-    let warmup_s = summary.setup.load.warmup.as_secs_f64();
+    let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
     match summary.steady? {
         Steady::Never { reason } => Some(Warning::NeverSteady { reason }),
         // A phase may end some milliseconds late.
@@ -172,7 +173,7 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
 
 /// Not if the warm-up was too short: that warning explains the change.
 fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
-    let warmup_s = summary.setup.load.warmup.as_secs_f64();
+    let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
     let parts: Vec<Part> = seconds.iter().map(SecondTotals::throughput).collect();
     let mut changes = in_measurement(warmup_s, &parts);
     if let Some(Steady::From { s }) = summary.steady
@@ -185,7 +186,7 @@ fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<War
 
 /// Not if the load was ended early: then it had no chance to reach the target.
 fn unsure(summary: &TrialSummary) -> Option<Warning> {
-    let asked = summary.setup.load.until?.ci;
+    let asked = summary.setup.planned.load.until?.ci;
     let reached = summary.transactions.per_s.and_then(|tps| tps.relative());
     let is_sure = reached.is_some_and(|reached| reached <= asked);
     let to_its_limit = summary.outcome == Outcome::Completed && summary.ended.is_none();
@@ -216,8 +217,8 @@ fn misses(summary: &TrialSummary) -> Option<Warning> {
     let share = summary.lookups.missed_share?;
     (share > MISSES).then_some(Warning::Misses {
         share,
-        key_range: summary.setup.key_range(),
-        rows: summary.setup.data.rows,
+        key_range: summary.setup.planned.key_range(),
+        rows: summary.setup.planned.data.rows,
     })
 }
 

@@ -20,11 +20,7 @@ fn planned(keys: &str) -> plan::Trial {
 
 fn input() -> Input {
     Input {
-        number: 1,
-        repeat: 1,
         started_at: None,
-        label: "threads=4".into(),
-        point: plan::Point::from([("load.threads", 4)]),
         setup: Setup {
             engine: "Engine 10.11.14".into(),
             server: "engine://sbtest@localhost/sbtest".into(),
@@ -48,7 +44,7 @@ fn input() -> Input {
 fn a_trial_that_never_was_sure_enough_is_told() {
     let mut input = input();
     let max = Duration::from_secs(60);
-    input.setup.load.until = Some(plan::Until { ci: 0.01, max });
+    input.setup.planned.load.until = Some(plan::Until { ci: 0.01, max });
     let wild: Vec<Second> = (0..30).map(|n| second(n, 50 + 40 * (n % 3))).collect();
     let told = |summary: &TrialSummary| {
         let mut warnings = summary.warnings.iter();
@@ -196,12 +192,12 @@ fn a_generator_that_reads_stamped_replies_late() {
             (0..replies).for_each(|_| second.slice.delay.record(delay_ns));
         }
         let mut input = input();
-        input.setup.load.reply_time = ReplyTime::Kernel;
+        input.setup.reply_time = ReplyTime::Kernel;
         summarize(input, &kinds(), &seconds)
     };
     let summary = late(20_000);
     assert_eq!(summary.warnings, []);
-    assert_eq!(summary.setup.load.reply_time, ReplyTime::Kernel);
+    assert_eq!(summary.setup.reply_time, ReplyTime::Kernel);
     let delay_ms = summary.generator.delay_ms.unwrap();
     assert!((delay_ms.mean.value - 0.02).abs() < 1e-9 && delay_ms.p99 < 0.021);
     let found = late(1_000_000).warnings;
@@ -214,9 +210,9 @@ fn a_generator_that_reads_stamped_replies_late() {
 #[test]
 fn what_nobody_stamped_is_the_programs_time() {
     let mut asked = input();
-    asked.setup.load.reply_time = ReplyTime::Kernel;
+    asked.setup.reply_time = ReplyTime::Kernel;
     let summary = summarize(asked, &kinds(), &steady());
-    assert_eq!(summary.setup.load.reply_time, ReplyTime::Program);
+    assert_eq!(summary.setup.reply_time, ReplyTime::Program);
     assert_eq!(summary.generator.delay_ms, None);
 }
 
@@ -267,7 +263,7 @@ fn forced_checkpoints_are_counted_over_the_measurement() {
 #[test]
 fn no_warmup() {
     let mut input = input();
-    input.setup.load.warmup = Duration::ZERO;
+    input.setup.planned.load.warmup = Duration::ZERO;
     assert_only!(input, &steady(), Warning::NoWarmup);
 }
 
@@ -279,7 +275,7 @@ fn misses_name_their_reason() {
     }
     assert_only!(input(), &seconds, Warning::Misses { key_range, rows, .. } if key_range == rows);
     let mut beyond = input();
-    beyond.setup.load.key_range = Some(2000);
+    beyond.setup.planned.load.key_range = Some(2000);
     assert_only!(
         beyond,
         &seconds,
@@ -297,7 +293,7 @@ fn unsteady() {
         .map(|number| second(number, 100 + 2 * number))
         .collect();
     let mut input = input();
-    input.setup.load.think = Duration::from_micros(29900);
+    input.setup.planned.load.think = Duration::from_micros(29900);
     let found = warnings(input, &seconds);
     let [
         Warning::NeverSteady {
@@ -318,7 +314,7 @@ fn a_warm_up_that_was_too_short() {
     };
     let measured = |number| second(number, (50 + 8 * number).min(125 - number % 3));
     let mut input = input();
-    input.setup.load.think = Duration::from_micros(32000);
+    input.setup.planned.load.think = Duration::from_micros(32000);
     let seconds: Vec<Second> = (0..5).map(warmup).chain((5..60).map(measured)).collect();
     let summary = summarize(input.clone(), &kinds(), &seconds);
     assert_eq!(summary.steady, Some(Steady::From { s: 10.0 }));
@@ -332,7 +328,7 @@ fn a_warm_up_that_was_too_short() {
             warmup_s: 5.0
         }
     );
-    input.setup.load.warmup = Duration::from_secs(10);
+    input.setup.planned.load.warmup = Duration::from_secs(10);
     let seconds: Vec<Second> = (0..5)
         .chain(5..10)
         .map(warmup)
@@ -349,7 +345,7 @@ fn a_change_of_level_is_dated() {
     };
     let seconds: Vec<Second> = (10..80).map(|n| second(n, level(n))).collect();
     let mut input = input();
-    input.setup.load.warmup = Duration::from_secs(10);
+    input.setup.planned.load.warmup = Duration::from_secs(10);
     let found = summarize(input, &kinds(), &seconds).warnings;
     let changes = found.iter().find_map(|warning| match warning {
         Warning::LevelChanged { changes } => Some(changes.as_slice()),
@@ -376,7 +372,7 @@ fn a_drift_is_no_staircase() {
 #[test]
 fn time_that_no_transaction_shows() {
     let mut input = input();
-    input.setup.load.think = Duration::from_micros(0);
+    input.setup.planned.load.think = Duration::from_micros(0);
     assert_only!(
         input.clone(),
         &steady(),
@@ -386,7 +382,7 @@ fn time_that_no_transaction_shows() {
         }
     );
     // At a limit of transactions users leave one by one.
-    input.setup.load.events = Some(3030);
+    input.setup.planned.load.events = Some(3030);
     assert_eq!(warnings(input, &steady()), []);
 }
 

@@ -48,8 +48,7 @@ pub struct SearchStep {
     pub long: bool,
     /// The verdict.
     pub verdict: StepVerdict,
-    /// Why that may be chance; empty in results that are older than this field.
-    #[serde(default)]
+    /// Why that may be chance.
     pub caveats: Vec<StepCaveat>,
 }
 

@@ -18,16 +18,13 @@ pub struct InstanceSummary {
     pub response_ms: Option<LatencySummary>,
     /// Errors of all codes.
     pub errors: u64,
-    /// Those of them after which the transaction was restarted; 0 in results that are older
-    /// than this field.
-    #[serde(default)]
+    /// Those of them after which the transaction was restarted.
     pub restarts: u64,
     /// How its load ended.
     pub outcome: Outcome,
     /// Every setting of the server that is not its default, in order of name.
     pub settings: Vec<(String, String)>,
     /// Its process; `None` for an engine inside dyno, and in a trial without monitors.
-    #[serde(default)]
     pub process: Option<ServerProcess>,
 }
 

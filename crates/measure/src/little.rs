@@ -74,16 +74,17 @@ impl Little {
 
 fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Little {
     let setup = &trial.setup;
-    let users = setup.users() as f64;
+    let users = setup.planned.users() as f64;
     // Between the arrival of its last reply and the next start it belongs to neither.
     let delay_ms = trial.generator.delay_ms;
     let delay_s = delay_ms.map_or(0.0, |delay_ms| delay_ms.mean.value / 1e3);
     Little {
         users,
-        accounted: per_s * (response_s + delay_s + setup.load.think.as_secs_f64()),
+        accounted: per_s * (response_s + delay_s + setup.planned.load.think.as_secs_f64()),
         // Users that begin together and pause alike are in step: all may have one pause more
         // or less within the trial.
-        allowed: users * (CLOSED + (edges_s + setup.load.think.as_secs_f64()) / trial.measured_s),
+        allowed: users
+            * (CLOSED + (edges_s + setup.planned.load.think.as_secs_f64()) / trial.measured_s),
     }
 }
 
@@ -111,8 +112,8 @@ mod tests {
             half_width: None,
         };
         let mut trial = trial();
-        trial.setup.load.threads = threads;
-        trial.setup.load.think = std::time::Duration::from_secs_f64(think_s);
+        trial.setup.planned.load.threads = threads;
+        trial.setup.planned.load.think = std::time::Duration::from_secs_f64(think_s);
         trial.transactions.per_s = Some(exact(per_s));
         trial.response_ms.as_mut().unwrap().mean = exact(response_ms);
         trial

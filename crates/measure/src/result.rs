@@ -7,51 +7,45 @@ use crate::finding::Finding;
 use crate::summary::TrialSummary;
 use crate::threshold::ThresholdResult;
 
-/// A whole result, as `result.json` holds it.
+/// A whole result: the content of `result.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunResult {
     /// [`crate::summary::SCHEMA_VERSION`] when it was written.
     pub schema_version: u32,
     /// The study's title.
     pub title: String,
-    /// What it asks.
+    /// Its question.
     pub question: Option<String>,
-    /// How it goes about it.
+    /// How it answers the question.
     pub description: Option<String>,
     /// What was planned.
-    #[serde(default)]
     pub design: Design,
     /// Where it ran.
     pub environment: Environment,
-    /// What host and servers were found to be like before the first load; what passed
-    /// is left out.
-    #[serde(default)]
+    /// The checks of host and servers before the first load that did not pass.
     pub findings: Vec<Finding>,
-    /// What it found, in the order of the trials.
+    /// The results of the trials, in their order.
     pub trials: Vec<TrialSummary>,
-    /// What searches for the highest rate found; empty without any.
-    #[serde(default)]
+    /// The results of searches for the highest rate.
     pub searches: Vec<FoundMax>,
     /// Whether each threshold was met at each point; empty without thresholds.
-    #[serde(default)]
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// What a study planned.
+/// The design of a study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Design {
-    /// How many trials.
+    /// Number of trials.
     pub trials: u32,
-    /// How many times each point.
+    /// Number of trials of each point.
     pub repeats: u32,
     /// The keys in which trials differ, slowest first; `variant` is one of them.
     pub axes: Vec<String>,
-    /// In which order the trials ran, in a sentence with its seed.
+    /// The order of the trials in words, with its seed.
     pub order: String,
-    /// The tables that the report is to show, in the paper's shape.
+    /// The tables of the report.
     pub tables: Vec<Table>,
-    /// The paper whose sign convention comparisons show besides: lost throughput is above 0.
-    #[serde(default)]
+    /// Title of the paper whose sign convention comparisons also show: lost throughput is positive.
     pub delta_as_in: Option<String>,
 }
 
@@ -64,7 +58,7 @@ pub struct Table {
     pub columns: Vec<String>,
 }
 
-/// Where and with what a study ran; what the host does not tell is absent.
+/// The host that ran a study, and the program. Facts that the host does not report are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
@@ -76,7 +70,7 @@ pub struct Environment {
     pub command: String,
     /// The host's name.
     pub hostname: Option<String>,
-    /// The operating system as it names itself.
+    /// Name of the operating system.
     pub os: Option<String>,
     /// Name and release of the kernel.
     pub kernel: Option<String>,
@@ -86,49 +80,49 @@ pub struct Environment {
     pub cores: Option<u64>,
     /// Main memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// How the kernel chooses the CPU's clock, for example `performance`.
+    /// The CPU frequency governor, for example `performance`.
     pub governor: Option<String>,
-    /// CPUs that are on, each thread of a core counted.
+    /// Online CPUs: hardware threads.
     pub cpu_threads: Option<u64>,
-    /// Cores, however many threads each has.
+    /// Physical cores.
     pub cpu_cores: Option<u64>,
-    /// Chips.
+    /// CPU sockets.
     pub cpu_sockets: Option<u64>,
-    /// Parts of the memory that are nearer to some CPUs than to others.
+    /// NUMA nodes.
     pub numa_nodes: Option<u64>,
-    /// Whether the CPU may run above its nominal clock.
+    /// Whether the CPU may exceed its nominal frequency.
     pub turbo: Option<bool>,
     /// The hypervisor or container it runs in, for example `KVM`.
     pub virtualisation: Option<String>,
-    /// When the kernel uses huge pages without being asked, for example `madvise`.
+    /// The mode of transparent huge pages, for example `madvise`.
     pub transparent_hugepages: Option<String>,
     /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
-    /// How readily the kernel swaps (0 to 200).
+    /// `vm.swappiness` (0 to 200).
     pub swappiness: Option<u64>,
-    /// What the kernel reads the time from, for example `tsc`.
+    /// The kernel's clock source, for example `tsc`.
     pub clock_source: Option<String>,
-    /// What control groups limit this process to, by the kernel's name of the limit.
+    /// The control group limits of this process, by the kernel's names.
     pub limits: Vec<(String, String)>,
-    /// Where data and results lie.
+    /// The directories of data and results.
     pub places: Vec<Place>,
 }
 
-/// A directory, and what is under it.
+/// A directory, and the storage below it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
     /// The directory.
     pub path: String,
-    /// Where its file system is mounted.
+    /// The mount point of its file system.
     pub mount_point: Option<String>,
-    /// For example `ext4`.
+    /// Type of the file system, for example `ext4`.
     pub file_system: Option<String>,
-    /// What is mounted there, for example `/dev/vda1`.
+    /// Source of the mount, for example `/dev/vda1`.
     pub source: Option<String>,
-    /// How it is mounted, for example `rw,noatime`.
+    /// Mount options, for example `rw,noatime`.
     pub options: Option<String>,
-    /// The disks under it; none for a file system without one.
+    /// The disks below it; empty for a file system without a disk.
     pub disks: Vec<Disk>,
 }
 
@@ -138,15 +132,15 @@ pub struct Place {
 pub struct Disk {
     /// The kernel's name, for example `nvme0n1`.
     pub name: String,
-    /// As the disk names itself.
+    /// The model that the disk reports.
     pub model: Option<String>,
-    /// In bytes.
+    /// Capacity in bytes.
     pub bytes: Option<u64>,
-    /// How the kernel orders requests, for example `mq-deadline`.
+    /// The I/O scheduler, for example `mq-deadline`.
     pub scheduler: Option<String>,
-    /// Whether the kernel takes it for one that turns.
+    /// Whether the kernel considers it rotational.
     pub rotational: Option<bool>,
-    /// Whether the disk has a cache that must be flushed: `write back`, or `write through`.
+    /// The mode of its write cache: `write back` (must be flushed) or `write through`.
     pub cache: Option<String>,
 }
 
@@ -155,11 +149,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_older_version_wrote_is_read() {
-        let old = r#"{"dyno_version":"0.1.0","started":"2024-01-17T09:30:00Z","command":"dyno",
+    fn facts_may_be_absent() {
+        let stored = r#"{"dyno_version":"0.1.0","started":"2024-01-17T09:30:00Z","command":"dyno",
             "hostname":null,"os":null,"kernel":"Linux 6.1.0 x86_64","cpu_model":null,"cores":2,
             "memory_bytes":null,"governor":null}"#;
-        let read: Environment = serde_json::from_str(old).unwrap();
+        let read: Environment = serde_json::from_str(stored).unwrap();
         assert_eq!((read.cores, read.places), (Some(2), Vec::new()));
     }
 }

@@ -89,7 +89,6 @@ pub struct Scaling {
     /// Share (up to 1) of the variance of throughput that the law explains.
     pub r_squared: f64,
     /// Whether it misses the points by no more than chance.
-    #[serde(default)]
     pub goodness_of_fit: GoodnessOfFit,
     /// Where throughput is highest; `None` when it never stops growing, or not before ten
     /// times the largest size that was measured.

@@ -24,9 +24,7 @@ pub struct SeriesPoint {
     pub service_p99_ms: Option<f64>,
     /// Number of errors of all codes.
     pub errors: u64,
-    /// Number of errors after which the transaction was restarted; 0 in results that are older
-    /// than this field.
-    #[serde(default)]
+    /// Number of errors after which the transaction was restarted.
     pub restarts: u64,
     /// Connections that were lost and reopened.
     pub reconnects: u64,
@@ -35,7 +33,6 @@ pub struct SeriesPoint {
     /// 99th percentile of the lateness with which the generator noticed arrivals.
     pub lateness_p99_ms: Option<f64>,
     /// How late the generator read replies; `None` without time stamps.
-    #[serde(default)]
     pub delay_ms: Option<SeriesLatency>,
     /// Each worker's shares.
     pub workers: Vec<Busy>,

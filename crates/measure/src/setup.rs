@@ -1,28 +1,22 @@
-//! What was driven, with what, and how it ended: what a summary is told besides
-//! the seconds.
+//! The setup of a trial and how it ended: what a summary needs in addition to the seconds.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use plan::{Data, Load, Topology, Transaction};
+use plan::ReplyTime;
 
 use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
-/// What a trial was driven with. Its fields have the names of the sections of a study; `work.rs`
-/// says what of it two trials must have in common to be comparable.
+/// The setup of a trial: its plan, and what was found when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// What each server held.
-    pub data: Data,
-    /// What virtual users did.
-    pub load: Load,
-    /// What one transaction of theirs held.
-    pub transaction: Transaction,
-    /// What it ran on.
-    pub topology: Topology,
+    /// The trial as the study planned it.
+    pub planned: plan::Trial,
+    /// When a reply counted as received; differs from the plan if the kernel stamped no replies.
+    pub reply_time: ReplyTime,
     /// The engine and its version; empty before a server was reached.
     pub engine: String,
     /// The server's URL, without its password.
@@ -31,23 +25,21 @@ pub struct Setup {
     pub tls: Option<String>,
     /// Threads of the generator that drive the virtual users, for each server.
     pub workers: u32,
-    /// Tables that the workload used.
+    /// Number of tables that the workload used.
     pub tables: u32,
-    /// The directory below which servers that dyno started had their data.
+    /// The directory that held the data of servers that dyno started.
     pub directory: Option<String>,
-    /// The engine runs inside the workers, whose CPU time is then its own.
+    /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
     pub in_process: bool,
 }
 
 impl Setup {
-    /// What a planned trial says of it, before a server is reached.
+    /// The setup of a planned trial before a server is reached.
     #[must_use]
     pub fn new(planned: &plan::Trial) -> Self {
         Self {
-            data: planned.data.clone(),
-            load: planned.load.clone(),
-            transaction: planned.transaction.clone(),
-            topology: planned.topology.clone(),
+            planned: planned.clone(),
+            reply_time: planned.load.reply_time,
             engine: String::new(),
             server: String::new(),
             tls: None,
@@ -57,21 +49,9 @@ impl Setup {
             in_process: false,
         }
     }
-
-    /// The highest key that transactions choose.
-    #[must_use]
-    pub fn key_range(&self) -> u64 {
-        self.load.key_range.unwrap_or(self.data.rows)
-    }
-
-    /// Virtual users of all servers together.
-    #[must_use]
-    pub fn users(&self) -> u64 {
-        u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
-    }
 }
 
-/// Whether a statement reads, writes or does neither.
+/// Whether a statement reads, writes, or does neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -93,7 +73,7 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// One kind of statement of a load; its place in the list is its place in
+/// One kind of statement. Its index in the list of kinds is its index in
 /// [`crate::slice::Slice::statements`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementKind {
@@ -103,14 +83,14 @@ pub struct StatementKind {
     pub class: Class,
 }
 
-/// Transactions that had no end when the load stopped.
+/// Transactions that were still running when the load stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Unfinished {
     /// How many were running at the end of the measurement.
     pub count: u64,
     /// How long the oldest of them had been running, in milliseconds.
     pub oldest_ms: Option<f64>,
-    /// How many of them did not complete in time and were cancelled.
+    /// How many of them did not complete in time and were canceled.
     pub cancelled: u64,
 }
 
@@ -121,22 +101,22 @@ pub enum Outcome {
     /// At its limit of time or transactions.
     #[default]
     Completed,
-    /// By the user; what was measured until then counts.
+    /// By the user; the measurement until then is valid.
     Interrupted,
-    /// At its limit, or for lack of any reply, while its server was away; what was measured
-    /// until then is kept.
+    /// At its limit, or because no reply came, while its server was unreachable; the measurement
+    /// until then is stored.
     ServerLost {
         /// When the last transaction ended, on the trial's clock, in milliseconds.
         at_ms: u64,
-        /// Why virtual users could not go on.
+        /// Why virtual users could not continue.
         error: String,
     },
-    /// By an error that the load may not ignore.
+    /// By an error that is not ignored.
     Stopped {
         /// The error, in the server's words.
         error: String,
     },
-    /// By the laboratory, such as by the death of a server.
+    /// By the laboratory, for example because a server died.
     Failed {
         /// What happened.
         reason: String,
@@ -157,36 +137,28 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// That a server was lost, and when on the trial's clock.
+/// `server lost at 12.0 s`, on the trial's clock.
 #[must_use]
 pub fn server_lost(at: Duration) -> String {
     format!("server lost at {:.1} s", at.as_secs_f64())
 }
 
-/// What a summary is told besides the seconds.
+/// What a summary needs in addition to the seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// The trial's place in the study's plan, from 1.
-    pub number: u32,
-    /// Short name of the trial, for example `threads=16`.
-    pub label: String,
-    /// Its value on each axis of the study.
-    pub point: plan::Point,
-    /// How often this point had been in the study then, this time included, from 1.
-    pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock.
     pub started_at: Option<String>,
-    /// What was driven, with what.
+    /// Its setup.
     pub setup: Setup,
     /// What was still running at the end.
     pub unfinished: Unfinished,
-    /// Each server's part.
+    /// The results of each server.
     pub instances: Vec<InstanceSummary>,
-    /// What the monitors saw over the measure phase.
+    /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
     /// How the servers got their data.
     pub reset: Option<Reset>,
-    /// Why it ended before its time, where it was meant to.
+    /// Why it ended early, if the study allows that.
     pub ended: Option<Ended>,
     /// How it ended.
     pub outcome: Outcome,

@@ -91,7 +91,7 @@ impl Summarizer {
     pub fn finish(&self, mut input: Input) -> TrialSummary {
         // Time stamps may be missing although they were requested: a Unix socket has none.
         if self.total.delay.count() == 0 {
-            input.setup.load.reply_time = ReplyTime::Program;
+            input.setup.reply_time = ReplyTime::Program;
         }
         // An empty sum is -0.
         let measured_s: f64 = self
@@ -103,10 +103,6 @@ impl Summarizer {
         let (reads, writes, others) = self.classes();
         let mut summary = TrialSummary {
             schema_version: SCHEMA_VERSION,
-            number: input.number,
-            label: input.label,
-            point: input.point,
-            repeat: input.repeat,
             started_at: input.started_at,
             setup: input.setup,
             measured_s,

@@ -28,28 +28,16 @@ pub const SCHEMA_VERSION: u32 = 3;
 pub struct TrialSummary {
     /// [`SCHEMA_VERSION`] when it was written.
     pub schema_version: u32,
-    /// Its place in the study's plan, from 1.
-    #[serde(default)]
-    pub number: u32,
-    /// Short name, for example `threads=16`.
-    pub label: String,
-    /// Its value on each axis of the study.
-    pub point: plan::Point,
-    /// How often this point had been in the study then, this time included, from 1.
-    #[serde(default)]
-    pub repeat: u32,
     /// Wall-clock time at the zero of the trial's clock, from which its series count
-    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began, and in
-    /// results that are older than this field.
-    #[serde(default)]
+    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began.
     pub started_at: Option<String>,
-    /// What was driven, with what.
+    /// Its setup.
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
     pub measured_s: f64,
     /// Transactions that ended.
     pub transactions: Rate,
-    /// Statements that got their reply.
+    /// Statements that were answered.
     pub statements: Rate,
     /// Statements of class `read`.
     pub reads: u64,
@@ -75,41 +63,32 @@ pub struct TrialSummary {
     pub generator: Generator,
     /// What was still running at the end.
     pub unfinished: Unfinished,
-    /// Each server's part; the numbers above are of all servers together.
-    #[serde(default)]
+    /// The results of each server; the numbers above are totals of all servers.
     pub instances: Vec<InstanceSummary>,
-    /// When it reached steady state; `None` if it was too short to tell, and in results that
-    /// are older than this field.
-    #[serde(default)]
+    /// When it reached steady state; `None` if it was too short to tell.
     pub steady: Option<Steady>,
     /// Whether users, throughput and response time are consistent; `None` if that cannot be
-    /// checked, and in results that are older than this field.
-    #[serde(default)]
+    /// checked.
     pub little: Option<Little>,
-    /// What the monitors saw over the measure phase.
-    #[serde(default)]
+    /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
-    /// What it was bound by; `None` when the monitors were off.
-    #[serde(default)]
+    /// Its bottleneck; `None` when the monitors were off.
     pub verdict: Option<Verdict>,
     /// How the servers got their data.
-    #[serde(default)]
     pub reset: Option<Reset>,
-    /// Why it ended before its time, where it was meant to.
-    #[serde(default)]
+    /// Why it ended early, if the study allows that.
     pub ended: Option<Ended>,
     /// What happened to nodes, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<NodeEvent>,
     /// How it ended.
     pub outcome: Outcome,
-    /// Reasons to trust these numbers less.
+    /// Reasons to doubt these numbers.
     pub warnings: Vec<Warning>,
 }
 
 impl TrialSummary {
-    /// Errors after which the work was not done: not those whose transaction the load
-    /// restarted.
+    /// Errors that were not followed by a restart of the transaction.
     #[must_use]
     pub fn failures(&self) -> u64 {
         let failed = self.errors.iter().filter(|error| !error.is_restart());
@@ -123,7 +102,7 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether its numbers are valid: not if it failed on the way.
+    /// Whether its numbers are valid: it did not fail.
     #[must_use]
     fn counts(&self) -> bool {
         !matches!(
@@ -132,7 +111,7 @@ impl TrialSummary {
         )
     }
 
-    /// Why the process of a server is not seen, so that its CPU time and memory are not known.
+    /// Why the process of a server is not visible, so that its CPU time and memory are unknown.
     #[must_use]
     pub fn unseen_server(&self) -> Option<&str> {
         let mut servers = self.instances.iter();
@@ -150,7 +129,8 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
     let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
     let replaced = |trial: &TrialSummary| {
         let mut others = trials.iter();
-        others.any(|other| is_whole(other) && other.point == trial.point)
+        others
+            .any(|other| is_whole(other) && other.setup.planned.point == trial.setup.planned.point)
     };
     let all = trials.iter().copied();
     all.filter(|trial| is_whole(trial) || (trial.counts() && !replaced(trial)))
@@ -162,7 +142,7 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
 pub struct Rate {
     /// How many.
     pub count: u64,
-    /// How many in a second; `None` when no time passed.
+    /// Per second; `None` when no time passed.
     pub per_s: Option<Estimate>,
 }
 
@@ -180,30 +160,27 @@ impl Rate {
 pub struct LatencySummary {
     /// The mean.
     pub mean: Estimate,
-    /// Standard deviation of single durations.
+    /// Standard deviation.
     pub stddev: f64,
     /// The shortest.
     pub min: f64,
-    /// Half are not longer: the median.
+    /// The median.
     pub p50: f64,
-    /// 75 % are not longer.
+    /// The 75th percentile.
     pub p75: f64,
-    /// 90 % are not longer.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 95 % are not longer.
+    /// The 95th percentile.
     pub p95: f64,
-    /// 99 % are not longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 99.9 % are not longer.
+    /// The 99.9th percentile.
     pub p999: f64,
     /// The longest.
     pub max: f64,
-    /// Where the 95th percentile lies with 95 % confidence; `None` when too little was
-    /// measured to say.
-    #[serde(default)]
+    /// The 95 % confidence interval of the 95th percentile; `None` when too little was measured.
     pub p95_range: Option<Range>,
-    /// Where the 99th percentile lies.
-    #[serde(default)]
+    /// The same of the 99th percentile.
     pub p99_range: Option<Range>,
 }
 
@@ -239,9 +216,9 @@ pub struct StatementSummary {
     pub name: String,
     /// What it does.
     pub class: Class,
-    /// How many got their reply.
+    /// How many were answered.
     pub count: u64,
-    /// How many in a second.
+    /// Per second.
     pub per_s: Option<f64>,
     /// From sending to the whole reply; its mean has no interval.
     pub latency_ms: Option<LatencySummary>,
@@ -251,7 +228,6 @@ pub struct StatementSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
-    #[serde(deserialize_with = "text_or_number")]
     pub code: String,
     /// How often.
     pub count: u64,
@@ -259,21 +235,6 @@ pub struct ErrorSummary {
     pub action: String,
     /// The first one's message, in the server's words.
     pub example: String,
-}
-
-/// Reads a code that older results have as a number, with 0 for `network`.
-fn text_or_number<'de, D: serde::Deserializer<'de>>(code: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Code {
-        Text(String),
-        Number(u32),
-    }
-    Ok(match Code::deserialize(code)? {
-        Code::Text(text) => text,
-        Code::Number(0) => "network".to_owned(),
-        Code::Number(number) => number.to_string(),
-    })
 }
 
 impl ErrorSummary {
@@ -307,11 +268,9 @@ pub struct Generator {
     pub lateness_max_ms: Option<f64>,
     /// How late it read replies: from their arrival, as the kernel stamped it, until
     /// they were read. `None` where nothing was stamped.
-    #[serde(default)]
     pub delay_ms: Option<LatencySummary>,
     /// Replies whose stamp could not be true, because a clock was set; they count as
     /// arrived when they were read.
-    #[serde(default)]
     pub refused_stamps: u64,
     /// Most arrivals that were due and not started; open loop only.
     pub backlog_peak: Option<u64>,
@@ -327,7 +286,11 @@ mod tests {
     fn an_interrupted_trial_stands_in_only_where_no_whole_one_is() {
         let trial = |threads: &str, outcome| {
             let mut trial = crate::check::tests::trial();
-            trial.point.insert("threads".to_owned(), threads.into());
+            trial
+                .setup
+                .planned
+                .point
+                .insert("threads".to_owned(), threads.into());
             trial.outcome = outcome;
             trial
         };

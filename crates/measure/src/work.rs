@@ -2,11 +2,11 @@
 //! numbers to be comparable, as `plan::key` declares them. Everything else may differ, such as
 //! engine, settings or users: that is what comparisons are for.
 
+use plan::Trial;
 use plan::key::{KEYS, Key, Work};
 use serde_json::Value;
 
 use crate::digits::apart;
-use crate::setup::Setup;
 
 /// Keys that define the work.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
@@ -21,9 +21,9 @@ pub fn is_changed_by(key: &str, axis: &str) -> bool {
 
 /// The value of each key that defines the work, in the order of [`keys`], for people.
 #[must_use]
-pub fn values(setup: &Setup) -> Vec<String> {
-    let stored = stored(setup);
-    let shown = |key| match value(key, &stored, setup) {
+pub fn values(trial: &Trial) -> Vec<String> {
+    let stored = stored(trial);
+    let shown = |key| match value(key, &stored, trial) {
         Some(value) => shown(&value),
         None => "default".to_owned(),
     };
@@ -46,11 +46,11 @@ const SHOWN: [&str; 9] = [
 /// The other keys of the work that do not have their default values:
 /// `point_selects=1, skip_trx=true`; empty if all have.
 #[must_use]
-pub fn options(setup: &Setup) -> String {
-    let stored = stored(setup);
+pub fn options(trial: &Trial) -> String {
+    let stored = stored(trial);
     let options = keys().filter(|key| !SHOWN.contains(&key.name));
     let changed = options.filter_map(|key| {
-        let value = text(&value(key, &stored, setup)?);
+        let value = text(&value(key, &stored, trial)?);
         (key.plain_default().as_ref() != Some(&value)).then(|| format!("{}={value}", key.last()))
     });
     changed.collect::<Vec<_>>().join(", ")
@@ -59,8 +59,8 @@ pub fn options(setup: &Setup) -> String {
 /// How the work of a baseline differs from this, each as `data.rows 2,000, here 1,000`; `None`
 /// if it is the same.
 #[must_use]
-pub fn other_work(setup: &Setup, baseline: &Setup) -> Option<String> {
-    let pairs = values(baseline).into_iter().zip(values(setup));
+pub fn other_work(trial: &Trial, baseline: &Trial) -> Option<String> {
+    let pairs = values(baseline).into_iter().zip(values(trial));
     let unlike = keys()
         .zip(pairs)
         .filter(|(_, (theirs, ours))| theirs != ours);
@@ -70,18 +70,18 @@ pub fn other_work(setup: &Setup, baseline: &Setup) -> Option<String> {
     (!unlike.is_empty()).then(|| unlike.join("; "))
 }
 
-/// A setup in the form in which results store it, whose fields have the names of the keys.
-fn stored(setup: &Setup) -> Value {
-    serde_json::to_value(setup).unwrap_or_default()
+/// A trial in the form in which results store it, whose fields have the names of the keys.
+fn stored(trial: &Trial) -> Value {
+    serde_json::to_value(trial).unwrap_or_default()
 }
 
-fn value(key: &Key, stored: &Value, setup: &Setup) -> Option<Value> {
+fn value(key: &Key, stored: &Value, trial: &Trial) -> Option<Value> {
     let path = format!("/{}", key.name.replace('.', "/"));
     let value = stored.pointer(&path).filter(|value| !value.is_null());
     match key.work {
         Some(Work::Presence) if value.is_some() => Some("given".into()),
         Some(Work::Presence) => Some("not given".into()),
-        _ if key.name == "load.key_range" => Some(setup.key_range().into()),
+        _ if key.name == "load.key_range" => Some(trial.key_range().into()),
         _ => value.cloned(),
     }
 }
@@ -107,15 +107,15 @@ mod tests {
     use super::*;
     use crate::check::tests::trial;
 
-    fn setup(change: impl FnOnce(&mut Setup)) -> Setup {
-        let mut setup = trial().setup;
-        change(&mut setup);
-        setup
+    fn planned(change: impl FnOnce(&mut Trial)) -> Trial {
+        let mut planned = trial().setup.planned;
+        change(&mut planned);
+        planned
     }
 
     /// How the work differs after a change, either way.
-    fn told(change: impl FnOnce(&mut Setup)) -> Option<String> {
-        let (base, changed) = (setup(|_| {}), setup(change));
+    fn told(change: impl FnOnce(&mut Trial)) -> Option<String> {
+        let (base, changed) = (planned(|_| {}), planned(change));
         assert_eq!(
             other_work(&base, &changed).is_some(),
             other_work(&changed, &base).is_some()
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_setup_has_every_key_of_the_work() {
-        let stored = stored(&trial().setup);
+    fn a_stored_trial_has_every_key_of_the_work() {
+        let stored = stored(&trial().setup.planned);
         for key in keys() {
             let path = format!("/{}", key.name.replace('.', "/"));
             assert!(stored.pointer(&path).is_some(), "{path}");
@@ -162,20 +162,18 @@ mod tests {
 
     #[test]
     fn what_may_be_compared_is_the_same_work() {
-        assert_eq!(told(|setup| setup.load.threads += 1), None);
-        assert_eq!(told(|setup| setup.engine = "Other 3".into()), None);
-        assert_eq!(told(|setup| setup.tables += 1), None);
-        assert_eq!(told(|setup| setup.load.key_range = Some(1000)), None);
-        let at = |rate: f64| setup(|setup| setup.load.rate = Some(rate));
+        assert_eq!(told(|trial| trial.load.threads += 1), None);
+        assert_eq!(told(|trial| trial.load.key_range = Some(1000)), None);
+        let at = |rate: f64| planned(|trial| trial.load.rate = Some(rate));
         assert_eq!(other_work(&at(100.0), &at(250.5)), None);
     }
 
     #[test]
     fn options_are_those_that_are_not_the_default() {
-        assert_eq!(options(&setup(|setup| setup.data.rows = 7)), "");
-        let changed = setup(|setup| {
-            setup.transaction.point_selects = 1;
-            setup.data.secondary = true;
+        assert_eq!(options(&planned(|trial| trial.data.rows = 7)), "");
+        let changed = planned(|trial| {
+            trial.transaction.point_selects = 1;
+            trial.data.secondary = true;
         });
         assert_eq!(options(&changed), "secondary=true, point_selects=1");
     }

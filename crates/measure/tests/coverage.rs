@@ -182,11 +182,7 @@ fn planned(keys: &str) -> plan::Trial {
 
 fn input() -> Input {
     Input {
-        number: 1,
-        repeat: 1,
         started_at: None,
-        label: String::new(),
-        point: plan::Point::default(),
         setup: Setup::new(&planned("[load]\nwarmup = '0s'")),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),

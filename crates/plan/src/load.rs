@@ -62,6 +62,29 @@ pub struct Transaction {
     pub delta: u64,
 }
 
+/// Implements `Default` for a section of a study: the defaults of the keys that its fields have
+/// their names from.
+macro_rules! defaults {
+    ($type:ident, $section:literal, { $($field:ident)+ } $($rest:tt)*) => {
+        impl Default for $type {
+            fn default() -> Self {
+                Self {
+                    $($field: key::default(concat!($section, ".", stringify!($field))),)+
+                    $($rest)*
+                }
+            }
+        }
+    };
+}
+
+defaults!(Data, "data", {
+    tables rows seed auto_inc create_secondary secondary
+} storage_engine: None);
+defaults!(Transaction, "transaction", {
+    point_selects range_selects simple_ranges sum_ranges order_ranges distinct_ranges range_size
+    index_updates non_index_updates delete_inserts skip_trx random_points number_of_ranges delta
+});
+
 /// What the virtual users of each server do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {

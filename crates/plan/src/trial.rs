@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::VARIANT;
 use crate::{Data, Load, Point, ServerSpec, Spanned, Topology, Transaction};
 
 /// An ordered list of trials.
@@ -86,8 +87,6 @@ pub struct Trial {
     pub label: String,
     /// The how-many-th trial of this point it is, from 1.
     pub repeat: u32,
-    /// Name of the variant, in a study that has some.
-    pub variant: Option<String>,
     /// The server under load.
     pub server: ServerSpec,
     /// What each server holds.
@@ -102,6 +101,26 @@ pub struct Trial {
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].
     pub point: Point,
+}
+
+impl Trial {
+    /// Name of its variant, in a study that has some.
+    #[must_use]
+    pub fn variant(&self) -> Option<&str> {
+        self.point.get(VARIANT)?.as_text()
+    }
+
+    /// The highest key that transactions choose.
+    #[must_use]
+    pub fn key_range(&self) -> u64 {
+        self.load.key_range.unwrap_or(self.data.rows)
+    }
+
+    /// Virtual users of all servers together.
+    #[must_use]
+    pub fn users(&self) -> u64 {
+        u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
+    }
 }
 
 impl Plan {

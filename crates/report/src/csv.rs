@@ -74,14 +74,14 @@ const STATISTICS: [Statistic; 9] = [
 ];
 
 fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&str>) {
-    csv.count(trial.number);
-    csv.text(&trial.label);
+    csv.count(trial.setup.planned.number);
+    csv.text(&trial.setup.planned.label);
     for key in axes {
         csv.value(keys::value(trial, key));
     }
-    csv.count(trial.repeat);
+    csv.count(trial.setup.planned.repeat);
     csv.text(trial.started_at.as_deref().unwrap_or_default());
-    csv.count(trial.setup.topology.instances);
+    csv.count(trial.setup.planned.topology.instances);
     csv.text(ended(&trial.outcome));
     csv.text(&reason(trial));
     csv.number(Some(trial.measured_s));

@@ -17,33 +17,36 @@ pub(crate) type Facts = Vec<(&'static str, String)>;
 /// The set-up as names and values.
 pub(crate) fn setup(setup: &Setup) -> Facts {
     let mut facts = vec![
-        ("Workload", setup.load.workload.value.clone()),
+        ("Workload", setup.planned.load.workload.value.clone()),
         ("Options", options(setup)),
         ("Engine", setup.engine.clone()),
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
-        ("Servers", number::count(setup.topology.instances.into())),
+        (
+            "Servers",
+            number::count(setup.planned.topology.instances.into()),
+        ),
         (
             "Virtual users per server",
-            number::count(setup.load.threads.into()),
+            number::count(setup.planned.load.threads.into()),
         ),
         (
             "Generator workers per server",
             number::count(setup.workers.into()),
         ),
         ("Tables", number::count(setup.tables.into())),
-        ("Rows per table", number::count(setup.data.rows)),
+        ("Rows per table", number::count(setup.planned.data.rows)),
         ("Key distribution", keys(setup)),
-        ("Statements", setup.load.protocol.to_string()),
-        ("Replies timed by", format!("the {}", setup.load.reply_time)),
-        ("Arrivals", setup.load.pace().to_string()),
-        ("Think time", think_time(&setup.load)),
-        ("Seed", setup.data.seed.to_string()),
+        ("Statements", setup.planned.load.protocol.to_string()),
+        ("Replies timed by", format!("the {}", setup.reply_time)),
+        ("Arrivals", setup.planned.load.pace().to_string()),
+        ("Think time", think_time(&setup.planned.load)),
+        ("Seed", setup.planned.data.seed.to_string()),
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ];
     if let Some(directory) = &setup.directory {
-        let cpus = setup.topology.node.site.cpus();
+        let cpus = setup.planned.topology.node.site.cpus();
         let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
         facts.push(("CPUs per server", cpus.unwrap_or_else(|| "all".to_owned())));
         facts.push(("Data directory", directory.clone()));
@@ -58,34 +61,34 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         format!("{} {noun}{plural}", number::count(count))
     };
     let mut parts = vec![
-        format!("{} on {}", setup.load.workload.value, setup.engine),
+        format!("{} on {}", setup.planned.load.workload.value, setup.engine),
         setup.server.clone(),
         format!("encryption {}", encryption(setup)),
     ];
-    if setup.topology.instances > 1 {
+    if setup.planned.topology.instances > 1 {
         parts.push(format!(
             "{} servers at once, for each",
-            setup.topology.instances
+            setup.planned.topology.instances
         ));
     }
     parts.extend([
-        counted(setup.load.threads.into(), "virtual user"),
+        counted(setup.planned.load.threads.into(), "virtual user"),
         counted(setup.workers.into(), "worker"),
         format!(
             "{} of {}",
             counted(setup.tables.into(), "table"),
-            counted(setup.data.rows, "row")
+            counted(setup.planned.data.rows, "row")
         ),
         format!("keys {}", keys(setup)),
-        format!("seed {}", setup.data.seed),
-        format!("{} statements", setup.load.protocol),
-        setup.load.pace().to_string(),
+        format!("seed {}", setup.planned.data.seed),
+        format!("{} statements", setup.planned.load.protocol),
+        setup.planned.load.pace().to_string(),
     ]);
-    if !setup.load.think.is_zero() {
-        parts.push(format!("think time {}", think_time(&setup.load)));
+    if !setup.planned.load.think.is_zero() {
+        parts.push(format!("think time {}", think_time(&setup.planned.load)));
     }
-    parts.push(format!("warm-up {}", seconds(setup.load.warmup)));
-    let options = work::options(setup);
+    parts.push(format!("warm-up {}", seconds(setup.planned.load.warmup)));
+    let options = work::options(&setup.planned);
     if !options.is_empty() {
         parts.push(format!("options {options}"));
     }
@@ -93,7 +96,7 @@ pub(crate) fn in_short(setup: &Setup) -> String {
 }
 
 fn options(setup: &Setup) -> String {
-    match work::options(setup) {
+    match work::options(&setup.planned) {
         options if options.is_empty() => "all default".to_owned(),
         options => options,
     }
@@ -111,12 +114,12 @@ fn seconds(time: Duration) -> String {
 }
 
 fn warm_up(setup: &Setup) -> String {
-    let preload = if setup.load.preload {
+    let preload = if setup.planned.load.preload {
         ", after reading every table and index once"
     } else {
         ""
     };
-    format!("{}{preload}", seconds(setup.load.warmup))
+    format!("{}{preload}", seconds(setup.planned.load.warmup))
 }
 
 /// Protocol and cipher, or `none`.
@@ -128,13 +131,13 @@ pub(crate) fn encryption(setup: &Setup) -> &str {
 pub(crate) fn keys(setup: &Setup) -> String {
     format!(
         "1 to {}, {}",
-        number::count(setup.key_range()),
-        setup.load.distribution.value
+        number::count(setup.planned.key_range()),
+        setup.planned.load.distribution.value
     )
 }
 
 fn limit(setup: &Setup) -> String {
-    let load = &setup.load;
+    let load = &setup.planned.load;
     let time = load.longest().map(seconds);
     let events = load
         .events

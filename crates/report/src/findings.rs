@@ -53,7 +53,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
             let setup = &first.setup;
             format!(
                 "{} under {}: {numbers}.",
-                setup.engine, setup.load.workload.value
+                setup.engine, setup.planned.load.workload.value
             )
         }
         _ => format!(
@@ -243,7 +243,7 @@ pub(crate) fn verdicts(result: &RunResult) -> Vec<TrialNote> {
 
 fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> TrialNote {
     TrialNote {
-        number: trial.number,
+        number: trial.setup.planned.number,
         name: keys::trial_name(trial, result),
         what: what.to_owned(),
         words: words.to_owned(),
@@ -259,7 +259,11 @@ pub(crate) fn missing(result: &RunResult) -> Option<String> {
 /// The trials that were planned and are not there.
 pub(crate) fn absent(result: &RunResult) -> Option<String> {
     const MOST_NAMED: usize = 20;
-    let there: BTreeSet<u32> = result.trials.iter().map(|trial| trial.number).collect();
+    let there: BTreeSet<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
     let absent = (1..=result.design.trials).filter(|number| !there.contains(number));
     let absent: Vec<u32> = absent.collect();
     let last = absent.last()?;

@@ -49,7 +49,8 @@ fn case(text: &mut String, threshold: &ThresholdResult, result: &RunResult) {
         "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
         escaped(&thresholds::point(threshold, result)),
         escaped(&threshold.threshold()),
-        measured_s(&result.trials, |trial| trial.point == threshold.point)
+        measured_s(&result.trials, |trial| trial.setup.planned.point
+            == threshold.point)
     );
     let Some(why) = thresholds::reason(threshold) else {
         text.push_str("/>\n");

@@ -12,7 +12,11 @@ pub(crate) use plan::key::VARIANT;
 pub(crate) fn axes(result: &RunResult) -> Vec<&str> {
     let planned = result.design.axes.iter().map(String::as_str);
     let mut keys: Vec<&str> = planned.collect();
-    for key in result.trials.iter().flat_map(|trial| trial.point.keys()) {
+    for key in result
+        .trials
+        .iter()
+        .flat_map(|trial| trial.setup.planned.point.keys())
+    {
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
@@ -32,7 +36,7 @@ pub(crate) fn short<'a>(key: &'a str, axes: &[&str]) -> &'a str {
 
 /// A trial's value of a key; `None` if its study does not vary the key.
 pub(crate) fn value<'a>(trial: &'a TrialSummary, key: &str) -> Option<&'a Value> {
-    trial.point.get(key)
+    trial.setup.planned.point.get(key)
 }
 
 /// A value as tables show it.
@@ -42,7 +46,7 @@ pub(crate) fn shown(value: Option<&Value>) -> String {
 
 /// The variant of a trial.
 pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
-    value(trial, VARIANT)?.as_text()
+    trial.setup.planned.variant()
 }
 
 /// All values of a key: by size if each is a number, a size or a duration, else as
@@ -145,10 +149,10 @@ pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
 pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
     let mut text = point_name(trial, result);
     if text.is_empty() {
-        text = format!("trial {}", trial.number.max(1));
+        text = format!("trial {}", trial.setup.planned.number.max(1));
     }
     if repeated(result) {
-        text = format!("{text}, repeat {}", trial.repeat);
+        text = format!("{text}, repeat {}", trial.setup.planned.repeat);
     }
     text
 }
@@ -166,14 +170,18 @@ fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
     let axes = axes(result);
     let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
     match axes.is_empty() {
-        true => trial.label.clone(),
+        true => trial.setup.planned.label.clone(),
         false => name(&axes, &values, &axes),
     }
 }
 
 /// Whether points were measured more than once.
 pub(crate) fn repeated(result: &RunResult) -> bool {
-    result.design.repeats > 1 || result.trials.iter().any(|trial| trial.repeat > 1)
+    result.design.repeats > 1
+        || result
+            .trials
+            .iter()
+            .any(|trial| trial.setup.planned.repeat > 1)
 }
 
 /// By what values are in order: a number, a duration in seconds, or a setting such as `128M`.

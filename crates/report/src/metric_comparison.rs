@@ -42,7 +42,7 @@ pub(crate) fn test_order(column: &str, is_open_loop: bool) -> TestOrder {
 /// Whether some trials had a rate of their own.
 pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
     let mut trials = trials.iter();
-    trials.any(|trial| trial.setup.load.rate.is_some())
+    trials.any(|trial| trial.setup.planned.load.rate.is_some())
 }
 
 /// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks.
@@ -90,7 +90,7 @@ pub(crate) fn measured(trials: &[&TrialSummary], column: &str) -> Vec<Measured> 
     let counted = counted(trials).into_iter();
     let measured = counted.filter_map(|trial| {
         Some(Measured {
-            repeat: trial.repeat,
+            repeat: trial.setup.planned.repeat,
             value: column::estimate(trial, column)?,
         })
     });

@@ -39,7 +39,7 @@ pub(crate) fn by_instances<'a>(
     let mut groups: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
     for trial in trials {
         groups
-            .entry(trial.setup.topology.instances)
+            .entry(trial.setup.planned.topology.instances)
             .or_default()
             .push(trial);
     }

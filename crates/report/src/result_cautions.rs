@@ -54,7 +54,7 @@ fn spoilt(result: &RunResult) -> Option<String> {
 /// Throughput says nothing of a server that was given its load.
 pub(crate) fn at_a_rate<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Option<String> {
     let mut trials = trials.into_iter();
-    trials.any(|trial| trial.setup.load.rate.is_some()).then(|| {
+    trials.any(|trial| trial.setup.planned.load.rate.is_some()).then(|| {
         "Some trials had a fixed arrival rate, which determines their throughput: compare their \
          response times."
             .to_owned()

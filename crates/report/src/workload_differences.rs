@@ -42,7 +42,12 @@ impl<'a> Side<'a> {
         Self {
             axes: keys::axes(result),
             trials: trials
-                .map(|trial| (keys::ordered(&trial.point), work::values(&trial.setup)))
+                .map(|trial| {
+                    (
+                        keys::ordered(&trial.setup.planned.point),
+                        work::values(&trial.setup.planned),
+                    )
+                })
                 .collect(),
         }
     }

@@ -51,7 +51,11 @@ fn hostile() -> Left {
     result.environment.command = bad();
     result.design.axes = vec![bad(), "topology.instances".into()];
     for trial in &mut result.trials {
-        trial.point.insert(bad(), bad().as_str().into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert(bad(), bad().as_str().into());
         trial.errors[0].example = bad();
         trial.instances[0].settings[0] = (bad(), bad());
         if let Some(verdict) = &mut trial.verdict {

@@ -48,8 +48,8 @@ fn platform(side: usize, repeats: u32) -> RunResult {
         .collect();
     let mut result = made("What does virtualisation cost?", &made_trials);
     for (trial, (threads, ..)) in result.trials.iter_mut().zip(&trials) {
-        trial.point = Point::from([("load.threads", typed(threads))]);
-        trial.setup.load.threads = threads.parse().unwrap();
+        trial.setup.planned.point = Point::from([("load.threads", typed(threads))]);
+        trial.setup.planned.load.threads = threads.parse().unwrap();
     }
     result.design.axes = vec!["load.threads".into()];
     result
@@ -74,11 +74,17 @@ fn study(repeats: u32) -> RunResult {
     let half = both.trials.len() / 2;
     for (place, trial) in both.trials.iter_mut().enumerate() {
         let name = if place < half { "HW" } else { "VM" };
-        trial.point.insert("variant".into(), name.into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), name.into());
         // The sides take turns at who is first.
-        trial.number = ((trial.number * 2 + u32::from(place >= half)) ^ (trial.repeat % 2)) - 1;
+        trial.setup.planned.number = ((trial.setup.planned.number * 2 + u32::from(place >= half))
+            ^ (trial.setup.planned.repeat % 2))
+            - 1;
         if place >= half {
-            let luck = 1.0 + (f64::from(trial.repeat * 7 % 5) - 2.0) * 0.001;
+            let luck = 1.0 + (f64::from(trial.setup.planned.repeat * 7 % 5) - 2.0) * 0.001;
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
             let times = trial.response_ms.as_mut().unwrap();
             for time in [&mut times.mean.value, &mut times.p95, &mut times.p99] {
@@ -240,7 +246,7 @@ fn the_papers_own_delta_is_shown_where_a_study_asks_for_it() {
 fn at_a_rate_the_mean_response_time_is_tested_first() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.setup.load.rate = Some(300.0);
+        trial.setup.planned.load.rate = Some(300.0);
     }
     let both = variants(&study);
     let decisions = column(&both, "decision");
@@ -262,8 +268,8 @@ fn at_a_rate_the_mean_response_time_is_tested_first() {
 fn an_average_over_points_is_no_surer_than_their_blocks() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        if trial.point["variant"] == "VM".into() {
-            let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.repeat as usize - 1];
+        if trial.setup.planned.point["variant"] == "VM".into() {
+            let luck = [0.97, 1.03, 1.0, 0.99, 1.01][trial.setup.planned.repeat as usize - 1];
             trial.transactions.per_s.as_mut().unwrap().value *= luck;
         }
     }
@@ -284,11 +290,15 @@ fn one_order_in_every_block_is_told() {
     let mut study = study(3);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
     for trial in &mut study.trials {
-        trial.number = trial.repeat * 2 + u32::from(trial.point["variant"] == "HW".into());
+        trial.setup.planned.number = trial.setup.planned.repeat * 2
+            + u32::from(trial.setup.planned.point["variant"] == "HW".into());
     }
     let words = unwrapped(&variants(&study));
     assert!(words.contains("VM ran before HW in every block"), "{words}");
-    study.trials.iter_mut().for_each(|trial| trial.number = 0);
+    study
+        .trials
+        .iter_mut()
+        .for_each(|trial| trial.setup.planned.number = 0);
     assert!(!unwrapped(&variants(&study)).contains("in every block"));
 }
 
@@ -297,7 +307,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
     let (hardware, mut machine) = (platform(0, 3), platform(1, 3));
     machine
         .trials
-        .retain(|trial| trial.setup.load.threads != 16);
+        .retain(|trial| trial.setup.planned.load.threads != 16);
     machine.trials[0].outcome = Outcome::Failed {
         reason: "no memory".into(),
     };
@@ -371,13 +381,21 @@ fn a_percentile_of_few_transactions_is_not_compared() {
 fn the_same_twice_is_equivalent() {
     let mut study = study(5);
     for trial in &mut study.trials {
-        trial.point.insert("variant".into(), "HW".into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), "HW".into());
     }
     let half = study.trials.len() / 2;
     let same: Vec<_> = study.trials[..half].to_vec();
     for (trial, same) in study.trials[half..].iter_mut().zip(same) {
         *trial = same;
-        trial.point.insert("variant".into(), "VM".into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), "VM".into());
     }
     let both = variants(&study);
     let words = unwrapped(&both);
@@ -410,7 +428,7 @@ fn what_else_differs_is_listed() {
     machine
         .trials
         .iter_mut()
-        .for_each(|trial| trial.setup.load.warmup = std::time::Duration::from_secs(99));
+        .for_each(|trial| trial.setup.planned.load.warmup = std::time::Duration::from_secs(99));
     let side = |name, result| Side {
         name,
         result,
@@ -457,8 +475,8 @@ fn other_work_is_told() {
         Vec::<String>::new()
     );
     for trial in &mut other.trials {
-        trial.setup.load.distribution.value = "zipfian".into();
-        trial.setup.load.protocol = plan::Protocol::Text;
+        trial.setup.planned.load.distribution.value = "zipfian".into();
+        trial.setup.planned.load.protocol = plan::Protocol::Text;
     }
     assert_eq!(
         report::workload_differences(&one, &other),
@@ -496,7 +514,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         columns: vec!["tps".into()],
     }];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = Point::from([("variant", name)]);
+        trial.setup.planned.point = Point::from([("variant", name)]);
     }
     let report = report::Report {
         result: &result,
@@ -540,7 +558,7 @@ fn more_variants_are_held_against_the_first() {
     let mut result = made("File systems", &trials);
     result.design.axes = vec!["variant".into()];
     for (trial, name) in result.trials.iter_mut().zip(names) {
-        trial.point = Point::from([("variant", name)]);
+        trial.setup.planned.point = Point::from([("variant", name)]);
     }
     let text = outline(&result);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -555,7 +573,7 @@ fn more_variants_are_held_against_the_first() {
     }
     result
         .trials
-        .retain(|trial| trial.point["variant"] == "ext4".into());
+        .retain(|trial| trial.setup.planned.point["variant"] == "ext4".into());
     assert!(!outline(&result).contains("against ext4"));
 }
 
@@ -592,7 +610,7 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         source: String::new(),
         remedy: None,
     }];
-    machine.trials[3].setup.load.rate = Some(120.0);
+    machine.trials[3].setup.planned.load.rate = Some(120.0);
     let text = unwrapped(&compare(&hardware, &machine));
     for words in [
         "HW: 2 of 8 trials have warnings: no warm-up (2), generator saturated (1).",

@@ -32,8 +32,8 @@ fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
     let mut result = made(title, &trials);
     let servers = points.iter().map(|(servers, ..)| *servers).cycle();
     for (trial, servers) in result.trials.iter_mut().zip(servers) {
-        trial.setup.topology.instances = servers.parse().unwrap();
-        trial.point = Point::from([("topology.instances", typed(servers))]);
+        trial.setup.planned.topology.instances = servers.parse().unwrap();
+        trial.setup.planned.point = Point::from([("topology.instances", typed(servers))]);
     }
     result.design.axes = vec!["topology.instances".into()];
     result
@@ -171,7 +171,7 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
     );
     result.design.axes = vec!["load.threads".into()];
     for (trial, threads) in result.trials.iter_mut().zip(["8", "16", "32"]) {
-        trial.point = Point::from([("load.threads", typed(threads))]);
+        trial.setup.planned.point = Point::from([("load.threads", typed(threads))]);
     }
     let all = [("", "threads", result)];
     let best = rank(&all, &[]).unwrap();
@@ -295,8 +295,8 @@ fn points_of_different_work_are_no_rivals() {
         let mut result = made(title, &[trial(1000.0), trial(900.0)]);
         result.design.axes = vec!["data.rows".into()];
         for (trial, rows) in result.trials.iter_mut().zip(rows) {
-            trial.point = Point::from([("data.rows", typed(rows))]);
-            trial.setup.data.rows = rows.parse().unwrap();
+            trial.setup.planned.point = Point::from([("data.rows", typed(rows))]);
+            trial.setup.planned.data.rows = rows.parse().unwrap();
         }
         result
     };

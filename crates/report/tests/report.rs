@@ -144,8 +144,8 @@ fn a_paired_ratio_is_told_with_its_interval() {
     let (mut result, _) = common::study(&[8, 8, 8, 8]);
     for (at, trial) in result.trials.iter_mut().enumerate() {
         let variant = ["base", "new"][at % 2].to_owned();
-        trial.point = Point::from([("variant", variant.as_str())]);
-        trial.repeat = 1 + at as u32 / 2;
+        trial.setup.planned.point = Point::from([("variant", variant.as_str())]);
+        trial.setup.planned.repeat = 1 + at as u32 / 2;
         let tps = [100.0, 99.0, 200.0, 201.0][at];
         trial.transactions.per_s.as_mut().unwrap().value = tps;
     }
@@ -272,8 +272,8 @@ fn hostile_words_are_inert() {
     result.question = Some(bad.into());
     result.environment.command = bad.into();
     let trial = &mut result.trials[0];
-    trial.label = bad.into();
-    trial.point = Point::from([(bad, bad)]);
+    trial.setup.planned.label = bad.into();
+    trial.setup.planned.point = Point::from([(bad, bad)]);
     trial.errors[0].example = bad.into();
     trial.setup.engine = bad.into();
     trial.by_statement[0].name = bad.into();

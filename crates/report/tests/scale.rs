@@ -144,7 +144,11 @@ fn each_variant_scales_in_its_own_way() {
         .map(|trial| (trial, "plain"))
         .chain(other.trials.iter_mut().map(|trial| (trial, "tuned")))
     {
-        trial.point.insert("variant".into(), variant.into());
+        trial
+            .setup
+            .planned
+            .point
+            .insert("variant".into(), variant.into());
     }
     result.trials.append(&mut other.trials);
     result.design.axes = vec!["variant".into(), "load.threads".into()];
@@ -160,7 +164,7 @@ fn each_variant_scales_in_its_own_way() {
 fn what_is_no_size_or_no_closed_loop_has_no_such_section() {
     let mut open = study(&SIZES, 1, by_law);
     for trial in &mut open.trials {
-        trial.setup.load.rate = Some(100.0);
+        trial.setup.planned.load.rate = Some(100.0);
     }
     let (other, _) = common::study(&[1, 8]);
     for result in [open, other] {

@@ -45,8 +45,8 @@ fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
     let mut result = made("How many instances should share a server?", &trials);
     let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
     for (trial, instances) in result.trials.iter_mut().zip(numbers) {
-        trial.setup.topology.instances = instances;
-        trial.point = Point::from([("topology.instances", instances)]);
+        trial.setup.planned.topology.instances = instances;
+        trial.setup.planned.point = Point::from([("topology.instances", instances)]);
     }
     result.design.axes = vec!["topology.instances".into()];
     result
@@ -190,7 +190,7 @@ fn what_is_not_there_is_told() {
     result.trials[0].outcome = Outcome::Failed {
         reason: "the server died".into(),
     };
-    result.trials[7].setup.load.rate = Some(5500.0);
+    result.trials[7].setup.planned.load.rate = Some(5500.0);
     let text = unwrapped(&Sizing::of(&result, &question(Some(0.9))).unwrap());
     for words in [
         "The savings are unknown, because a single instance was not measured.",
@@ -227,7 +227,11 @@ fn hostile_words_stay_words_in_a_plan() {
     result.trials.extend(more);
     for (trial, value) in result.trials.iter_mut().zip(0_u32..) {
         let value = if value < 8 { bad } else { "2" };
-        trial.point.insert("load.threads".into(), typed(value));
+        trial
+            .setup
+            .planned
+            .point
+            .insert("load.threads".into(), typed(value));
     }
     let sizing = Sizing::of(&result, &question(Some(0.9))).unwrap();
     let html = sizing.html().unwrap();

@@ -101,7 +101,9 @@ fn many_trials_are_at_most_a_screen() {
 #[test]
 fn what_no_variant_has_is_refused_once() {
     let mut result = large();
-    result.trials.retain(|trial| trial.setup.load.threads <= 3);
+    result
+        .trials
+        .retain(|trial| trial.setup.planned.load.threads <= 3);
     for trial in &mut result.trials {
         trial.outcome = Outcome::Completed;
     }

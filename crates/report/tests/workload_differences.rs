@@ -45,12 +45,15 @@ fn transactions_think_time_and_open_loops_are_work() {
     let think = Duration::from_millis(5);
     for (other, said) in [
         (
-            single(|s| s.transaction.skip_trx = true),
+            single(|s| s.planned.transaction.skip_trx = true),
             "transaction.skip_trx: false / true",
         ),
-        (single(|s| s.load.think = think), "load.think: 0s / 5ms"),
         (
-            single(|s| s.load.rate = Some(200.0)),
+            single(|s| s.planned.load.think = think),
+            "load.think: 0s / 5ms",
+        ),
+        (
+            single(|s| s.planned.load.rate = Some(200.0)),
             "load.rate: not given / given",
         ),
     ] {
@@ -61,7 +64,7 @@ fn transactions_think_time_and_open_loops_are_work() {
 
 #[test]
 fn another_rate_is_a_setting() {
-    let at = |rate| single(|s| s.load.rate = Some(rate));
+    let at = |rate| single(|s| s.planned.load.rate = Some(rate));
     assert_eq!(workload_differences(&at(200.0), &at(300.0)), [""; 0]);
 }
 
@@ -69,7 +72,7 @@ fn another_rate_is_a_setting() {
 fn what_both_sweep_is_alike_at_each_point() {
     let think = |values: &[&str]| {
         swept("load.think", values, |setup, value| {
-            setup.load.think = plan::parse_duration(value).unwrap();
+            setup.planned.load.think = plan::parse_duration(value).unwrap();
         })
     };
     assert_eq!(
@@ -78,7 +81,7 @@ fn what_both_sweep_is_alike_at_each_point() {
     );
     let rate = |values: &[&str]| {
         swept("load.rate", values, |setup, value| {
-            setup.load.rate = Some(value.parse().unwrap());
+            setup.planned.load.rate = Some(value.parse().unwrap());
         })
     };
     assert_eq!(
@@ -87,8 +90,8 @@ fn what_both_sweep_is_alike_at_each_point() {
     );
     let options = |values: &[&str], skip_trx: bool| {
         swept("transaction.point_selects", values, move |setup, value| {
-            setup.transaction.point_selects = value.parse().unwrap();
-            setup.transaction.skip_trx = skip_trx;
+            setup.planned.transaction.point_selects = value.parse().unwrap();
+            setup.planned.transaction.skip_trx = skip_trx;
         })
     };
     let plain = options(&["1", "2"], false);
@@ -106,9 +109,9 @@ fn what_both_sweep_is_alike_at_each_point() {
 #[test]
 fn what_only_one_sweeps_is_other_work() {
     let rows = swept("data.rows", &["1000", "2000"], |setup, value| {
-        setup.data.rows = value.parse().unwrap();
+        setup.planned.data.rows = value.parse().unwrap();
     });
-    let fixed = single(|setup| setup.data.rows = 1000);
+    let fixed = single(|setup| setup.planned.data.rows = 1000);
     let said = [
         "data.rows: 1,000 · 2,000 / 1,000",
         "load.key_range: 1,000 · 2,000 / 1,000",

@@ -83,9 +83,9 @@ fn untitled(dir: &Path) -> RunResult {
 
 /// Numbers the trials of results that were written before trials had repeats.
 fn migrated(mut summary: TrialSummary, path: &Path) -> TrialSummary {
-    if summary.number == 0 {
-        summary.number = trial_number(path).unwrap_or(0);
+    if summary.setup.planned.number == 0 {
+        summary.setup.planned.number = trial_number(path).unwrap_or(0);
     }
-    summary.repeat = summary.repeat.max(1);
+    summary.setup.planned.repeat = summary.setup.planned.repeat.max(1);
     summary
 }

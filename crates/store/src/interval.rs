@@ -25,7 +25,6 @@ pub struct IntervalRecord {
     /// How late the generator noticed an arrival; open loop only.
     pub lateness: Option<Histogram>,
     /// How late the generator read replies; absent without time stamps.
-    #[serde(default)]
     pub delay: Option<Histogram>,
     /// Each kind of statement that was sent, by name.
     pub statements: BTreeMap<String, Histogram>,

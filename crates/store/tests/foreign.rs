@@ -27,7 +27,7 @@ fn refused(json: &str) -> String {
 
 fn with_design(design: &str) -> String {
     format!(
-        r#"{{"schema_version":{SCHEMA_VERSION},"title":"x","environment":{{}},"trials":[],"design":{design}}}"#
+        r#"{{"schema_version":{SCHEMA_VERSION},"title":"x","environment":{{}},"findings":[],"trials":[],"searches":[],"thresholds":[],"design":{design}}}"#
     )
 }
 
@@ -140,7 +140,7 @@ fn write_series(trial: &Path, seconds: u32) {
         let tps = 1000 + second % 2 * 100;
         writeln!(
             file,
-            r#"{{"t_s":{second}.0,"seconds":1.0,"phase":"measure","tps":{tps}.0,"statements_per_s":1.0,"response_ms":null,"service_p99_ms":null,"errors":1,"reconnects":0,"backlog":null,"lateness_p99_ms":null,"workers":[]}}"#
+            r#"{{"t_s":{second}.0,"seconds":1.0,"phase":"measure","tps":{tps}.0,"statements_per_s":1.0,"response_ms":null,"service_p99_ms":null,"errors":1,"restarts":0,"reconnects":0,"backlog":null,"lateness_p99_ms":null,"workers":[]}}"#
         )
         .unwrap();
     }

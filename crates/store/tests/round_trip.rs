@@ -53,11 +53,7 @@ fn planned(keys: &str) -> plan::Trial {
 
 fn input() -> Input {
     Input {
-        number: 1,
-        repeat: 1,
         started_at: None,
-        label: "threads=1".into(),
-        point: plan::Point::from([("load.threads", 1)]),
         setup: Setup {
             engine: "SQLite 3".into(),
             server: "sqlite:test.db".into(),

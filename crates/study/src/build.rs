@@ -93,7 +93,6 @@ fn trial(
             label.join(", ")
         },
         repeat,
-        variant: at.variant().map(str::to_owned),
         server: server(at, engines, is_process)?,
         data: section(at, "data")?,
         load: load(at)?,

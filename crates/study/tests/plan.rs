@@ -37,6 +37,8 @@ fn the_smallest_study_has_defaults() {
         (trial.data.tables, trial.data.rows, trial.data.seed),
         (1, 10_000, 1)
     );
+    assert_eq!(trial.data, Data::default());
+    assert_eq!(trial.transaction, Transaction::default());
     assert_eq!(trial.load.workload.value, "oltp_read_write");
     assert_eq!(trial.load.distribution.value, "special");
     assert_eq!(
@@ -49,7 +51,7 @@ fn the_smallest_study_has_defaults() {
         (trial.topology.instances, trial.repeat, trial.monitors),
         (1, 1, true)
     );
-    assert_eq!((&trial.variant, engine(trial).reset), (&None, Reset::Copy));
+    assert_eq!((trial.variant(), engine(trial).reset), (None, Reset::Copy));
     let order = Order {
         random: false,
         seed: 1,

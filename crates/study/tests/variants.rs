@@ -60,7 +60,7 @@ fn variants_are_the_slowest_axis_and_their_values_win() {
         [("innodb_buffer_pool_size", "64M"), ("sync_binlog", "0")]
     );
     assert_eq!((plain.data.rows, small.data.rows), (10_000, 7));
-    assert_eq!(small.variant.as_deref(), Some("small pool"));
+    assert_eq!(small.variant(), Some("small pool"));
     assert_eq!(
         small.point,
         Point::from([
@@ -116,7 +116,7 @@ fn an_override_can_be_for_one_variant() {
         panic!("too few")
     };
     assert_eq!((plain.data.rows, small.data.rows), (60, 70));
-    assert_eq!(small.variant.as_deref(), Some("a.b"));
+    assert_eq!(small.variant(), Some("a.b"));
     assert_eq!(config(small)[0].1, "1G");
     assert_eq!(config(plain)[0].1, "256M");
     assert_eq!(engine(mine).engine.value, "mysql");

@@ -63,7 +63,7 @@ impl Dialect {
 
     /// Columns and values of a new row whose id the server generates.
     pub(crate) fn generated_row(&self, options: &Options) -> &'static str {
-        if options.secondary {
+        if options.data.secondary {
             self.generated_row_without_key
         } else {
             self.generated_row

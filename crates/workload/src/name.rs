@@ -82,7 +82,7 @@ impl WorkloadName {
     /// The first option that is wrong, or what the workload lacks.
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
-        let (workload, tables) = (self.name(), options.tables);
+        let (workload, tables) = (self.name(), options.data.tables);
         if self.definition().has_one_table && tables > 1 {
             return Err(OptionsError::OneTable { workload, tables });
         }
@@ -97,7 +97,7 @@ impl WorkloadName {
     /// How many tables it uses: bulk inserts give each user its own.
     pub fn tables(self, options: &Options, users: u32) -> u32 {
         match self.body() {
-            Body::Oltp(_) => options.tables,
+            Body::Oltp(_) => options.data.tables,
             Body::BulkInsert => users,
         }
     }
@@ -107,12 +107,12 @@ impl WorkloadName {
         let begins_empty = self.begins_empty();
         TableSpec {
             seed,
-            rows: if begins_empty { 0 } else { options.rows },
+            rows: if begins_empty { 0 } else { options.data.rows },
             distribution: options.distribution,
-            auto_inc: options.auto_inc,
-            secondary: options.secondary,
-            create_secondary: options.create_secondary,
-            storage_engine: options.storage_engine.clone(),
+            auto_inc: options.data.auto_inc,
+            secondary: options.data.secondary,
+            create_secondary: options.data.create_secondary,
+            storage_engine: options.data.storage_engine.clone().unwrap_or_default(),
             bulk: begins_empty,
         }
     }
@@ -304,11 +304,9 @@ mod tests {
 
     #[test]
     fn a_transaction_without_statements_is_refused() {
-        let options = Options {
-            index_updates: 0,
-            tables: 2,
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.transaction.index_updates = 0;
+        options.data.tables = 2;
         assert!(WorkloadName::OltpUpdateIndex.validate(&options).is_err());
         assert!(WorkloadName::OltpReadWrite.validate(&options).is_ok());
         let error = WorkloadName::SelectRandomPoints.validate(&options);

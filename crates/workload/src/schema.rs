@@ -166,13 +166,16 @@ fn create_bulk_table(table: u32) -> String {
 #[cfg(test)]
 mod tests {
     use crate::name::WorkloadName;
-    use crate::options::Options;
+    use crate::options::{Data, Options};
 
     /// Tables outlive the version of dyno that loaded them.
     #[test]
     fn what_is_stored_with_tables_never_changes() {
         let options = Options {
-            storage_engine: "heap".to_owned(),
+            data: Data {
+                storage_engine: Some("heap".to_owned()),
+                ..Data::default()
+            },
             ..Options::default()
         };
         let spec = WorkloadName::OltpReadWrite.table_spec(&options, 42);

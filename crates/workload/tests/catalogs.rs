@@ -7,7 +7,7 @@ use std::sync::Arc;
 use workload::built_in::BuiltIn;
 use workload::catalog::Catalog;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options, Transaction};
 use workload::schema::Dialect;
 use workload::virtual_user::Workload;
 
@@ -28,8 +28,11 @@ fn text(name: WorkloadName, options: &Options, dialect: &Dialect, label: &str) -
 #[test]
 fn points_and_ranges_are_as_many_as_asked_for() {
     let options = Options {
-        random_points: 3,
-        number_of_ranges: 2,
+        transaction: Transaction {
+            random_points: 3,
+            number_of_ranges: 2,
+            ..Transaction::default()
+        },
         ..Options::default()
     };
     let of = |workload, label| text(workload, &options, &Dialect::STANDARD, label);
@@ -46,7 +49,10 @@ fn points_and_ranges_are_as_many_as_asked_for() {
 #[test]
 fn every_table_has_its_statements() {
     let options = Options {
-        tables: 7,
+        data: Data {
+            tables: 7,
+            ..Data::default()
+        },
         ..Options::default()
     };
     let name = WorkloadName::OltpReadWrite;

@@ -8,7 +8,7 @@ use recorder::{Value, record, run, user};
 use workload::built_in::BuiltInUser;
 use workload::catalog::Class;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options, Transaction};
 use workload::schema::Dialect;
 use workload::session::{FailureKind, SessionError};
 use workload::virtual_user::{Done, VirtualUser};
@@ -44,11 +44,14 @@ fn every_workload_sends_as_many_statements_as_sysbench() {
 #[test]
 fn options_change_the_statements() {
     let options = Options {
-        range_selects: false,
-        skip_trx: true,
-        point_selects: 3,
-        delete_inserts: 2,
-        index_updates: 0,
+        transaction: Transaction {
+            range_selects: false,
+            skip_trx: true,
+            point_selects: 3,
+            delete_inserts: 2,
+            index_updates: 0,
+            ..Transaction::default()
+        },
         ..Options::default()
     };
     assert_eq!(counts(WorkloadName::OltpReadWrite, &options), [3, 5, 0]);
@@ -94,19 +97,13 @@ fn the_texts_are_those_of_sysbench() {
 
 #[test]
 fn every_statement_has_its_parameters_and_every_table_is_used() {
-    let options = Options {
-        tables: 5,
-        ..Options::default()
-    };
+    let mut options = Options::default();
     for workload in WorkloadName::ALL {
         let tables = match workload {
             WorkloadName::SelectRandomPoints | WorkloadName::SelectRandomRanges => 1,
             _ => 5,
         };
-        let options = Options {
-            tables,
-            ..options.clone()
-        };
+        options.data.tables = tables;
         let recorder = record(workload, &options, 1, 200);
         for sent in &recorder.sent {
             assert_eq!(sent.params.len(), sent.sql.matches('?').count());
@@ -122,7 +119,10 @@ fn every_statement_has_its_parameters_and_every_table_is_used() {
 #[test]
 fn a_group_of_statements_stays_on_one_table() {
     let options = Options {
-        tables: 100,
+        data: Data {
+            tables: 100,
+            ..Data::default()
+        },
         ..Options::default()
     };
     let recorder = record(WorkloadName::OltpReadOnly, &options, 0, 1);
@@ -145,7 +145,10 @@ fn the_seed_and_the_user_decide_the_statements() {
 #[test]
 fn keys_stay_in_their_range_and_fill_it() {
     let options = Options {
-        rows: 100,
+        data: Data {
+            rows: 100,
+            ..Data::default()
+        },
         key_range: Some(200),
         distribution: "uniform".parse().unwrap(),
         ..Options::default()
@@ -194,8 +197,11 @@ fn new_rows_get_their_id_from_the_server_or_above_the_rows() {
         "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
     );
     let options = Options {
-        auto_inc: false,
-        rows: 1000,
+        data: Data {
+            auto_inc: false,
+            rows: 1000,
+            ..Data::default()
+        },
         ..Options::default()
     };
     let mut ids = Vec::new();

@@ -5,7 +5,7 @@ use client::statement_protocol::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options};
 use workload::schema::{drop_table, table_name};
 use workload::session::{Connect, Session};
 use workload::virtual_user::{VirtualUser, Workload};
@@ -27,14 +27,14 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
             continue;
         }
         let rows = spec.table_rows(table).unwrap();
-        let mut keys = 1..=options.rows;
+        let mut keys = 1..=options.data.rows;
         let sql = format!("COPY {name} (id, k, c, pad) FROM STDIN");
         let loaded = connection.load(&sql, |out| {
             for key in keys.by_ref().take(100) {
                 rows.row(key).write_tsv(out);
             }
         });
-        assert_eq!(loaded.await.unwrap().affected, options.rows);
+        assert_eq!(loaded.await.unwrap().affected, options.data.rows);
         for sql in spec.finish(&DIALECT, table) {
             connection.run(&sql).await.unwrap();
         }
@@ -45,8 +45,11 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
 fn every_workload_runs() {
     let server = Postgres::start(&[]);
     let options = Options {
-        tables: 1,
-        rows: 500,
+        data: Data {
+            tables: 1,
+            rows: 500,
+            ..Data::default()
+        },
         ..Options::default()
     };
     run(async {

@@ -29,11 +29,7 @@ fn trials(load: &str, sweep: &str) -> Vec<Trial> {
 
 fn whole(trial: &Trial) -> TrialSummary {
     Summarizer::new(&[]).finish(Input {
-        number: trial.planned.number,
-        repeat: trial.planned.repeat,
         started_at: None,
-        label: trial.planned.label.clone(),
-        point: trial.planned.point.clone(),
         setup: trial.planned_setup(),
         unfinished: Unfinished::default(),
         instances: Vec::new(),
@@ -87,6 +83,8 @@ fn a_complete_search_needs_no_data() {
     let searches = trials(load, "\"data.rows\" = [10, 20]");
     let mut kept = kept(&searches[..1]);
     kept.trials[0]
+        .setup
+        .planned
         .point
         .insert("load.rate".to_owned(), "closed loop".into());
     assert!(is_data_lost(&kept, &searches));

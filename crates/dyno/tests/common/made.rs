@@ -9,7 +9,9 @@ use store::ResultDir;
 pub fn keep(dir: &Path, result: &RunResult, study: &str) {
     let kept = ResultDir::create(Some(dir), &result.title, study, &result.environment).unwrap();
     for trial in &result.trials {
-        let writer = kept.trial(trial.number, &trial.label).unwrap();
+        let writer = kept
+            .trial(trial.setup.planned.number, &trial.setup.planned.label)
+            .unwrap();
         writer.finish(trial).unwrap();
     }
     kept.write_result(result).unwrap();

@@ -182,7 +182,7 @@ pub(crate) fn reading(
 ) -> Vec<String> {
     let rows = format!("SELECT COUNT(*), SUM(LENGTH(pad)) FROM {table}{by_rows}");
     let index = format!("SELECT COUNT(*), MAX(k) FROM {table}{by_index} WHERE k >= 0");
-    match options.create_secondary {
+    match options.data.create_secondary {
         true => vec![rows, index],
         false => vec![rows],
     }

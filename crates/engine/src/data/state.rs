@@ -157,11 +157,11 @@ fn keep_ours(
 
 /// A table that something else has loaded: sysbench, or a restored dump.
 fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, PrepareError> {
-    if highest_id < options.rows {
+    if highest_id < options.data.rows {
         return Err(PrepareError::Unfit {
             problem: format!(
                 "the table {name} ends at id {highest_id}, but the load needs {} rows",
-                options.rows
+                options.data.rows
             ),
             remedy: format!(
                 "use --rows {}, or --prepare always to rebuild it",
@@ -181,10 +181,14 @@ mod tests {
     use workload::name::WorkloadName;
 
     use super::*;
+    use workload::options::Data;
 
     fn spec(rows: u64, seed: u64) -> TableSpec {
         let options = Options {
-            rows,
+            data: Data {
+                rows,
+                ..Data::default()
+            },
             ..Options::default()
         };
         WorkloadName::OltpReadWrite.table_spec(&options, seed)
@@ -200,7 +204,10 @@ mod tests {
 
     fn decided(found: &Found, mode: Mode) -> Result<Action, String> {
         let options = Options {
-            rows: 100,
+            data: Data {
+                rows: 100,
+                ..Data::default()
+            },
             ..Options::default()
         };
         decide(

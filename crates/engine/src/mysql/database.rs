@@ -78,7 +78,7 @@ impl NetworkEngine for Mysql {
 
     fn read_statements(options: &Options) -> Vec<String> {
         let read = |table| {
-            let [by_rows, by_index] = match options.secondary {
+            let [by_rows, by_index] = match options.data.secondary {
                 true => [String::new(), String::new()],
                 false => [
                     " FORCE INDEX (PRIMARY)".to_owned(),
@@ -87,7 +87,7 @@ impl NetworkEngine for Mysql {
             };
             data::reading(options, &table_name(table), &by_rows, &by_index)
         };
-        (1..=options.tables).flat_map(read).collect()
+        (1..=options.data.tables).flat_map(read).collect()
     }
 
     fn counters(target: Arc<Target>) -> impl Source + 'static {

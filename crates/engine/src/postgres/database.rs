@@ -79,7 +79,7 @@ impl NetworkEngine for Postgres {
     }
 
     fn read_statements(options: &Options) -> Vec<String> {
-        let tables = (1..=options.tables).map(table_name);
+        let tables = (1..=options.data.tables).map(table_name);
         let read =
             tables.flat_map(|table| data::reading(options, &table, " WHERE id IS NOT NULL", ""));
         BY_INDEX

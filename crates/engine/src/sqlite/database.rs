@@ -82,7 +82,7 @@ impl Database for SqliteDatabase {
             std::thread::Builder::new()
                 .spawn_scoped(scope, look)
                 .map_err(|error| EngineError::failed(Cause::Internal, error))?;
-            let mut texts = (1..=options.tables).flat_map(|table| statements(options, table));
+            let mut texts = (1..=options.data.tables).flat_map(|table| statements(options, table));
             let read = texts.try_for_each(|text| connection.query_row(&text, [], |_| Ok(())));
             drop(reading);
             read.map_err(failed)

@@ -8,7 +8,7 @@ use engine::Access;
 use engine::data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted};
 use testkit::Proxy;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options};
 use workload::rows::{Checksum, DataSpec, TableRows};
 
 /// A whole part, and one of a single row.
@@ -21,8 +21,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn options(rows: u64) -> Options {
     Options {
-        tables: 2,
-        rows,
+        data: Data {
+            tables: 2,
+            rows,
+            ..Data::default()
+        },
         ..Options::default()
     }
 }
@@ -65,12 +68,12 @@ pub(crate) fn load(url: &str, wanted: &Wanted<'_>) -> (Prepared, Vec<Progress>) 
 pub(crate) fn expected(options: &Options, table: u32) -> Checksum {
     let data = DataSpec {
         seed: SEED,
-        rows: options.rows,
+        rows: options.data.rows,
         distribution: options.distribution,
     };
     let rows = TableRows::new(&data, table).unwrap();
     let mut checksum = Checksum::default();
-    (1..=options.rows).for_each(|key| checksum.add(&rows.row(key)));
+    (1..=options.data.rows).for_each(|key| checksum.add(&rows.row(key)));
     checksum
 }
 

@@ -184,11 +184,11 @@ impl SearchRun<'_> {
         let planned = &trial.planned;
         let is_taken = |known: &TrialSummary| {
             let mut finished = self.finished.iter();
-            finished.any(|trial| trial.number == known.number)
+            finished.any(|trial| trial.setup.planned.number == known.setup.planned.number)
         };
         self.known.iter().find(|known| {
-            known.point == planned.point
-                && known.setup.load.time == planned.load.time
+            known.setup.planned.point == planned.point
+                && known.setup.planned.load.time == planned.load.time
                 && !is_taken(known)
         })
     }
@@ -215,7 +215,10 @@ impl SearchRun<'_> {
 
     /// The lowest unused trial number.
     fn free_number(&self) -> u32 {
-        let is_used = |number: &u32| self.all_trials().any(|trial| trial.number == *number);
+        let is_used = |number: &u32| {
+            self.all_trials()
+                .any(|trial| trial.setup.planned.number == *number)
+        };
         (1..).find(|number| !is_used(number)).unwrap_or(u32::MAX)
     }
 
@@ -233,8 +236,10 @@ impl SearchRun<'_> {
     /// The trial with an open loop at `rate` arrivals per second, summed over all servers.
     fn step(&self, rate: f64, long: bool) -> Trial {
         let (number, point) = (self.free_number(), self.point(Value::Number(rate)));
-        let repeats = self.all_trials().filter(|trial| trial.point == point);
-        let latest = repeats.map(|trial| trial.repeat).max();
+        let repeats = self
+            .all_trials()
+            .filter(|trial| trial.setup.planned.point == point);
+        let latest = repeats.map(|trial| trial.setup.planned.repeat).max();
         let mut trial = self.trial.clone();
         trial.longest_wait = Some(self.wanted.limit);
         // A repeated rate gets different arrivals.

@@ -32,7 +32,7 @@ pub(super) fn judge(
         Some(_) => StepVerdict::Held,
     };
     SearchStep {
-        trial: summary.number,
+        trial: summary.setup.planned.number,
         rate_per_s: rate,
         achieved_per_s: number("tps"),
         mean_ms: number("response_ms.mean"),

@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
         let base = self.base(listener)?;
         let begun = Instant::now();
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
-        let rows = tables.saturating_mul(wanted.options.rows);
+        let rows = tables.saturating_mul(wanted.options.data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
         let disk = volume::disk(self.home, volume);
         let free_bytes = needs::free_bytes(self.site.files(), disk)?;

@@ -122,10 +122,6 @@ impl TrialMonitor<'_> {
     fn part(&self, outcome: Outcome, database: &Database) -> Input {
         let trial = self.trial;
         Input {
-            number: trial.planned.number,
-            label: trial.planned.label.clone(),
-            point: plan::Point::default(),
-            repeat: trial.planned.repeat,
             started_at: None,
             setup: trial.setup_of(database),
             unfinished: Unfinished::default(),

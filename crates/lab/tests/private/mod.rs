@@ -25,7 +25,7 @@ use lab::site::ThisHost;
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
-use workload::options::Options;
+use workload::options::{Data, Options};
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 /// The engines of MySQL's protocol.
@@ -59,8 +59,11 @@ pub(crate) fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Small tables of a read-write load.
 pub(crate) fn options(tables: u32, rows: u64) -> Options {
     Options {
-        tables,
-        rows,
+        data: Data {
+            tables,
+            rows,
+            ..Data::default()
+        },
         ..Options::default()
     }
 }

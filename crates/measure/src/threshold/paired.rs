@@ -59,7 +59,9 @@ pub(super) fn paired(
 fn by_repeat(trials: &[&TrialSummary], column: &str) -> Vec<(u32, f64)> {
     let values = counted(trials).into_iter().filter_map(|trial| {
         let value = column::value(trial, column)?.value;
-        value.is_finite().then_some((trial.repeat, value))
+        value
+            .is_finite()
+            .then_some((trial.setup.planned.repeat, value))
     });
     values.collect()
 }

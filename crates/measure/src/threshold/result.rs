@@ -26,27 +26,22 @@ pub struct ThresholdResult {
     /// The number that it was compared with.
     pub limit: Option<f64>,
     /// Half of the limit's own 95 % interval, where it is that of a baseline that has one.
-    #[serde(default)]
     pub limit_half_width: Option<f64>,
     /// The mean over the point's trials.
     pub value: Option<f64>,
     /// Half of its 95 % interval: over the trials where there are several, else within the
     /// one; `None` where it has none.
-    #[serde(default)]
     pub half_width: Option<f64>,
     /// Between which values a percentile of one trial lies, in place of a half width.
-    #[serde(default)]
     pub range: Option<Range>,
     /// Trials that the mean is over.
     pub trials: u32,
     /// The number against its limit by pairs of trials that ran in the same block; only
     /// against a variant of the same study. It decides in place of both intervals.
-    #[serde(default)]
     pub paired: Option<Paired>,
     /// The verdict.
     pub verdict: ThresholdVerdict,
     /// Why another run may reach another verdict.
-    #[serde(default)]
     pub caveats: Vec<Caveat>,
 }
 
@@ -188,8 +183,8 @@ pub fn judge(
 pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
     for trial in trials {
-        if !points.contains(&&trial.point) {
-            points.push(&trial.point);
+        if !points.contains(&&trial.setup.planned.point) {
+            points.push(&trial.setup.planned.point);
         }
     }
     points
@@ -198,7 +193,7 @@ pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
 fn at<'a>(trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
     trials
         .iter()
-        .filter(|trial| trial.point == *point)
+        .filter(|trial| trial.setup.planned.point == *point)
         .collect()
 }
 
@@ -340,10 +335,13 @@ fn unlike(
     }
     match baseline {
         Baseline::Variant(_) => {
-            let (ours, theirs) = (&*one.load.workload, &*base.load.workload);
+            let (ours, theirs) = (
+                &one.planned.load.workload.value,
+                &base.planned.load.workload.value,
+            );
             (ours != theirs).then(|| format!("the baseline ran {theirs}"))
         }
-        Baseline::None | Baseline::Trials(_) => other_work(one, base)
+        Baseline::None | Baseline::Trials(_) => other_work(&one.planned, &base.planned)
             .map(|other| format!("the baseline ran a different workload: {other}")),
     }
 }

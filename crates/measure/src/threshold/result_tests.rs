@@ -8,7 +8,7 @@ fn read(text: &str) -> Threshold {
 /// A trial at a point with so many transactions per second.
 fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     let mut trial = crate::check::tests::trial();
-    trial.point = point.iter().copied().collect();
+    trial.setup.planned.point = point.iter().copied().collect();
     if let Some(per_s) = &mut trial.transactions.per_s {
         per_s.value = tps;
     }
@@ -66,7 +66,7 @@ fn without_a_number_a_threshold_is_missed() {
 #[test]
 fn a_baseline_is_the_same_point_of_another_result() {
     let mut other_load = trial(&[("threads", "4")], 300.0);
-    other_load.setup.load.workload.value = "oltp_insert".into();
+    other_load.setup.planned.load.workload.value = "oltp_insert".into();
     let mut other_engine = trial(&[("threads", "8")], 300.0);
     other_engine.setup.engine = "Other 3".into();
     let base = [
@@ -119,8 +119,8 @@ fn a_baseline_that_failed_was_not_measured() {
 #[test]
 fn a_baseline_of_other_work_is_refused() {
     let mut base = trial(&[], 100.0);
-    base.setup.data.rows = 10_000_000;
-    base.setup.transaction.skip_trx = true;
+    base.setup.planned.data.rows = 10_000_000;
+    base.setup.planned.transaction.skip_trx = true;
     let base = [base];
     let result = only(
         "tps >= 0.1 * baseline",
@@ -133,7 +133,7 @@ fn a_baseline_of_other_work_is_refused() {
             .to_owned();
     assert_eq!(result.verdict, ThresholdVerdict::NoBaseline { reason });
     let mut many = trial(&[("variant", "many")], 100.0);
-    many.setup.data.rows = 10_000_000;
+    many.setup.planned.data.rows = 10_000_000;
     let trials = [trial(&[("variant", "few")], 100.0), many];
     let result = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
     assert_eq!(result.verdict, ThresholdVerdict::Met);
@@ -192,9 +192,10 @@ fn the_interval_of_a_baseline_counts_too() {
 /// Repeats of two variants, `blocks` holding the throughput of both in each block.
 fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
     let both = blocks.iter().zip(1..).flat_map(|((base, new), repeat)| {
-        [("base", base), ("new", new)].map(|(variant, tps)| TrialSummary {
-            repeat,
-            ..trial(&[("variant", variant)], *tps)
+        [("base", base), ("new", new)].map(|(variant, tps)| {
+            let mut trial = trial(&[("variant", variant)], *tps);
+            trial.setup.planned.repeat = repeat;
+            trial
         })
     });
     both.collect()
@@ -230,10 +231,10 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let variant = |name: &str| {
         let trials = trials
             .iter()
-            .filter(|trial| trial.point[VARIANT] == name.into());
-        let alone = trials.map(|trial| TrialSummary {
-            point: Point::default(),
-            ..trial.clone()
+            .filter(|trial| trial.setup.planned.point[VARIANT] == name.into());
+        let alone = trials.cloned().map(|mut trial| {
+            trial.setup.planned.point.clear();
+            trial
         });
         alone.collect::<Vec<_>>()
     };

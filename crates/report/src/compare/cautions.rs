@@ -57,9 +57,7 @@ fn one_order(base: &Side<'_>, new: &Side<'_>) -> Option<String> {
     let pairs = first
         .iter()
         .filter_map(|(place, number)| Some((number, later.get(place)?)));
-    // In results that are older than trial numbers, all are 0.
-    let known = pairs.filter(|(base, new)| base != new);
-    let orders: Vec<bool> = known.map(|(base, new)| base < new).collect();
+    let orders: Vec<bool> = pairs.map(|(base, new)| base < new).collect();
     let is_first = *orders.first()?;
     let repeats = first.keys().map(|(repeat, _)| repeat).max()?;
     if *repeats < 2 || orders.iter().any(|order| *order != is_first) {
@@ -81,9 +79,12 @@ fn numbers<'a>(side: &Side<'a>) -> BTreeMap<Place<'a>, u32> {
     let trials = side.result.trials.iter();
     let own = trials.filter(|trial| keys::variant(trial) == side.variant);
     let numbers = own.map(|trial| {
-        let mut point = keys::ordered(&trial.point);
+        let mut point = keys::ordered(&trial.setup.planned.point);
         point.retain(|(key, _)| *key != VARIANT);
-        ((trial.repeat, point), trial.number)
+        (
+            (trial.setup.planned.repeat, point),
+            trial.setup.planned.number,
+        )
     });
     numbers.collect()
 }

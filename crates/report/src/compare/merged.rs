@@ -54,9 +54,17 @@ fn head(result: &RunResult) -> RunResult {
 
 fn of_side(trial: &TrialSummary, side: &Side<'_>) -> TrialSummary {
     let mut trial = trial.clone();
-    let own = trial.point.insert(VARIANT.to_owned(), side.name.into());
+    let own = trial
+        .setup
+        .planned
+        .point
+        .insert(VARIANT.to_owned(), side.name.into());
     if let (None, Some(setting)) = (side.variant, own) {
-        trial.point.insert(SETTING.to_owned(), setting);
+        trial
+            .setup
+            .planned
+            .point
+            .insert(SETTING.to_owned(), setting);
     }
     trial
 }

@@ -116,7 +116,8 @@ pub(super) fn other_work(entries: &[Entry]) -> Option<RankError> {
         rivals.map(move |other| (one, other))
     });
     pairs.find_map(|(one, other)| {
-        let (ours, theirs) = (&one.trials.first()?.setup, &other.trials.first()?.setup);
+        let planned = |entry: &Entry| Some(entry.trials.first()?.setup.planned.clone());
+        let (ours, theirs) = (&planned(one)?, &planned(other)?);
         let pairs = work::values(ours).into_iter().zip(work::values(theirs));
         let unlike = work::keys()
             .zip(pairs)

@@ -56,7 +56,9 @@ impl Scale {
         let trials: Vec<&TrialSummary> = result.trials.iter().collect();
         let axes = keys::axes(result);
         let key = keys::main(&result.design.tables, &trials, &axes)?;
-        let closed = trials.iter().all(|trial| trial.setup.load.rate.is_none());
+        let closed = trials
+            .iter()
+            .all(|trial| trial.setup.planned.load.rate.is_none());
         if !SIZES.contains(&key) || !closed || !result.searches.is_empty() {
             return None;
         }

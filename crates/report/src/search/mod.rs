@@ -54,7 +54,7 @@ pub(crate) fn best_trial(result: &RunResult) -> Option<usize> {
     let best = held.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))?;
     let number = best.trials.last()?;
     let mut trials = result.trials.iter();
-    trials.position(|trial| trial.number == *number)
+    trials.position(|trial| trial.setup.planned.number == *number)
 }
 
 /// What a search stands for: `rows=1000, repeat 2`; nothing where there is one.

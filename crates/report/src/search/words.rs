@@ -186,10 +186,10 @@ fn share(held: &AtRate, search: &FoundMax, result: &RunResult) -> String {
         .map(|capacity| (capacity, held.rate_per_s / capacity));
     let of = |step: &measure::find_max::SearchStep| {
         let mut trials = result.trials.iter();
-        trials.find(|trial| trial.number == step.trial)
+        trials.find(|trial| trial.setup.planned.number == step.trial)
     };
     let users = search.steps.first().and_then(of);
-    let users = users.map(|trial| trial.setup.users());
+    let users = users.map(|trial| trial.setup.planned.users());
     let users = match users {
         Some(1) => " with 1 user".to_owned(),
         Some(users) => format!(" with {} users", number::count(users)),

@@ -160,7 +160,8 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
 fn measured(result: &RunResult, rows: &[Row]) -> RunResult {
     let mut trials: Vec<_> = rows.iter().flat_map(|row| row.trials.clone()).collect();
     for trial in &mut trials {
-        trial.point = Point::from([(INSTANCES, trial.setup.topology.instances)]);
+        trial.setup.planned.point =
+            Point::from([(INSTANCES, trial.setup.planned.topology.instances)]);
     }
     RunResult {
         schema_version: result.schema_version,

@@ -91,7 +91,7 @@ pub(super) fn cautions(rows: &[Row]) -> Vec<String> {
              number of servers is unknown. Measure longer, or repeat the trials (load.repeats)."
         )
     });
-    let given = |trial: &TrialSummary| trial.setup.load.rate.is_some();
+    let given = |trial: &TrialSummary| trial.setup.planned.load.rate.is_some();
     let open = named(&|row| row.trials.iter().any(given)).map(|instances| {
         format!(
             "The load with {instances} instances was an open loop: its throughput is the arrival \

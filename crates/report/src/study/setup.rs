@@ -90,13 +90,15 @@ fn saved(result: &RunResult) -> Option<String> {
     let may = result
         .trials
         .iter()
-        .filter(|trial| trial.setup.load.until.is_some());
+        .filter(|trial| trial.setup.planned.load.until.is_some());
     let ended = may.clone().filter_map(|trial| match &trial.ended {
         Some(ended @ Ended::Sure { .. }) => Some(ended.saved_s()),
         _ => None,
     });
     let saved: Vec<f64> = ended.collect();
-    let longest = may.clone().filter_map(|trial| trial.setup.load.longest());
+    let longest = may
+        .clone()
+        .filter_map(|trial| trial.setup.planned.load.longest());
     let longest = longest.map(|time| time.as_secs_f64()).sum::<f64>();
     (longest > 0.0).then(|| {
         format!(

@@ -32,7 +32,7 @@ pub(super) fn grid(result: &RunResult) -> Grid {
     let rows = result.trials.iter().enumerate().map(|(place, trial)| {
         let mut row = vec![number_of(trial, place)];
         row.extend(axes.iter().map(|key| keys::shown(keys::value(trial, key))));
-        row.extend(repeated.then(|| trial.repeat.to_string()));
+        row.extend(repeated.then(|| trial.setup.planned.repeat.to_string()));
         row.extend(numbers(trial));
         row.extend(steady.then(|| describe::steady_in_short(trial)));
         let bound = trial.verdict.as_ref().map(|verdict| verdict.bound);
@@ -59,7 +59,7 @@ pub(super) fn grid(result: &RunResult) -> Grid {
 
 /// A trial's number in the plan; in results without a plan, its place.
 fn number_of(trial: &TrialSummary, place: usize) -> String {
-    match trial.number {
+    match trial.setup.planned.number {
         0 => (place + 1).to_string(),
         number => number.to_string(),
     }

@@ -41,17 +41,17 @@ pub(crate) fn made(title: &str, trials: &[Made<'_>]) -> RunResult {
 fn trial(base: &TrialSummary, made: &Made<'_>, number: u32) -> TrialSummary {
     let mut trial = base.clone();
     let pairs = made.point.iter();
-    trial.point = pairs
+    trial.setup.planned.point = pairs
         .clone()
         .map(|(key, value)| (*key, typed(value)))
         .collect();
     let labels = pairs.map(|(key, value)| format!("{key}={value}"));
-    trial.label = labels.collect::<Vec<_>>().join(", ");
-    (trial.number, trial.repeat) = (number, made.repeat);
+    trial.setup.planned.label = labels.collect::<Vec<_>>().join(", ");
+    (trial.setup.planned.number, trial.setup.planned.repeat) = (number, made.repeat);
     for (key, value) in made.point {
         match *key {
-            "topology.instances" => trial.setup.topology.instances = value.parse().unwrap(),
-            "load.threads" => trial.setup.load.threads = value.parse().unwrap(),
+            "topology.instances" => trial.setup.planned.topology.instances = value.parse().unwrap(),
+            "load.threads" => trial.setup.planned.load.threads = value.parse().unwrap(),
             _ => {}
         }
     }

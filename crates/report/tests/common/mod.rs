@@ -115,20 +115,19 @@ pub(crate) fn trial(threads: u32) -> (TrialSummary, Vec<SeriesPoint>) {
     let seconds: Vec<Second> = (0..71)
         .map(|number| second(threads.into(), number, phase(number)))
         .collect();
+    let mut planned = planned(&format!(
+        "[data]\ntables = 4\nrows = 500_000\nseed = 42\n[load]\nthreads = {threads}\ndistribution = 'uniform'\nreply_time = 'program'\nwarmup = '10s'\ntime = '60s'"
+    ));
+    planned.label = format!("threads={threads}");
+    planned.point = Point::from([("threads", threads)]);
     let input = Input {
-        number: 1,
-        repeat: 1,
         started_at: Some("2024-01-17T09:30:05.250+00:00".into()),
-        label: format!("threads={threads}"),
-        point: Point::from([("threads", threads)]),
         setup: Setup {
             engine: "MariaDB 10.11.14".into(),
             server: "mysql://sbtest@127.0.0.1:3306/sbtest".into(),
             tls: Some("TLSv1.3, TLS_AES_256_GCM_SHA384".into()),
             workers: 1,
-            ..Setup::new(&planned(&format!(
-                "[data]\ntables = 4\nrows = 500_000\nseed = 42\n[load]\nthreads = {threads}\ndistribution = 'uniform'\nreply_time = 'program'\nwarmup = '10s'\ntime = '60s'"
-            )))
+            ..Setup::new(&planned)
         },
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),

@@ -142,14 +142,14 @@ fn trial(
         / base.response_ms.unwrap().mean.value;
     let monitors = monitors(number, instances, luck);
     let mut trial = base.clone();
-    trial.number = number;
-    trial.repeat = repeat;
-    trial.label = format!("instances={instances}");
-    trial.point = Point::from([("topology.instances", instances)]);
-    trial.setup.topology.instances = instances;
-    trial.setup.load.threads = 16;
+    trial.setup.planned.number = number;
+    trial.setup.planned.repeat = repeat;
+    trial.setup.planned.label = format!("instances={instances}");
+    trial.setup.planned.point = Point::from([("topology.instances", instances)]);
+    trial.setup.planned.topology.instances = instances;
+    trial.setup.planned.load.threads = 16;
     trial.setup.server = "mysql://root@127.0.0.1:3501/sbtest".into();
-    trial.setup.load.preload = true;
+    trial.setup.planned.load.preload = true;
     scale_rate(&mut trial.transactions, rate);
     scale_rate(&mut trial.statements, rate);
     for statement in &mut trial.by_statement {
@@ -357,10 +357,18 @@ pub(crate) fn with_variants() -> Left {
         let slower = if variant == "ext4" { 1.0 } else { 0.8 } * f64::from(threads) / 16.0;
         for trial in &mut left.result.trials {
             let mut trial = trial.clone();
-            trial.number = all.result.trials.len() as u32 + 1;
-            trial.setup.load.threads = threads;
-            trial.point.insert("variant".into(), variant.into());
-            trial.point.insert("load.threads".into(), threads.into());
+            trial.setup.planned.number = all.result.trials.len() as u32 + 1;
+            trial.setup.planned.load.threads = threads;
+            trial
+                .setup
+                .planned
+                .point
+                .insert("variant".into(), variant.into());
+            trial
+                .setup
+                .planned
+                .point
+                .insert("load.threads".into(), threads.into());
             scale_rate(&mut trial.transactions, slower);
             all.result.trials.push(trial);
         }

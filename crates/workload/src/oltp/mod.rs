@@ -121,7 +121,7 @@ fn templates(steps: &'static [Step], options: &Options) -> impl Iterator<Item = 
 /// How many tables a statement is for.
 fn copies(template: &Template, options: &Options) -> u32 {
     if template.is_per_table() {
-        options.tables
+        options.data.tables
     } else {
         1
     }

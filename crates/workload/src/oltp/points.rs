@@ -26,8 +26,11 @@ impl Points {
         let options = &shared.options;
         let mut statements = shared.steps.iter().flat_map(|step| &step.statements);
         let needed = statements.find_map(|statement| match statement.params {
-            Params::Points => Some((None, options.random_points)),
-            Params::Ranges => Some((Some(options.delta as i64), 2 * options.number_of_ranges)),
+            Params::Points => Some((None, options.transaction.random_points)),
+            Params::Ranges => Some((
+                Some(options.transaction.delta as i64),
+                2 * options.transaction.number_of_ranges,
+            )),
             _ => None,
         });
         let Some((delta, count)) = needed else {

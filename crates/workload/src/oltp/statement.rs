@@ -165,8 +165,12 @@ impl Template {
         dialect: &Dialect,
         writes: bool,
     ) -> String {
-        let points = repeat("?", ", ", options.random_points);
-        let ranges = repeat("k BETWEEN ? AND ?", " OR ", options.number_of_ranges);
+        let points = repeat("?", ", ", options.transaction.random_points);
+        let ranges = repeat(
+            "k BETWEEN ? AND ?",
+            " OR ",
+            options.transaction.number_of_ranges,
+        );
         let sql = self
             .sql
             .replace("{begin}", dialect.begin(writes))

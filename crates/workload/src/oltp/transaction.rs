@@ -15,23 +15,35 @@ const fn step(statements: &'static [Template], times: fn(&Options) -> u32) -> St
     Step { statements, times }
 }
 
-const BEGIN: Step = step(&[statement::BEGIN], |o| u32::from(!o.skip_trx));
-const POINT_SELECTS: Step = step(&[statement::POINT_SELECT], |o| o.point_selects);
-const SIMPLE_RANGES: Step = step(&[statement::SIMPLE_RANGE], |o| ranges(o, o.simple_ranges));
-const SUM_RANGES: Step = step(&[statement::SUM_RANGE], |o| ranges(o, o.sum_ranges));
-const ORDER_RANGES: Step = step(&[statement::ORDER_RANGE], |o| ranges(o, o.order_ranges));
+const BEGIN: Step = step(&[statement::BEGIN], |o| u32::from(!o.transaction.skip_trx));
+const POINT_SELECTS: Step = step(&[statement::POINT_SELECT], |o| o.transaction.point_selects);
+const SIMPLE_RANGES: Step = step(&[statement::SIMPLE_RANGE], |o| {
+    ranges(o, o.transaction.simple_ranges)
+});
+const SUM_RANGES: Step = step(&[statement::SUM_RANGE], |o| {
+    ranges(o, o.transaction.sum_ranges)
+});
+const ORDER_RANGES: Step = step(&[statement::ORDER_RANGE], |o| {
+    ranges(o, o.transaction.order_ranges)
+});
 const DISTINCT_RANGES: Step = step(&[statement::DISTINCT_RANGE], |o| {
-    ranges(o, o.distinct_ranges)
+    ranges(o, o.transaction.distinct_ranges)
 });
-const INDEX_UPDATES: Step = step(&[statement::INDEX_UPDATE], |o| o.index_updates);
-const NON_INDEX_UPDATES: Step = step(&[statement::NON_INDEX_UPDATE], |o| o.non_index_updates);
+const INDEX_UPDATES: Step = step(&[statement::INDEX_UPDATE], |o| o.transaction.index_updates);
+const NON_INDEX_UPDATES: Step = step(&[statement::NON_INDEX_UPDATE], |o| {
+    o.transaction.non_index_updates
+});
 const DELETE_INSERTS: Step = step(&[statement::DELETE, statement::REINSERT], |o| {
-    o.delete_inserts
+    o.transaction.delete_inserts
 });
-const COMMIT: Step = step(&[statement::COMMIT], |o| u32::from(!o.skip_trx));
+const COMMIT: Step = step(&[statement::COMMIT], |o| u32::from(!o.transaction.skip_trx));
 
 fn ranges(options: &Options, times: u32) -> u32 {
-    if options.range_selects { times } else { 0 }
+    if options.transaction.range_selects {
+        times
+    } else {
+        0
+    }
 }
 
 pub(crate) static READ_WRITE: [Step; 10] = [
@@ -67,8 +79,10 @@ pub(crate) static POINT_SELECT: [Step; 1] = [step(&[statement::POINT_SELECT], |_
 pub(crate) static UPDATE_INDEX: [Step; 1] = [INDEX_UPDATES];
 pub(crate) static UPDATE_NON_INDEX: [Step; 1] = [NON_INDEX_UPDATES];
 pub(crate) static INSERT: [Step; 2] = [
-    step(&[statement::INSERT], |o| u32::from(o.auto_inc)),
-    step(&[statement::INSERT_WITH_ID], |o| u32::from(!o.auto_inc)),
+    step(&[statement::INSERT], |o| u32::from(o.data.auto_inc)),
+    step(&[statement::INSERT_WITH_ID], |o| {
+        u32::from(!o.data.auto_inc)
+    }),
 ];
 pub(crate) static DELETE: [Step; 1] = [step(&[statement::DELETE], |_| 1)];
 pub(crate) static RANDOM_POINTS: [Step; 1] = [step(&[statement::RANDOM_POINTS], |_| 1)];

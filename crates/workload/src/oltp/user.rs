@@ -37,7 +37,7 @@ impl OltpUser {
         let state = State {
             rng: random::user(shared.seed, index),
             key: 0,
-            next_id: shared.options.rows + 1 + u64::from(index),
+            next_id: shared.options.data.rows + 1 + u64::from(index),
             digits: Digits::new(),
             points: Points::of(shared, index)?,
         };
@@ -74,7 +74,7 @@ impl State {
     /// The table of a step, from 0.
     #[inline]
     fn table(&mut self, shared: &Shared) -> u32 {
-        random::below(&mut self.rng, u64::from(shared.options.tables)) as u32
+        random::below(&mut self.rng, u64::from(shared.options.data.tables)) as u32
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl State {
             }
             Params::Range => {
                 let first = self.draw_key(shared);
-                let last = first + shared.options.range_size as i64 - 1;
+                let last = first + shared.options.transaction.range_size as i64 - 1;
                 two = [Param::Int(first), Param::Int(last)];
                 &two
             }

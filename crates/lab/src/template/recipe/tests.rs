@@ -64,25 +64,25 @@ fn whatever_changes_the_bytes_changes_the_key_and_nothing_else_does() {
     assert_eq!(
         usual,
         key(
-            |options| options.point_selects = 3,
+            |options| options.transaction.point_selects = 3,
             1,
             &[("sync_binlog", "1")]
         )
     );
     let others = [
         key(|_| {}, 2, &[]),
-        key(|options| options.rows = 9, 1, &[]),
-        key(|options| options.tables = 2, 1, &[]),
-        key(|options| options.secondary = true, 1, &[]),
-        key(|options| options.auto_inc = false, 1, &[]),
-        key(|options| options.create_secondary = false, 1, &[]),
+        key(|options| options.data.rows = 9, 1, &[]),
+        key(|options| options.data.tables = 2, 1, &[]),
+        key(|options| options.data.secondary = true, 1, &[]),
+        key(|options| options.data.auto_inc = false, 1, &[]),
+        key(|options| options.data.create_secondary = false, 1, &[]),
         key(
             |options| options.distribution = Distribution::Uniform,
             1,
             &[],
         ),
         key(
-            |options| options.storage_engine = "myisam".to_owned(),
+            |options| options.data.storage_engine = Some("myisam".to_owned()),
             1,
             &[],
         ),

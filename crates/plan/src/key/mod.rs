@@ -1,0 +1,275 @@
+//! The one list of options. Reading, checking, overriding, sweeping, suggesting and documenting
+//! a study all walk it, and so does the command line of `dyno bench`.
+
+mod list;
+mod make;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::{alternatives, format_duration, range_words};
+
+pub use list::{KEYS, SECTIONS, VARIANT_NAME};
+pub use make::word;
+
+/// One option of a trial: a key of a study file, and often an option of `dyno bench`.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted name, as in an axis or an override.
+    pub name: &'static str,
+    /// What it takes, and its range.
+    pub kind: Kind,
+    /// As typed in TOML. `None`: required, or off when absent (see `doc`).
+    pub default: Option<&'static str>,
+    /// Whether a study must have it.
+    pub required: bool,
+    /// Whether trials may differ in it.
+    pub axis: bool,
+    /// What must be in the study for it to have an effect.
+    pub needs: Needs,
+    /// Markdown, for the reference page.
+    pub doc: &'static str,
+    /// Its option of `dyno bench`, if it has one.
+    pub flag: Option<Flag>,
+    /// How it defines the work; `None` for settings, such as the number of virtual users, whose
+    /// effect is what comparisons are for.
+    pub work: Option<Work>,
+}
+
+/// How a key defines the work of a trial, which two trials must have in common for their
+/// numbers to be comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// By its value.
+    Value,
+    /// By being given at all: its value is a setting.
+    Presence,
+}
+
+/// How `dyno bench` spells a key.
+#[derive(Debug)]
+pub struct Flag {
+    /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
+    name: &'static str,
+    /// Empty: the key's documentation, see [`Key::help`].
+    help: &'static str,
+}
+
+/// What a key takes.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the ranges explain themselves")]
+pub enum Kind {
+    /// Any text.
+    Text { max_chars: usize },
+    /// A text that appears in labels: without control characters.
+    Name { max_chars: usize },
+    /// One of a few words.
+    Choice(&'static [&'static str]),
+    /// The name of an engine that dyno can start.
+    Engine,
+    /// The name of a way in which servers of an engine replicate.
+    Cluster,
+    /// The address of a server.
+    Url,
+    /// An absolute path.
+    Path,
+    /// The leading components of a version.
+    Version,
+    /// Yes or no.
+    Boolean,
+    /// A whole number.
+    Integer { min: u64, max: u64 },
+    /// A number.
+    Number { min: f64, max: f64 },
+    /// A length of time.
+    Duration { min: Duration, max: Duration },
+    /// A share, typed as `2%`; the range is in percent.
+    Percent { min: f64, max: f64 },
+    /// Free settings of the server, each a key of its own below this one.
+    Settings,
+    /// The tables of the report.
+    Tables,
+}
+
+/// What must be in the study for a key to have an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing else.
+    Nothing,
+    /// A server that dyno starts as a process.
+    StartedServer,
+    /// A server that is already running.
+    RunningServer,
+    /// An open loop.
+    Rate,
+    /// A trial that ends once its result is precise enough.
+    Until,
+    /// Servers that replicate.
+    Cluster,
+}
+
+/// The section whose keys name other keys.
+pub const SWEEP: &str = "sweep";
+/// The section of named sizes, one of which an override may choose.
+pub const SIZES: &str = "sizes";
+/// The section whose keys are columns of report tables…
+pub const THRESHOLDS: &str = "thresholds";
+/// …and its one key that is none.
+pub const BASELINE: &str = "baseline";
+/// The list of what happens to servers during the measurement.
+pub const EVENT: &str = "event";
+/// The list of named alternatives; also the name of their axis.
+pub const VARIANT: &str = "variant";
+
+/// Number of virtual users.
+pub const THREADS: &str = "load.threads";
+/// Limits of a search, see [`crate::Limited::KEYS`].
+pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
+pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
+pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
+
+/// Whether the list has a section of this name.
+pub fn is_section(name: &str) -> bool {
+    SECTIONS.iter().any(|(section, _)| *section == name)
+}
+
+impl Key {
+    /// The key of this dotted name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// `load` of `load.threads`; empty for a key at the top.
+    pub fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// `threads` of `load.threads`, `until.ci` of `load.until.ci`.
+    pub fn last(&self) -> &'static str {
+        last(self.name)
+    }
+
+    /// What the key takes, for a message and for the reference page.
+    pub fn takes(&self) -> &'static str {
+        match self.kind {
+            Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
+            Kind::Engine | Kind::Cluster => "a string",
+            Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Boolean => "`true` or `false`",
+            Kind::Integer { .. } => "a whole number",
+            Kind::Number { .. } => "a number",
+            Kind::Duration { .. } => "a duration",
+            Kind::Percent { .. } => "a percentage",
+            Kind::Settings => "a table of settings",
+            Kind::Tables => "a list of tables",
+        }
+    }
+
+    /// What the key takes, with its range, in Markdown.
+    pub fn range(&self) -> String {
+        let what = self.takes();
+        match &self.kind {
+            Kind::Text { max_chars } => format!("{what}, at most {max_chars} characters"),
+            Kind::Choice(words) => alternatives(words),
+            Kind::Engine => "the name of an engine".into(),
+            Kind::Cluster => "the name of a kind of cluster".into(),
+            Kind::Name { max_chars } => {
+                format!("{what} on one line, at most {max_chars} characters")
+            }
+            Kind::Url => "an address".into(),
+            Kind::Path => "an absolute path".into(),
+            Kind::Version => "a version".into(),
+            Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
+            Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
+            Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
+            Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),
+            Kind::Duration { min, max } => {
+                format!(
+                    "{what}, from {} to {}",
+                    format_duration(*min),
+                    format_duration(*max)
+                )
+            }
+        }
+    }
+
+    /// Its option of `dyno bench` without dashes: `range-size` of `transaction.range_size`.
+    pub fn flag_name(&self) -> Option<String> {
+        let flag = self.flag.as_ref()?;
+        Some(match flag.name {
+            "" => self.last().replace(['_', '.'], "-"),
+            name => name.to_owned(),
+        })
+    }
+
+    /// What the help of `dyno bench` says of it.
+    pub fn help(&self) -> String {
+        let own = self.flag.as_ref().map_or("", |flag| flag.help);
+        let text = if own.is_empty() { self.doc } else { own };
+        text.replace('`', "")
+    }
+
+    /// The default as a command line would have it: `10s`, `10000`.
+    pub fn plain_default(&self) -> Option<String> {
+        let default = self.default?;
+        Some(match default.strip_prefix('"') {
+            Some(quoted) => quoted.trim_end_matches('"').to_owned(),
+            None => default.replace('_', ""),
+        })
+    }
+}
+
+/// The default of the key of this name, for a field of the same name.
+pub(crate) fn default<T: FromStr + Default>(name: &str) -> T {
+    let text = Key::find(name).and_then(Key::plain_default);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// The part of a dotted name after its section.
+pub fn last(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(_, last)| last)
+}
+
+/// Whether several keys begin with this name, as with `load.until`.
+pub fn is_group(name: &str) -> bool {
+    let mut keys = KEYS.iter().filter_map(|k| k.name.strip_prefix(name));
+    keys.any(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_flags_are_unique_and_sections_exist() {
+        let names: BTreeSet<_> = KEYS.iter().map(|key| key.name).collect();
+        assert_eq!(names.len(), KEYS.len());
+        let flags: Vec<_> = KEYS.iter().filter_map(Key::flag_name).collect();
+        let unique: BTreeSet<_> = flags.iter().collect();
+        assert_eq!(unique.len(), flags.len());
+        assert!(
+            KEYS.iter()
+                .all(|key| key.section().is_empty() || is_section(key.section()))
+        );
+    }
+
+    #[test]
+    fn transactions_are_work_and_users_are_a_setting() {
+        let transaction = KEYS.iter().filter(|key| key.section() == "transaction");
+        assert!(transaction.clone().count() > 10);
+        assert!(transaction.clone().all(|key| key.work == Some(Work::Value)));
+        assert_eq!(Key::find("load.rate").unwrap().work, Some(Work::Presence));
+        assert_eq!(Key::find(THREADS).unwrap().work, None);
+    }
+
+    #[test]
+    fn a_default_is_shown_as_it_would_be_typed() {
+        let default = |name| Key::find(name).and_then(Key::plain_default);
+        assert_eq!(default("load.warmup").as_deref(), Some("10s"));
+        assert_eq!(default("data.rows").as_deref(), Some("10000"));
+        assert_eq!(default("load.rate"), None);
+    }
+}
