@@ -101,6 +101,11 @@ impl Proxy {
         self.port
     }
 
+    /// Whether nothing gets through.
+    pub fn is_holding(&self) -> bool {
+        *self.gate.is_closed.lock().unwrap()
+    }
+
     /// From now on nothing gets through.
     pub fn hold(&self) {
         *self.gate.is_closed.lock().unwrap() = true;
