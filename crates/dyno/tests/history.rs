@@ -72,8 +72,7 @@ fn too_few_results_and_keys_that_nobody_varies_say_so() {
     let folder = nights();
     let done = history(&folder, &[7, 1, 2, 3, 8], "").succeeds();
     let one_line = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "Too few results to detect a change: it takes 6, three before and three after; there \
-                 are 5.";
+    let words = "Too few results to detect a level change: 5 of at least 6";
     assert!(one_line.contains(words), "{}", done.shown());
     history(&folder, &[1, 2], "--point topology.instances=2").fails(2, &["is not varied"]);
     history(&folder, &[1, 1], "").fails(2, &["is given twice"]);

@@ -96,8 +96,8 @@ fn another_host_disk_or_server_is_refused_by_its_name() {
 fn another_order_is_refused() {
     let cut = Cut::new(STUDY);
     let kept = cut.trial(1).join("trial.json");
-    put(&kept, "/point/load.threads", 2);
-    put(&kept, "/label", "threads=2");
+    put(&kept, "/setup/planned/point/load.threads", 2);
+    put(&kept, "/setup/planned/label", "threads=2");
     let texts = [
         "trial 1",
         "threads=2",

@@ -64,8 +64,9 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
         let evidence = format!("the CPUs of its host {busy:.0} % busy, and no server runs there");
         return verdict(Bottleneck::Generator, evidence).filter(|_| !others);
     }
-    let more = facts.generator_of_cpu()? > facts.servers_of_cpu()?;
-    more.then(|| Verdict {
+    let (ours, servers) = (facts.generator_of_cpu()?, facts.servers_of_cpu()?);
+    let is_most = ours > servers && 1.0 - ours - servers <= MOST;
+    is_most.then(|| Verdict {
         bound: Bottleneck::Generator,
         evidence: cpu_evidence(facts, busy),
     })

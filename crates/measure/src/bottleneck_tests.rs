@@ -128,6 +128,13 @@ fn cpus_that_are_full_of_others_say_so() {
     let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
     let evidence = "servers 10 %, generator 2 %, other processes on this host 88 %";
     expect(&trial, Bottleneck::Cpu, evidence);
+    // Neither is the cause, whichever of the two used more.
+    let trial = idle_but(&[
+        ("cpu.idle", 0.0),
+        ("server.cpu", 4.0),
+        ("generator.cpu", 8.0),
+    ]);
+    expect(&trial, Bottleneck::Cpu, "other processes on this host 97 %");
 }
 
 #[test]
