@@ -121,7 +121,7 @@ fn an_account_without_rights_still_sees_settings() {
         let data = of(&findings, "buffer-pool-data");
         assert_eq!(data.level, Level::Unknown);
         assert!(
-            data.observed.contains("no table that this account may see"),
+            data.observed.contains("this account sees no tables"),
             "{}",
             data.observed
         );
