@@ -280,6 +280,24 @@ fn p5_baseline_on_mariadb() {
     assert!(metrics.contains_key("server.io.reads_per_s"));
 }
 
+#[test]
+fn p5_group_replication_on_mysql() {
+    let done = run(
+        "p5-group-replication",
+        "--set sweep.topology.members=[1,3] --set load.threads=2",
+    );
+    let result = done.result();
+    let members: Vec<u32> = result
+        .trials
+        .iter()
+        .map(|trial| trial.setup.planned.topology.members())
+        .collect();
+    assert_eq!(members, [1, 3]);
+    assert!(result.trials[1].metrics.contains_key("server[3].cpu"));
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(report.contains("group-replication"), "{report}");
+}
+
 /// One point or two of each study; all share one cache, and so one new data directory.
 #[test]
 fn every_study_runs_on_postgresql() {
@@ -312,6 +330,11 @@ fn every_study_runs_on_postgresql() {
             "p5-scale-out",
             "--set sweep.topology.instances=[2] --set load.threads=4",
             Some("16MB"),
+        ),
+        (
+            "p5-group-replication",
+            "--set topology.cluster=quorum --set sweep.topology.members=[2] --set load.threads=4",
+            Some("64MB"),
         ),
     ] {
         let words = format!("--set server.engine=postgres {words}");

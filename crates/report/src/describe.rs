@@ -45,6 +45,13 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Warm-up", warm_up(setup)),
         ("Measurement", limit(setup)),
     ];
+    if let Some(cluster) = &setup.planned.topology.cluster {
+        let members = number::count(cluster.members.into());
+        facts.push((
+            "Cluster",
+            format!("{}, members: {members}", cluster.kind.value),
+        ));
+    }
     if let Some(directory) = &setup.directory {
         let cpus = setup.planned.topology.node.site.cpus();
         let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
