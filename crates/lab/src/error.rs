@@ -48,12 +48,13 @@ pub enum LabError {
     },
     /// A directory that is not empty lacks the marker of dyno's directories.
     #[error(
-        "{} is not empty and was not created by dyno: it has no file {}", path.display(),
-        crate::home::marker::MARKER
+        "{} is not empty and was not created by dyno: it has no file {marker}", path.display()
     )]
     Unmarked {
         /// The directory.
         path: PathBuf,
+        /// The marker's name.
+        marker: &'static str,
     },
     /// Another user could replace a directory.
     #[error("{} cannot be used safely: {} {why}", path.display(), dir.display())]
@@ -201,7 +202,7 @@ impl LabError {
             Self::Untrusted { .. } | Self::Unreachable { .. } => {
                 "set DYNO_CACHE_DIR to a directory of your own, such as /var/cache/dyno"
             }
-            Self::Unmarked { path } => {
+            Self::Unmarked { path, .. } => {
                 return Some(format!(
                     "set DYNO_CACHE_DIR to a directory that is empty or does not exist, such as {}; \
                      if this one is the cache of an older dyno, remove it",
@@ -217,10 +218,7 @@ impl LabError {
             Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
-            Self::NoProgram { program, .. } if program == crate::process::SETPRIV => {
-                "install the package util-linux"
-            }
-            Self::NoProgram { .. } => "install it, or choose another server with server.basedir",
+            Self::NoProgram { .. } => "install the package util-linux",
             Self::Engine(error) => return error.remedy(),
             Self::RejectedSetting {
                 near: Some(near), ..

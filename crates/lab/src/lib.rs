@@ -7,6 +7,7 @@
 
 pub mod account;
 mod build;
+mod clean;
 mod cluster;
 mod copy;
 pub mod doctor;
@@ -29,6 +30,7 @@ mod prepare;
 mod preview;
 mod process;
 mod rig;
+mod run_trial;
 mod server_process;
 pub mod servers;
 mod settle;
@@ -46,16 +48,18 @@ mod volume;
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
 
+pub use clean::{clean, clean_in};
 pub use engine::Access;
 pub use error::LabError;
 pub use failure::{Cause, Failure};
 pub use find_max::{find_max, max_trials};
-pub use home::{Cleaned, Leftover, clean};
+pub use home::{Cleaned, Leftover};
 pub use lab::Lab;
 pub use measure::bytes::shown_bytes;
 pub use observer::Observer;
 pub use prepare::prepare;
 pub use preview::{Preview, disk_of_cache, preview};
+pub use run_trial::{FinishedTrial, run as run_trial};
 pub use spec::{config, installed};
 pub use study::run;
-pub use trial::{FinishedTrial, RunOptions, Target, Trial, run as run_trial};
+pub use trial::{RunOptions, Target, Trial};

@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::error::LabError;
 
 /// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
-pub(crate) const SETPRIV: &str = "setpriv";
+const SETPRIV: &str = "setpriv";
 /// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The environment variables that children inherit: how to find and load programs, nothing secret.

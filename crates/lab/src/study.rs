@@ -8,7 +8,8 @@ use measure::summary::TrialSummary;
 use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
-use crate::trial::{self, Target, Trial};
+use crate::run_trial;
+use crate::trial::{Target, Trial};
 
 /// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
 /// did not start, later trials with the same servers are skipped, because they would fail in the
@@ -66,13 +67,13 @@ pub(crate) fn attempt(
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<(TrialSummary, Option<Failure>), Failure> {
-    match trial::run(lab, trial, observer, interrupted) {
+    match run_trial::run(lab, trial, observer, interrupted) {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
             failure => Ok((ran.summary, failure)),
         },
         Err(failure) if failure.cause == Cause::Server => {
-            let summary = trial::failed(trial, &failure);
+            let summary = run_trial::failed(trial, &failure);
             observer.end(summary.clone())?;
             Ok((summary, Some(failure)))
         }

@@ -1,27 +1,19 @@
 //! A trial and its phases.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
 use load::LoadSpec;
-use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
-use measure::summary::TrialSummary;
+use measure::setup::{Class, Setup, StatementKind};
 use plan::EngineSpec;
 use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::Database;
-use crate::drive;
 use crate::failure::{Cause, Failure};
-use crate::find_max;
-use crate::lab::Lab;
-use crate::observer::Observer;
-use crate::preload::preload;
-use crate::rig::Rig;
-use crate::trial_monitor::LoadResults;
+use crate::find_max::search;
 
 /// How long running transactions may take to end after the load's end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -87,86 +79,6 @@ pub enum Target {
     Private(Box<EngineSpec>),
 }
 
-/// A trial that ran, and the failure that ended it early, if any.
-#[derive(Debug)]
-pub struct FinishedTrial {
-    /// Its results.
-    pub summary: TrialSummary,
-    /// Why it ended early.
-    pub failure: Option<Failure>,
-}
-
-/// Runs one trial and passes its summary to the observer.
-///
-/// # Errors
-/// When the load did not begin.
-pub fn run(
-    lab: &mut Lab,
-    trial: &Trial,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<FinishedTrial, Failure> {
-    observer.begin(trial)?;
-    let ran = phases(lab, trial, observer, interrupted)?;
-    let kept = observer.end(ran.summary.clone());
-    // What was measured is returned even if it could not be stored.
-    Ok(FinishedTrial {
-        failure: ran.failure.or(kept.err()),
-        ..ran
-    })
-}
-
-/// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
-/// taken down, in reverse order.
-fn phases(
-    lab: &mut Lab,
-    trial: &Trial,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<FinishedTrial, Failure> {
-    let rig = lab.set_up(trial, observer, interrupted)?;
-    let ran = preload(trial, &rig, observer, interrupted)
-        .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
-        .map(|driven| summarize(trial, &rig, driven));
-    lab.take_down(rig, observer);
-    ran
-}
-
-fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
-    let mut summary = driven.gather.finish(Input {
-        started_at: Some(driven.started_at),
-        setup: trial.setup(rig),
-        unfinished: driven.unfinished,
-        instances: driven.instances,
-        metrics: driven.metrics,
-        reset: rig.reset.clone(),
-        ended: driven.ended,
-        outcome: driven.outcome,
-    });
-    summary.events = driven.events;
-    FinishedTrial {
-        summary,
-        failure: driven.failure,
-    }
-}
-
-/// The summary of a trial whose load did not start.
-pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
-    measure::summarize::Summarizer::new(&[]).finish(Input {
-        started_at: None,
-        setup: trial.planned_setup(),
-        unfinished: Unfinished::default(),
-        instances: Vec::new(),
-        metrics: std::collections::BTreeMap::new(),
-        reset: None,
-        ended: None,
-        outcome: Outcome::Failed {
-            reason: failure.message.clone(),
-        },
-    })
-}
-
 impl Trial {
     /// Checks its options, before anything is changed.
     ///
@@ -198,7 +110,7 @@ impl Trial {
         let load = &self.planned.load;
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
         match load.find_max {
-            Some(_) => find_max::max_load_time(warmup, time),
+            Some(_) => search::max_load_time(warmup, time),
             None => warmup + time,
         }
     }
@@ -220,18 +132,6 @@ impl Trial {
             directory: self.spec().and_then(|_| self.data_place()),
             in_process: self.is_in_process(),
             ..Setup::new(&self.planned)
-        }
-    }
-
-    fn setup(&self, rig: &Rig) -> Setup {
-        let Some(first) = rig.databases().next() else {
-            return self.planned_setup();
-        };
-        Setup {
-            server: rig.shown(),
-            tls: first.tls(),
-            workers: self.workers(first),
-            ..self.setup_of(first)
         }
     }
 

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use lab::LabError;
-use lab::home::{Cleaned, Home, clean_in};
+use lab::clean_in;
+use lab::home::{Cleaned, Home};
 use tempfile::TempDir;
 use testkit::SmallDisk;
 

@@ -14,7 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES};
-use lab::home::{Cleaned, Home, clean_in};
+use lab::clean_in;
+use lab::home::{Cleaned, Home};
 use lab::template;
 
 use private::killed::{self, Dyno};

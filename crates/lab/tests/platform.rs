@@ -20,8 +20,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{MARIADB, POSTGRES};
+use lab::clean_in;
 use lab::error::LabError;
-use lab::home::{Home, clean_in};
+use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
 use lab::site::ThisHost;
 use lab::template;

@@ -17,8 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::data::{Listener, Progress};
 use engine::{EngineError, Installed, MARIADB, POSTGRES};
+use lab::clean_in;
 use lab::error::LabError;
-use lab::home::{Home, clean_in};
+use lab::home::Home;
 use lab::servers::Node;
 use lab::template::{self, Template};
 use testkit::SmallDisk;

@@ -1,11 +1,10 @@
 //! Searches for the highest arrival rate at which response times stay below a limit: first a closed
 //! loop, which measures the capacity, then a series of open loops. Each is a trial of its own.
 
-mod search;
+pub(crate) mod search;
 mod step;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use measure::find_max::{FoundMax, LONG, SearchEnd};
 use measure::summary::TrialSummary;
@@ -17,7 +16,7 @@ use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
-use search::{MAX_LOAD_STEPS, MAX_TRIALS, Next, Search};
+use search::{MAX_TRIALS, Next, Search};
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
@@ -28,13 +27,6 @@ const CLOSED: &str = "closed loop";
 #[must_use]
 pub fn max_trials() -> u32 {
     MAX_TRIALS as u32
-}
-
-/// Maximum time under load of a search.
-pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
-    warmup
-        .saturating_mul(max_trials())
-        .saturating_add(step.saturating_mul(MAX_LOAD_STEPS))
 }
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in the order

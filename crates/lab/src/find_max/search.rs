@@ -5,6 +5,8 @@
 //! narrows the interval. Finally, longer steps confirm both ends, because a single stall of the host
 //! can fail a short step. A step whose value is close to the limit is repeated, and the mean counts.
 
+use std::time::Duration;
+
 use measure::find_max::{LONG, SearchEnd};
 
 /// The first rate, as a fraction of the capacity.
@@ -29,7 +31,14 @@ const MAX_LONG: usize = 4;
 pub(crate) const MAX_TRIALS: usize = 1 + MAX_SHORT + MAX_LONG;
 
 /// The longest measurement time of a search, in multiples of a short step.
-pub(crate) const MAX_LOAD_STEPS: u32 = 1 + MAX_SHORT as u32 + LONG * MAX_LONG as u32;
+const MAX_LOAD_STEPS: u32 = 1 + MAX_SHORT as u32 + LONG * MAX_LONG as u32;
+
+/// Maximum time under load of a search.
+pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
+    warmup
+        .saturating_mul(MAX_TRIALS as u32)
+        .saturating_add(step.saturating_mul(MAX_LOAD_STEPS))
+}
 
 /// The next action of a search.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,9 +26,7 @@ pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
         return Ok(());
     }
     if !is_new {
-        return Err(LabError::Unmarked {
-            path: dir.to_owned(),
-        });
+        return Err(unmarked(dir));
     }
     let path = dir.join(MARKER);
     match options().write(true).create_new(true).open(&path) {
@@ -78,6 +76,14 @@ fn write(mut file: File) -> io::Result<()> {
     file.write_all(TEXT.as_bytes())?;
     // The marker must survive a crash of the host.
     file.sync_all()
+}
+
+/// The error about a directory without the marker.
+pub(super) fn unmarked(dir: &Path) -> LabError {
+    LabError::Unmarked {
+        path: dir.to_owned(),
+        marker: MARKER,
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process;
-use crate::template::cache;
 use lock::Lock;
 
 pub use outside::Unmounted;
@@ -218,31 +217,21 @@ impl Drop for Inner {
     }
 }
 
-/// Removes what dead runs left behind, and with `templates` every template that no process uses.
+/// Removes what dead runs left behind in the cache at `root`, which it returns with its links
+/// resolved; `None` if there is none. Creates nothing, so that it works on a full disk.
 ///
 /// # Errors
 /// As [`Home::open`]'s.
-pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
-    clean_in(&root::from_environment()?, templates)
-}
-
-/// The same in a given directory. Creates nothing, so that it works on a full disk.
-///
-/// # Errors
-/// As [`Home::open`]'s.
-pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
+pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>, LabError> {
     let Some(root) = root::find(root)? else {
-        return Ok(Cleaned::default());
+        return Ok(None);
     };
     let account = Account::for_servers()?;
     let whole = Lock::exclusive(&root.join(LOCK))?;
     let found = sweep::claim(&root)?;
     drop(whole);
-    let mut cleaned = sweep::remove(&root, found, &account);
-    if templates {
-        cache::remove_unused(&root.join(root::TEMPLATES), &mut cleaned)?;
-    }
-    Ok(cleaned)
+    let cleaned = sweep::remove(&root, found, &account);
+    Ok(Some((root, cleaned)))
 }
 
 fn cache_limit() -> Result<u64, LabError> {

@@ -210,9 +210,7 @@ fn remove_directory(path: &Path) -> Result<(), LabError> {
     }
     match marker::is_marked(path)? {
         true => tree::remove(path),
-        false => Err(LabError::Unmarked {
-            path: path.to_owned(),
-        }),
+        false => Err(marker::unmarked(path)),
     }
 }
 
@@ -235,7 +233,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    use crate::home::clean_in;
+    use crate::clean::clean_in;
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().unwrap();

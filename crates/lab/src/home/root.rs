@@ -69,7 +69,7 @@ pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
         return Ok(None);
     }
     if !marker::is_marked(&root)? {
-        return Err(LabError::Unmarked { path: root });
+        return Err(marker::unmarked(&root));
     }
     for dir in [RUN, TEMPLATES] {
         let dir = root.join(dir);

@@ -185,7 +185,7 @@ mod tests {
         fs::write(place.join("theirs"), "x").unwrap();
         let error = data.end().unwrap_err();
         assert!(
-            matches!(&error, LabError::Unmarked { path } if *path == place),
+            matches!(&error, LabError::Unmarked { path, .. } if *path == place),
             "{error}"
         );
         assert!(place.join("theirs").exists());
