@@ -9,8 +9,12 @@ mod common;
 
 use common::{Cache, Finished, Program};
 use measure::event::{NodeEvent, NodeEventKind};
+use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
+
+/// A metric that every server counts itself.
+const COUNTED: &str = "io.reads_per_s";
 
 /// A study of one trial with two virtual users, with these lines more.
 fn study(engine: &str, time: &str, rest: &str) -> Program {
@@ -32,17 +36,22 @@ fn seconds(done: &Finished) -> Vec<(f64, f64)> {
         .collect()
 }
 
+/// What the monitors sampled.
+fn points(done: &Finished) -> Vec<MonitorPoint> {
+    let dir = &store::trial_dirs(&done.out()).unwrap()[0];
+    store::read_monitors(dir).unwrap()
+}
+
 /// No metric is below zero, and the server's process and counters are sampled before `gone_s`
 /// and after `back_s`, but not between.
 fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
-    let dir = &store::trial_dirs(&done.out()).unwrap()[0];
-    let points = store::read_monitors(dir).unwrap();
+    let points = points(done);
     let negative = |value: &f64| *value < 0.0;
     assert!(
         !points.iter().any(|p| p.values.values().any(negative)),
         "{points:?}"
     );
-    for name in ["server.cpu", "server.io.reads_per_s"] {
+    for name in ["server.cpu", &format!("server.{COUNTED}")] {
         let known = points
             .iter()
             .filter(|point| point.values.contains_key(name));
@@ -58,7 +67,8 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
     }
 }
 
-/// Runs for a time in which a server is back and under load; a slow machine needs more of it.
+/// Runs for a time in which a server is back, under load and monitored; a slow machine needs more of
+/// it.
 fn with_time_to_restart(engine: &str, rest: &str, place: &Cache) -> Finished {
     let run = |time| study(engine, time, rest).cache(place).run().succeeds();
     let is_back = |done: &Finished| {
@@ -70,6 +80,10 @@ fn with_time_to_restart(engine: &str, rest: &str, place: &Cache) -> Finished {
             && seconds(done)
                 .iter()
                 .any(|&(t, tps)| t > last_s && tps > 0.0)
+            && points(done).iter().any(|point| {
+                let counted = |name: &String| name.ends_with(COUNTED);
+                point.t_s >= last_s && point.values.keys().any(counted)
+            })
     };
     let done = ["10s", "30s"].into_iter().map(run).find(is_back);
     done.unwrap_or_else(|| run("150s"))
