@@ -15,7 +15,7 @@ use crate::server::Login;
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
-/// The places of `Replica_IO_Running` and `Replica_SQL_Running` in both engines' status.
+/// The columns of `Replica_IO_Running` and `Replica_SQL_Running` in both engines' status.
 const RUNNING: [usize; 2] = [10, 11];
 /// What every member's configuration has.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -36,7 +36,7 @@ pub(super) struct BinaryLog {
     read_only: &'static str,
 }
 
-/// MariaDB's ways.
+/// MariaDB's kinds of clusters.
 pub(super) static MARIADB: [&dyn Replication; 2] = [
     &BinaryLog {
         name: "asynchronous",
@@ -59,7 +59,7 @@ pub(super) static MARIADB: [&dyn Replication; 2] = [
 const MYSQL_SETTINGS: [(&str, &str); 2] = [("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")];
 const MYSQL_READ_ONLY: &str = "SET GLOBAL super_read_only = ON";
 
-/// MySQL's ways by the binary log alone.
+/// MySQL's kinds of clusters that use only the binary log.
 pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
     name: "asynchronous",
     settings: &MYSQL_SETTINGS,
@@ -107,9 +107,11 @@ impl Replication for BinaryLog {
         self.name
     }
 
-    fn settings(&self, _: &Formation, number: u32) -> Vec<(String, String)> {
+    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
         let own = ("server_id".to_owned(), number.to_string());
         let of_role = match number {
+            // Without replicas, each commit would wait until the timeout.
+            1 if cluster.members() == 1 => &[],
             1 => self.of_primary,
             _ => self.of_replica,
         };
@@ -161,7 +163,7 @@ impl Replication for BinaryLog {
     }
 }
 
-/// The statements that create the account for replication, in no log.
+/// The statements that create the account for replication, without writing them to the binary log.
 pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
     [
         "SET sql_log_bin = 0".to_owned(),
@@ -201,4 +203,27 @@ fn as_root<T>(
 ) -> Result<Result<T, Error>, EngineError> {
     let target = socket_target(login)?;
     on_reactor(on_connection(&target, LOGIN_LIMIT, work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_primary_without_replicas_waits_for_none() {
+        let waits = |members: u16, number| {
+            let cluster = Formation {
+                id: String::new(),
+                ports: (0..members).collect(),
+                group_ports: Vec::new(),
+                password: String::new(),
+            };
+            let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&cluster, number);
+            let mut names = settings.iter().map(|(name, _)| name.as_str());
+            names.any(|name| name == "rpl_semi_sync_source_enabled")
+        };
+        assert!(waits(2, 1), "for the replica");
+        assert!(!waits(2, 2), "a replica has no replicas of its own");
+        assert!(!waits(1, 1));
+    }
 }

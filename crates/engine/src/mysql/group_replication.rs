@@ -60,7 +60,7 @@ impl Replication for GroupReplication {
     }
 
     fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        // Nobody else has kept a group of one.
+        // The other members keep the group; a group of one must be bootstrapped again.
         start(cluster, cluster.members() == 1, login)
     }
 
