@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use client::net::Peer;
@@ -18,6 +19,7 @@ use crate::counters::Counters;
 use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::sql::Sql;
 
 /// How to reach a database, in addition to its URL.
 #[derive(Debug, Clone, Default)]
@@ -143,6 +145,12 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the load could not start, or a worker died.
     fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
+
+    /// Opens a connection that observes the database beside its load.
+    ///
+    /// # Errors
+    /// Why the server could not be reached within `limit`; an in-process database has none.
+    fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;
 
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String> {

@@ -22,6 +22,7 @@ pub mod replication;
 mod server;
 mod server_error;
 mod settings;
+mod sql;
 mod sqlite;
 mod version;
 
@@ -38,4 +39,5 @@ pub use server::{
 };
 pub use server_error::ServerError;
 pub use settings::Settings;
+pub use sql::Sql;
 pub use sqlite::SQLITE;

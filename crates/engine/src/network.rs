@@ -24,6 +24,7 @@ use crate::error::EngineError;
 use crate::remote::{ask, connected, first_cell};
 use crate::server_error::ServerError;
 use crate::settings;
+use crate::sql::{Blocking, Sql};
 use crate::version;
 
 /// How long a server may take to list its settings.
@@ -161,6 +162,11 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
         })
+    }
+
+    fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError> {
+        let opened = Blocking::<P>::open(&self.target, limit)?;
+        Ok(Box::new(opened))
     }
 
     fn tls(&self) -> Option<String> {

@@ -1,6 +1,7 @@
 //! How servers replicate: an optional capability of an engine.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::error::{Cause, EngineError};
 use crate::server::{Login, ServerFile};
@@ -52,6 +53,50 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Whether the members elect a new primary by themselves.
+    fn elects(&self) -> bool {
+        false
+    }
+
+    /// Whether every member accepts writes.
+    fn has_many_primaries(&self) -> bool {
+        false
+    }
+
+    /// At how many ports a member talks to the others, besides the one for its clients.
+    fn group_ports(&self) -> usize {
+        0
+    }
+
+    /// The query whose answer is [`Replication::view`]'s, for the account of the load.
+    fn view_query(&self) -> &'static str;
+
+    /// A member's view of its cluster, from its answer to [`Replication::view_query`].
+    fn view(&self, rows: &[Vec<Option<String>>]) -> View;
+
+    /// Makes a member the primary, because the old one has been lost.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses; where members elect their primary.
+    fn promote(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+        let _ = cluster;
+        Err(unable(self.name(), login, "promote a member"))
+    }
+
+    /// Makes a member replicate from another one.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses; where members choose for themselves.
+    fn follow(
+        &self,
+        cluster: &Formation,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, primary);
+        Err(unable(self.name(), login, "choose a member's primary"))
+    }
+
     /// A member's role, and whether it replicates.
     ///
     /// # Errors
@@ -70,15 +115,33 @@ pub enum MemberState {
     Detached,
 }
 
+/// How a member sees its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Its own role.
+    pub state: MemberState,
+    /// What it sees of the other members: any change of this text is a change of its view.
+    pub others: String,
+}
+
+/// Where a member listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberAddress {
+    /// Its address for clients and for other members.
+    pub ip: IpAddr,
+    /// Its port for clients.
+    pub port: u16,
+    /// Its ports for the other members, as many as [`Replication::group_ports`].
+    pub group_ports: Vec<u16>,
+}
+
 /// What the members of one cluster know of each other.
 #[derive(Clone)]
 pub struct Formation {
     /// 32 hexadecimal digits that no other cluster has.
     pub id: String,
-    /// Their ports on 127.0.0.1, in their order.
-    pub ports: Vec<u16>,
-    /// The ports at which they talk to each other, where they do so apart from their clients.
-    pub group_ports: Vec<u16>,
+    /// Where the members listen, in their order.
+    pub members: Vec<MemberAddress>,
     /// The password of the account that replicates, for this run.
     pub password: String,
 }
@@ -88,27 +151,47 @@ impl fmt::Debug for Formation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Formation")
             .field("id", &self.id)
-            .field("ports", &self.ports)
-            .field("group_ports", &self.group_ports)
+            .field("members", &self.members)
             .finish_non_exhaustive()
     }
 }
 
 impl Formation {
     /// How many members it has, at least 1.
-    pub fn members(&self) -> u32 {
-        u32::try_from(self.ports.len()).unwrap_or(u32::MAX)
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
 
-    /// The port of the member that is the primary at first.
-    pub fn first_port(&self) -> u16 {
-        self.ports.first().copied().unwrap_or_default()
+    /// The member of this number, from 1.
+    pub fn member(&self, number: u32) -> Option<&MemberAddress> {
+        self.members
+            .get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// Address and port for clients of the member of this number, from 1.
+    pub fn client_address(&self, number: u32) -> Option<SocketAddr> {
+        let member = self.member(number)?;
+        Some(SocketAddr::new(member.ip, member.port))
+    }
+
+    /// Address and first group port of each member.
+    pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let members = self.members.iter();
+        members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
     }
 
     /// The members that follow the first one.
     pub fn followers(&self) -> impl Iterator<Item = u32> {
-        2..=self.members()
+        2..=self.count()
     }
+}
+
+fn unable(kind: &str, login: &Login<'_>, what: &str) -> EngineError {
+    let message = format!(
+        "cannot {what} of a cluster of kind {kind}: {}",
+        login.server
+    );
+    EngineError::failed(Cause::Usage, message)
 }
 
 /// A member's refusal to do what makes it one, without the password that it was sent.
@@ -128,4 +211,18 @@ pub(crate) fn refused(
 /// The name by which the other members know this one.
 pub(crate) fn member_name(number: u32) -> String {
     format!("dyno{number}")
+}
+
+/// A cell of a row as text; empty for NULL and for a cell that does not exist.
+pub(crate) fn cell(row: &[Option<String>], index: usize) -> &str {
+    row.get(index).and_then(Option::as_deref).unwrap_or("")
+}
+
+/// All rows as one text.
+pub(crate) fn text(rows: &[Vec<Option<String>>]) -> String {
+    let line = |row: &Vec<Option<String>>| {
+        let cells: Vec<&str> = (0..row.len()).map(|index| cell(row, index)).collect();
+        cells.join(" ")
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("; ")
 }

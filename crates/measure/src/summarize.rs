@@ -130,6 +130,8 @@ impl Summarizer {
             reset: input.reset,
             ended: input.ended,
             events: Vec::new(),
+            faults: Vec::new(),
+            ledgers: Vec::new(),
             outcome: input.outcome,
             warnings: Vec::new(),
         };

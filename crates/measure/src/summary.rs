@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::curve::CurvePoint;
 use crate::ended::Ended;
 use crate::event::NodeEvent;
+use crate::fault::FaultRecord;
 use crate::instance::{InstanceSummary, Reset, ServerProcess};
 use crate::interval::{Estimate, Part, estimate};
 use crate::latency::{Latency, ms};
+use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
 use crate::quantile::Range;
@@ -81,6 +83,12 @@ pub struct TrialSummary {
     /// What happened to nodes, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<NodeEvent>,
+    /// What was broken, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultRecord>,
+    /// What became of acknowledged commits, by the ledger beside each instance's load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledgers: Vec<LedgerSummary>,
     /// How it ended.
     pub outcome: Outcome,
     /// Reasons to doubt these numbers.

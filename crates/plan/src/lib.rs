@@ -9,6 +9,7 @@ mod choice;
 mod duration;
 mod engine;
 mod event;
+mod fault;
 pub mod key;
 mod load;
 mod percent;
@@ -25,6 +26,7 @@ mod value;
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use engine::EngineTraits;
 pub use event::{Action, Event};
+pub use fault::{Chaos, Fault, FaultKind, FaultProcess, FaultTarget, Follow, Ledger, Network};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,
     Transaction, Until,

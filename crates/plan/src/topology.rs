@@ -1,10 +1,11 @@
 //! What a trial runs on: its instances, and the site and volume of each node.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, Spanned};
+use crate::{Event, Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Topology {
     /// What happens to nodes during the measurement, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// What is broken during the measurement, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 /// One instance on this host.
@@ -31,6 +35,7 @@ impl Default for Topology {
             cluster: None,
             node: Node::default(),
             events: Vec::new(),
+            faults: Vec::new(),
         }
     }
 }
@@ -54,6 +59,16 @@ pub struct Cluster {
     pub kind: Spanned<String>,
     /// How many, at least 1, the primary included.
     pub members: u32,
+    /// Which members virtual users connect to.
+    #[serde(default)]
+    pub follow: Follow,
+    /// How long after the primary of a cluster that elects none has been lost dyno makes a replica
+    /// the primary; `None`: never.
+    #[serde(default)]
+    pub failover: Option<Duration>,
+    /// How members reach each other.
+    #[serde(default)]
+    pub network: Network,
 }
 
 /// One server process: where it runs, and where its data is stored.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::key::VARIANT;
-use crate::{Data, Load, Point, ServerSpec, Spanned, Topology, Transaction};
+use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Transaction};
 
 /// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +97,12 @@ pub struct Trial {
     pub transaction: Transaction,
     /// What it runs on, and what happens to that during the measurement.
     pub topology: Topology,
+    /// The workload beside the load that proves which commits were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Ledger>,
+    /// What the faults were drawn from, if they are random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chaos: Option<Chaos>,
     /// Whether host and servers are watched.
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].

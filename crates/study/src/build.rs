@@ -5,8 +5,8 @@ use crate::order;
 use crate::point::{LocatedFault, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, FindMax, Limited, Load, LoginSpec, Node, Order, Plan,
-    Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, FindMax, Follow, Limited, Load, LoginSpec, Network,
+    Node, Order, Plan, Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
@@ -98,6 +98,8 @@ fn trial(
         load: load(at)?,
         transaction: section(at, "transaction")?,
         topology: topology(at, is_process)?,
+        ledger: None,
+        chaos: None,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
     })
@@ -156,9 +158,16 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedFault> 
     let members = at.get("topology.members")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
-        cluster: cluster.map(|kind| Cluster { kind, members }),
+        cluster: cluster.map(|kind| Cluster {
+            kind,
+            members,
+            follow: Follow::default(),
+            failover: None,
+            network: Network::default(),
+        }),
         node,
         events: Vec::new(),
+        faults: Vec::new(),
     })
 }
 

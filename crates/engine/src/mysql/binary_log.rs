@@ -10,11 +10,13 @@ use client::mysql::{Connection, Error};
 use super::server::socket_target;
 use crate::error::EngineError;
 use crate::remote::{Rows, on_connection, on_reactor};
-use crate::replication::{Formation, MemberState, Replication, refused};
+use crate::replication::{Formation, MemberAddress, MemberState, Replication, View, cell, refused};
 use crate::server::Login;
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
+/// Answers a row on a replica, and none on a primary.
+const STATUS: &str = "SHOW REPLICA STATUS";
 /// The columns of `Replica_IO_Running` and `Replica_SQL_Running` in both engines' status.
 const RUNNING: [usize; 2] = [10, 11];
 /// What every member's configuration has.
@@ -31,7 +33,7 @@ pub(super) struct BinaryLog {
     /// A replica's.
     of_replica: &'static [(&'static str, &'static str)],
     /// How a replica is pointed to its primary.
-    source: fn(&Formation) -> String,
+    source: fn(&Formation, &MemberAddress) -> String,
     /// Keeps all but the replication from writing.
     read_only: &'static str,
 }
@@ -83,22 +85,20 @@ pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
     read_only: MYSQL_READ_ONLY,
 };
 
-fn mariadb_source(cluster: &Formation) -> String {
+fn mariadb_source(cluster: &Formation, primary: &MemberAddress) -> String {
     format!(
-        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = '{ACCOUNT}', \
+        "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, MASTER_USER = '{ACCOUNT}', \
          MASTER_PASSWORD = '{}', MASTER_SSL = 0, MASTER_USE_GTID = slave_pos",
-        cluster.first_port(),
-        cluster.password
+        primary.ip, primary.port, cluster.password
     )
 }
 
-fn mysql_source(cluster: &Formation) -> String {
+fn mysql_source(cluster: &Formation, primary: &MemberAddress) -> String {
     format!(
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {}, \
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{}', SOURCE_PORT = {}, \
          SOURCE_USER = '{ACCOUNT}', SOURCE_PASSWORD = '{}', SOURCE_AUTO_POSITION = 1, \
          GET_SOURCE_PUBLIC_KEY = 1",
-        cluster.first_port(),
-        cluster.password
+        primary.ip, primary.port, cluster.password
     )
 }
 
@@ -111,7 +111,7 @@ impl Replication for BinaryLog {
         let own = ("server_id".to_owned(), number.to_string());
         let of_role = match number {
             // Without replicas, each commit would wait until the timeout.
-            1 if cluster.members() == 1 => &[],
+            1 if cluster.count() == 1 => &[],
             1 => self.of_primary,
             _ => self.of_replica,
         };
@@ -128,12 +128,7 @@ impl Replication for BinaryLog {
                 &create_account(cluster, "REPLICATION SLAVE"),
             );
         }
-        let statements = [
-            (self.source)(cluster),
-            "START REPLICA".to_owned(),
-            self.read_only.to_owned(),
-        ];
-        run(cluster, login, &statements)
+        self.replicate_from(cluster, 1, login)
     }
 
     fn rejoin(
@@ -149,17 +144,45 @@ impl Replication for BinaryLog {
         }
     }
 
+    fn view_query(&self) -> &'static str {
+        STATUS
+    }
+
+    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+        let state = state_of(rows);
+        View {
+            state,
+            others: format!("{state:?}"),
+        }
+    }
+
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        let rows = rows(login, "SHOW REPLICA STATUS")?;
-        let Some(status) = rows.first() else {
-            return Ok(MemberState::Primary);
-        };
-        let is_running =
-            |place: &usize| matches!(status.get(*place), Some(Some(yes)) if yes == "Yes");
-        Ok(match RUNNING.iter().all(is_running) {
-            true => MemberState::Replica,
-            false => MemberState::Detached,
-        })
+        Ok(state_of(&rows(login, STATUS)?))
+    }
+}
+
+impl BinaryLog {
+    fn replicate_from(
+        &self,
+        cluster: &Formation,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let source = cluster.member(primary).map(|at| (self.source)(cluster, at));
+        let rest = ["START REPLICA".to_owned(), self.read_only.to_owned()];
+        let statements: Vec<String> = source.into_iter().chain(rest).collect();
+        run(cluster, login, &statements)
+    }
+}
+
+/// The role of a member with this answer to [`STATUS`].
+fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
+    let Some(status) = rows.first() else {
+        return MemberState::Primary;
+    };
+    match RUNNING.iter().all(|place| cell(status, *place) == "Yes") {
+        true => MemberState::Replica,
+        false => MemberState::Detached,
     }
 }
 
@@ -214,8 +237,13 @@ mod tests {
         let waits = |members: u16, number| {
             let cluster = Formation {
                 id: String::new(),
-                ports: (0..members).collect(),
-                group_ports: Vec::new(),
+                members: (0..members)
+                    .map(|port| MemberAddress {
+                        ip: std::net::Ipv4Addr::LOCALHOST.into(),
+                        port,
+                        group_ports: Vec::new(),
+                    })
+                    .collect(),
                 password: String::new(),
             };
             let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&cluster, number);

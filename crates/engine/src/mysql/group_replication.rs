@@ -3,11 +3,14 @@
 
 use super::binary_log::{ACCOUNT, create_account, rows, run};
 use crate::error::EngineError;
-use crate::replication::{Formation, MemberState, Replication};
+use crate::replication::{Formation, MemberState, Replication, View, cell, text};
 use crate::server::Login;
 
 /// What the account for replication may do.
 const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
+/// Whether it is the member that is asked, role, state, and port of each member.
+const VIEW: &str = "SELECT member_id = @@server_uuid, member_role, member_state, member_port \
+     FROM performance_schema.replication_group_members ORDER BY member_port";
 /// The role and state of the member that is asked.
 const STATE: &str = "SELECT member_role, member_state \
      FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid";
@@ -37,8 +40,8 @@ impl Replication for GroupReplication {
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let seeds = cluster.group_ports.iter();
-        let seeds: Vec<String> = seeds.map(|port| format!("127.0.0.1:{port}")).collect();
+        let seeds = cluster.group_addresses();
+        let seeds: Vec<String> = seeds.map(|address| address.to_string()).collect();
         let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
         let own = [
             ("server_id", number.to_string()),
@@ -61,7 +64,32 @@ impl Replication for GroupReplication {
 
     fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
         // The other members keep the group; a group of one must be bootstrapped again.
-        start(cluster, cluster.members() == 1, login)
+        start(cluster, cluster.count() == 1, login)
+    }
+
+    fn elects(&self) -> bool {
+        true
+    }
+
+    fn group_ports(&self) -> usize {
+        1
+    }
+
+    fn view_query(&self) -> &'static str {
+        VIEW
+    }
+
+    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+        let own = rows.iter().find(|row| cell(row, 0) == "1");
+        let state = match own.map(|row| (cell(row, 1), cell(row, 2))) {
+            Some(("PRIMARY", "ONLINE")) => MemberState::Primary,
+            Some(("SECONDARY", "ONLINE")) => MemberState::Replica,
+            _ => MemberState::Detached,
+        };
+        View {
+            state,
+            others: text(rows),
+        }
     }
 
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {

@@ -11,7 +11,7 @@ use super::configuration::{REPLICATION_ROLE, SUPERUSER};
 use super::server::socket_target;
 use crate::error::EngineError;
 use crate::remote::{first_cell, on_connection, on_reactor};
-use crate::replication::{Formation, MemberState, Replication, member_name, refused};
+use crate::replication::{Formation, MemberState, Replication, View, cell, member_name, refused};
 use crate::server::{Login, ServerFile};
 
 /// How much of its log a primary keeps for standbys that are away, in megabytes.
@@ -52,7 +52,7 @@ impl Streaming {
         match self {
             Self::Asynchronous => None,
             Self::Synchronous => Some(format!("FIRST 1 ({names})")),
-            Self::Quorum => Some(format!("ANY {} ({names})", cluster.members() / 2)),
+            Self::Quorum => Some(format!("ANY {} ({names})", cluster.count() / 2)),
         }
     }
 }
@@ -69,11 +69,13 @@ impl Replication for Streaming {
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
         let primary = format!(
             "host=127.0.0.1 port={} user={REPLICATION_ROLE} password={} application_name={}",
-            cluster.first_port(),
+            cluster
+                .client_address(1)
+                .map_or(0, |address| address.port()),
             cluster.password,
             member_name(number)
         );
-        let senders = cluster.members() + 2;
+        let senders = cluster.count() + 2;
         let mut settings = vec![
             ("wal_level", "replica".to_owned()),
             ("max_wal_senders", senders.to_string()),
@@ -131,6 +133,22 @@ impl Replication for Streaming {
             Ok(())
         })?;
         completed.map_err(|error| refused(cluster, login, &error))
+    }
+
+    fn view_query(&self) -> &'static str {
+        STATE
+    }
+
+    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+        let state = rows.first().map_or("", |row| cell(row, 0));
+        View {
+            state: match state {
+                "primary" => MemberState::Primary,
+                "replica" => MemberState::Replica,
+                _ => MemberState::Detached,
+            },
+            others: state.to_owned(),
+        }
     }
 
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {

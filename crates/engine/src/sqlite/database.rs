@@ -11,13 +11,14 @@ use client::sqlite::{self, SqliteConnector, SqliteTarget, session_error};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
-use workload::session::SessionError;
+use workload::session::{FailureKind, SessionError};
 
 use super::{SQLITE, load};
 use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::database::{Database, Load, StatementSettings};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
+use crate::sql::Sql;
 
 /// How often dyno checks whether the user interrupts a blocking call.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -47,6 +48,16 @@ impl Database for SqliteDatabase {
 
     fn shown(&self) -> String {
         self.target.shown()
+    }
+
+    fn connect(&self, _: Duration) -> Result<Box<dyn Sql>, SessionError> {
+        Err(SessionError {
+            kind: FailureKind::Refused,
+            sqlstate: None,
+            number: None,
+            message: "a database in this process has no connections beside its load's".to_owned(),
+            statement: None,
+        })
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {

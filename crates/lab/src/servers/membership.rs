@@ -1,9 +1,10 @@
 //! What makes a server a member of a cluster.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use engine::ServerFile;
-use engine::replication::{Formation, Replication};
+use engine::replication::{Formation, MemberAddress, Replication};
 
 use crate::error::LabError;
 use crate::servers::password::Password;
@@ -33,12 +34,17 @@ impl Membership {
         replication: &'static dyn Replication,
         ports: &[Option<u16>],
     ) -> Result<Vec<Self>, LabError> {
-        let chosen = ports.iter().map(|port| port.map_or_else(port::free, Ok));
-        let group_ports = ports.iter().map(|_| port::free());
+        let members = ports.iter().map(|port| {
+            let group_ports = (0..replication.group_ports()).map(|_| port::free());
+            Ok(MemberAddress {
+                ip: Ipv4Addr::LOCALHOST.into(),
+                port: port.map_or_else(port::free, Ok)?,
+                group_ports: group_ports.collect::<Result<_, LabError>>()?,
+            })
+        });
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
-            ports: chosen.collect::<Result<_, _>>()?,
-            group_ports: group_ports.collect::<Result<_, _>>()?,
+            members: members.collect::<Result<_, LabError>>()?,
             password: Password::for_replication()?.text().to_owned(),
         });
         let password = Password::random()?;
@@ -48,12 +54,12 @@ impl Membership {
             number,
             password: password.clone(),
         };
-        Ok((1..=formation.members()).map(member).collect())
+        Ok((1..=formation.count()).map(member).collect())
     }
 
     pub(super) fn port(&self) -> Option<u16> {
-        let index = usize::try_from(self.number).ok()?.checked_sub(1)?;
-        self.formation.ports.get(index).copied()
+        let member = self.formation.member(self.number)?;
+        Some(member.port)
     }
 
     pub(super) fn settings(&self) -> Vec<(String, String)> {

@@ -1,0 +1,81 @@
+//! What was broken during a trial, and how it recovered.
+
+use plan::FaultKind;
+use serde::{Deserialize, Serialize};
+
+use crate::interval::Estimate;
+use crate::summary::ErrorSummary;
+
+/// A fault of a trial. Times are on the trial's clock, in seconds, like `t_s` of its series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// Its place in the trial's schedule, from 1.
+    pub number: u32,
+    /// What was done.
+    pub kind: FaultKind,
+    /// What the study names as its target: `primary`, `replica`, `any (seed 7)`, `server 2`.
+    pub target: String,
+    /// The instance, from 1.
+    pub instance: u32,
+    /// The node that was hit, from 1; `None` if there was none to hit.
+    pub node: Option<u32>,
+    /// When it was asked for.
+    pub asked_s: f64,
+    /// When it took effect; `None` if it never did.
+    pub effect_s: Option<f64>,
+    /// When healing was asked for; `None` if it never was.
+    pub heal_asked_s: Option<f64>,
+    /// When it was healed, such as a restarted server ready; `None` if it never was.
+    pub healed_s: Option<f64>,
+    /// Why it failed, or could not be healed.
+    pub error: Option<String>,
+    /// How the instance recovered; `None` if the fault had no effect.
+    pub recovery: Option<Recovery>,
+}
+
+/// How an instance recovered from a fault. Times are in seconds from the fault's effect; `None` for
+/// what did not happen before the next fault or the end of the trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The first error of the load.
+    pub first_error_s: Option<f64>,
+    /// When the view of another member first showed the change.
+    pub detected_s: Option<f64>,
+    /// The first write that was sent after the effect and accepted by any member.
+    pub first_write_s: Option<f64>,
+    /// The same, of the load.
+    pub load_write_s: Option<f64>,
+    /// When throughput was back to 95 % of what it was before.
+    pub back_s: Option<f64>,
+    /// When throughput reached a steady level, by change points.
+    pub steady_s: Option<f64>,
+    /// When the node replicated again.
+    pub rejoined_s: Option<f64>,
+    /// The longest time in which no transaction of the load completed.
+    pub outage_s: Option<f64>,
+    /// Lowest share (0 to 1) of the throughput before, over one second.
+    pub lowest_share: Option<f64>,
+    /// Transactions that would have completed at the throughput before, and did not.
+    pub lost_transactions: Option<f64>,
+    /// Transactions per second before the fault.
+    pub before: Option<Estimate>,
+    /// While it recovered.
+    pub during: Option<Estimate>,
+    /// After it recovered.
+    pub after: Option<Estimate>,
+    /// Errors of the load in the meantime, by code.
+    pub errors: Vec<ErrorSummary>,
+    /// Transfers of the ledger that were in flight.
+    pub in_flight: Option<InFlight>,
+}
+
+/// Transfers without a reply when a fault took effect, by what the members have of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// Committed.
+    pub committed: u64,
+    /// Not committed.
+    pub not_committed: u64,
+    /// Unknown: no member could be read.
+    pub unknown: u64,
+}

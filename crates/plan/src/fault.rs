@@ -1,0 +1,139 @@
+//! What a study breaks during a measurement.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choice;
+use crate::duration::text;
+
+/// Something that a study breaks, and when it is put right again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// When, from the start of the measurement.
+    #[serde(with = "text")]
+    pub at: Duration,
+    /// What is done.
+    pub kind: FaultKind,
+    /// What it is done to, in each cluster that has it.
+    pub target: FaultTarget,
+    /// How long after `at` it is put right again; `None`: never.
+    pub heal: Option<Duration>,
+    /// Which processes of a node that has a cluster manager are killed, stopped, or paused.
+    #[serde(default)]
+    pub process: FaultProcess,
+    /// For a slow link: how many bytes per second it carries; `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<u64>,
+    /// For a slow link: how long it delays what it carries; `None`: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// For [`FaultKind::Command`]: the program and its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// For [`FaultKind::Command`]: what puts it right again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heal_command: Vec<String>,
+}
+
+choice! {
+    /// What a fault does.
+    #[derive(PartialOrd, Ord, Hash)]
+    FaultKind {
+        /// Kills a node, as `kill -9` does; healing starts it again.
+        Kill = "kill",
+        /// Shuts a node down; healing starts it again.
+        Stop = "stop",
+        /// Suspends a node's processes (SIGSTOP); healing resumes them.
+        Pause = "pause",
+        /// Shuts a node down unless it is dead, and starts it again at once.
+        Restart = "restart",
+        /// Cuts a node off from the other members of its cluster, in both directions.
+        Partition = "partition",
+        /// Drops what a node sends to the other members of its cluster.
+        Drop = "drop",
+        /// Limits or delays what a node sends.
+        SlowLink = "slow_link",
+        /// Fills the file system that a node's data is on.
+        FillDisk = "fill_disk",
+        /// Makes another member the primary, as an administrator does before maintenance.
+        Switchover = "switchover",
+        /// Runs a command of the study's.
+        Command = "command",
+    }
+}
+
+/// What a fault is done to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultTarget {
+    /// The member that is the primary at that time.
+    Primary,
+    /// The first member that is a replica at that time.
+    Replica,
+    /// A member that is drawn at random with this seed.
+    Any(u64),
+    /// The server of this number, from 1.
+    Server(u32),
+}
+
+choice! {
+    /// Which processes of a node are killed, stopped, or paused. They differ only where a cluster
+    /// manager runs beside the server.
+    #[derive(Default)]
+    FaultProcess {
+        /// The server.
+        #[default]
+        Server = "server",
+        /// Its cluster manager.
+        Manager = "manager",
+        /// Both.
+        Both = "both",
+    }
+}
+
+choice! {
+    /// Which members of a cluster virtual users connect to.
+    #[derive(Default)]
+    Follow {
+        /// The member that accepts writes, wherever it moves.
+        #[default]
+        Primary = "primary",
+        /// All of them in turn.
+        Any = "any",
+        /// The first member, whatever happens to it.
+        Fixed = "fixed",
+    }
+}
+
+choice! {
+    /// How the members of a cluster reach each other.
+    #[derive(Default)]
+    Network {
+        /// All on this host's loopback interface.
+        #[default]
+        Loopback = "loopback",
+        /// Each in a network namespace with an address of its own.
+        Namespaces = "namespaces",
+    }
+}
+
+/// A workload that proves which acknowledged commits were kept. It runs beside the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Transfers per second of each instance.
+    pub rate: f64,
+    /// Reads of replicas per second, which measure how stale they are; 0: none.
+    pub replica_reads: f64,
+}
+
+/// A random schedule of faults. The plan contains the faults that were drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chaos {
+    /// The kinds of faults that are drawn from.
+    pub kinds: Vec<FaultKind>,
+    /// Mean number of faults per second.
+    pub per_s: f64,
+    /// Seed of the schedule.
+    pub seed: u64,
+}
