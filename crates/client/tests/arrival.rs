@@ -66,7 +66,8 @@ fn a_stamp_tells_of_the_arrival_however_late_it_is_read() {
 
 async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
     let connector = Connector {
-        target,
+        targets: vec![Arc::new(target)],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies,
     };

@@ -19,7 +19,8 @@ const CONNECTIONS: usize = 12;
 
 fn connector(server: &PostgresServer) -> Connector {
     Connector {
-        target: root(server),
+        targets: vec![Arc::new(root(server))],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies: true,
     }

@@ -249,7 +249,8 @@ fn sessions(server: &PostgresServer) {
     server.sql("CREATE TABLE s (id int PRIMARY KEY, c char(20)); INSERT INTO s VALUES (1, 'one'), (2, 'two')");
     for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
         let mut connector = Connector {
-            target: root(server),
+            targets: vec![Arc::new(root(server))],
+            route: Arc::new(Route::fixed()),
             protocol,
             stamp_replies: true,
         };
@@ -290,7 +291,8 @@ fn sessions(server: &PostgresServer) {
         server.port()
     );
     let connector = Connector {
-        target: target(&url, None, &tls(TlsMode::Preferred)),
+        targets: vec![Arc::new(target(&url, None, &tls(TlsMode::Preferred)))],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies: true,
     };

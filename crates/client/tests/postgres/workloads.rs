@@ -59,7 +59,8 @@ fn every_workload_runs() {
                 prepare(&mut connection, name, &options).await;
                 let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
                 let connector = Connector {
-                    target: root(&server),
+                    targets: vec![Arc::new(root(&server))],
+                    route: Arc::new(Route::fixed()),
                     protocol,
                     stamp_replies: false,
                 };
