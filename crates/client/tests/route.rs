@@ -10,6 +10,7 @@ mod common;
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use client::mysql::{Connector, StatementProtocol, Target};
@@ -29,12 +30,16 @@ fn connector(targets: impl IntoIterator<Item = Target>, route: &Arc<Route>) -> C
 }
 
 /// Opens only the second of two servers, after a moment.
-fn move_soon<T>(route: &Arc<Route>, after: impl FnOnce() -> T + Send + 'static) {
+fn move_soon<T: Send + 'static>(
+    route: &Arc<Route>,
+    after: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
     let route = Arc::clone(route);
     std::thread::spawn(move || {
-        let _kept = after();
+        let waited = after();
         route.set(|server| server == 1);
-    });
+        waited
+    })
 }
 
 #[test]
@@ -51,10 +56,10 @@ fn users_of_a_server_that_hangs_move_to_the_next() {
         let idle = connector.connect(&catalog).await.unwrap();
         assert_eq!((route.connections(0), route.connections(1)), (2, 0));
         let moving = Arc::clone(&route);
-        move_soon(&route, move || {
+        drop(move_soon(&route, move || {
             while moving.connections(0) < 2 {}
             std::thread::sleep(Duration::from_millis(50));
-        });
+        }));
         let error = session.execute(0, &[]).await.unwrap_err();
         assert_eq!(error.kind, FailureKind::Lost, "{error}");
         assert_eq!(route.wait_for_failure(0, Duration::ZERO), 1);
@@ -78,9 +83,10 @@ fn a_login_to_a_server_that_hangs_is_given_up_when_it_is_closed() {
     let target = Target::parse(&url, None, "u", &open()).unwrap();
     let route = Arc::new(Route::new(2, |server| server == 0, true));
     let connector = connector([target.clone(), target], &route);
-    move_soon(&route, move || (silent.accept().unwrap(), silent));
+    let moving = move_soon(&route, move || (silent.accept().unwrap(), silent));
     let error = run(connector.connect(&Arc::default())).unwrap_err();
     assert_eq!(error.kind, FailureKind::Away, "{error}");
+    drop(moving.join());
     route.set(|_| false);
     assert_eq!(connector.route(), None);
     let error = run(connector.connect(&Arc::default())).unwrap_err();
