@@ -16,7 +16,7 @@ use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
@@ -28,11 +28,11 @@ use plan::{Origin, Span, Spanned, Value, redact_url, shown};
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
-/// The content of a study and its faults, while the study is read.
+/// The content of a study and its diagnostics, while the study is read.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) content: Content,
-    pub(crate) faults: Faults,
+    pub(crate) diagnostics: Diagnostics,
     /// URLs with passwords, and what replaces them in the text.
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
@@ -92,7 +92,7 @@ impl Walk {
         match Name::find(&name) {
             Ok(Some(name)) => self.key(name, value, at, into),
             Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
-            Err(fault) => self.faults.add(at, fault),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
         }
     }
 
@@ -107,7 +107,7 @@ impl Walk {
                     &mut |full, value, at| match Name::find(&full) {
                         Ok(Some(name)) => self.entry(name, value, at, into),
                         Ok(None) => self.unknown("key", &full, at, String::new),
-                        Err(fault) => self.faults.add(at, fault),
+                        Err(diagnostic) => self.diagnostics.add(at, diagnostic),
                     },
                 );
             }
@@ -118,11 +118,11 @@ impl Walk {
 
     fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("duplicate key `{}`", name.full()),
                 "keep one of the two",
             );
-            return self.faults.add_of_two(first.at, at, fault);
+            return self.diagnostics.add_of_two(first.at, at, diagnostic);
         }
         if !self.has_room_for(&name, at) {
             return;
@@ -143,8 +143,8 @@ impl Walk {
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned { value, span }),
-            Err(fault) => {
-                self.faults.add(span, fault);
+            Err(diagnostic) => {
+                self.diagnostics.add(span, diagnostic);
                 None
             }
         }
@@ -175,31 +175,31 @@ impl Walk {
         }
         let has_room = self.settings.contains(setting);
         if !has_room {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("too many settings: `{}`", shown(setting)),
                 format!("a study has at most {MAX_SETTINGS} settings"),
             );
-            self.faults.add(at, fault);
+            self.diagnostics.add(at, diagnostic);
         }
         has_room
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
-        let fault = if self.faults.is_full() {
-            Fault::new("", "")
+        let diagnostic = if self.diagnostics.is_full() {
+            Diagnostic::new("", "")
         } else {
-            Fault::new(format!("unknown {what} `{}`", shown(name)), help())
+            Diagnostic::new(format!("unknown {what} `{}`", shown(name)), help())
         };
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("`{name}` is a section, not {}", type_words(value)),
             format!("write [{name}] on its own line, and its keys below"),
         );
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     /// Records a URL that contains a password, however it is quoted.
