@@ -1,15 +1,18 @@
 //! Builds the plan from the content of a study.
 
-use crate::content::Content;
+use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, FindMax, Follow, Limited, Load, LoginSpec, Network,
-    Node, Order, Plan, Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, Fault, FaultTarget, FindMax, Follow, Limited, Load,
+    LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
+    Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
+/// Seeds that dyno draws are below this, so that people can type them.
+const SHORT_SEEDS: u64 = 1_000_000;
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
@@ -35,6 +38,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.events.clone_from(&events);
+            trial.topology.faults = faults(content, trial.data.seed, repeat);
             trials.push(trial);
         }
     }
@@ -167,7 +171,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         }),
         node,
         events: Vec::new(),
-        diagnostics: Vec::new(),
+        faults: Vec::new(),
     })
 }
 
@@ -184,6 +188,25 @@ fn event(typed: &crate::content::TypedEvent) -> Event {
         action: typed.action,
         node: typed.node.value,
     }
+}
+
+/// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study
+/// does not give follow from the data's, the fault's number, and the repeat's.
+fn faults(content: &Content, seed: u64, repeat: u32) -> Vec<Fault> {
+    let mut typed: Vec<_> = content.faults.iter().collect();
+    typed.sort_by_key(|typed| typed.fault.at);
+    let mut seeds = SplitMix64::new(seed.wrapping_add(u64::from(repeat)));
+    let fault = |typed: &TypedFault| {
+        let mut fault = typed.fault.clone();
+        let drawn = seeds.next_u64() % SHORT_SEEDS;
+        if let FaultTarget::Any(seed) = &mut fault.target
+            && !typed.has_seed
+        {
+            *seed = drawn;
+        }
+        fault
+    };
+    typed.into_iter().map(fault).collect()
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedDiagnostic> {

@@ -22,6 +22,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
     swept_or_in_a_variant(content, diagnostics);
     crate::effect::check(content, engines, diagnostics);
     crate::events::check(content, diagnostics);
+    crate::faults::check(content, diagnostics);
     until(content, diagnostics);
     find_max(content, diagnostics);
     for base in content.bases() {

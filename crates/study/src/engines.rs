@@ -99,14 +99,14 @@ fn clusters(
     let started = started(content, base, engines);
     for typed in content.values_in(base, CLUSTER) {
         let kind = typed.to_string();
-        let lacks = |engine: &&&EngineTraits| !engine.clusters.contains(&kind.as_str());
+        let lacks = |engine: &&&EngineTraits| !engine.cluster_names().contains(&kind.as_str());
         if let Some(engine) = started.iter().find(lacks) {
             let message = format!(
                 "`{}` cannot form the cluster `{}`",
                 engine.name,
                 shown(&kind)
             );
-            let help = match engine.clusters {
+            let help = match engine.cluster_names().as_slice() {
                 [] => {
                     "leave out `topology.cluster`, or choose an engine that replicates".to_owned()
                 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::content::{Base, Content};
+use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics};
-use plan::{FromValue, Limited, Spanned, Value, format_duration};
+use crate::faults::least;
+use plan::{Limited, Spanned, format_duration};
 
 pub(crate) fn check(content: &Content, diagnostics: &mut Diagnostics) {
     let search = Limited::KEYS
@@ -55,17 +56,4 @@ pub(crate) fn check(content: &Content, diagnostics: &mut Diagnostics) {
             }
         }
     }
-}
-
-/// The least value of a key in the trials of a base, or its default.
-fn least<T: FromValue + Ord>(content: &Content, base: &Base<'_>, name: &str) -> Option<Spanned<T>> {
-    let read = |typed: &Spanned<Value>| {
-        let value = T::from_value(&typed.value)?;
-        let span = typed.span;
-        Some(Spanned { value, span })
-    };
-    let typed = content.values_in(base, name);
-    let least = typed.into_iter().filter_map(read);
-    let least = least.min_by(|one, other| one.value.cmp(&other.value));
-    least.or_else(|| read(&crate::point::default(name)?))
 }

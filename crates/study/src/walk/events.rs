@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{TomlValue, Walk};
+use super::Walk;
 use crate::content::TypedEvent;
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use plan::key::{EVENT, Key, Kind, Needs, word};
-use plan::{Action, FromValue, Origin, Span, Spanned, nearest, shown};
+use plan::{Action, Origin, Span, nearest, shown};
 
 const MAX_EVENTS: usize = 100;
 const HOW: &str = "write [[event]] on its own line, and below it at = \"20s\" and restart = 1";
@@ -97,16 +97,6 @@ impl Walk {
                 node: node.clone(),
             });
         }
-    }
-
-    fn typed<T: FromValue>(
-        &mut self,
-        key: &'static Key,
-        value: &TomlValue<'_>,
-    ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
-        let value = T::from_value(&value)?;
-        Some(Spanned { value, span })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod events;
+mod faults;
 mod leaves;
 pub(crate) mod overrides;
 mod sizes;
@@ -22,8 +23,8 @@ use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use leaves::{joined, leaves};
-use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use plan::{Origin, Span, Spanned, Value, redact_url, shown};
+use plan::key::{self, EVENT, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
@@ -54,6 +55,8 @@ impl Walk {
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
                 DeValue::Array(list) if name == EVENT => self.events(list),
+                DeValue::Array(list) if name == FAULT => self.faults(list),
+                other if name == FAULT => self.not_faults(other, at),
                 other if name == EVENT => self.not_events(other, at),
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
@@ -162,6 +165,17 @@ impl Walk {
             Value::Text(value) => Some(Spanned { value, span }),
             _ => None,
         }
+    }
+
+    /// The same as the type that it is for.
+    fn typed<T: FromValue>(
+        &mut self,
+        key: &'static Key,
+        value: &TomlValue<'_>,
+    ) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let value = T::from_value(&value)?;
+        Some(Spanned { value, span })
     }
 
     /// Whether the study may have one more setting. Their number is limited because each trial
