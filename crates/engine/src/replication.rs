@@ -1,5 +1,6 @@
 //! How servers replicate: an optional capability of an engine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -193,6 +194,11 @@ impl Formation {
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let members = self.members.iter();
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
+    }
+
+    /// The addresses of the members, without repetition.
+    pub fn ips(&self) -> BTreeSet<IpAddr> {
+        self.members.iter().map(|member| member.ip).collect()
     }
 
     /// The members that follow the first one.
