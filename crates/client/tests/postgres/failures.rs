@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use client::postgres::{Connection, Connector, Error, PostgresSession};
 use client::reactor::{Reactor, timeout};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use client::tls::{TlsFailure, TlsMode};
 use testkit::{Postgres, PostgresServer};

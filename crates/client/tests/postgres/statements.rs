@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use client::clock::monotonic_ns;
 use client::postgres::{Connection, Connector, PostgresSession};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};

@@ -1,6 +1,9 @@
 //! Every workload against a real server, by both protocols.
 
+use std::sync::Arc;
+
 use client::postgres::{Connection, Connector, DIALECT};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
