@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use client::clock::monotonic_ns;
 use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
 use client::net::{Address, Stream};
+use client::route::Route;
 use common::{account, closed, open, run};
 use testkit::MariaDb;
 use workload::catalog::{Catalog, Class};
