@@ -18,6 +18,7 @@ mod events;
 mod failure;
 mod files;
 mod find_max;
+mod follow;
 pub mod home;
 mod instance;
 mod lab;

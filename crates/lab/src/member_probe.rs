@@ -106,7 +106,7 @@ impl MemberProbe {
     }
 
     /// Asks for the member's view. A single server is its own primary.
-    fn view(&mut self) -> Result<View, SessionError> {
+    pub(crate) fn view(&mut self) -> Result<View, SessionError> {
         let Some(replication) = self.replication else {
             return Ok(View {
                 state: MemberState::Primary,
@@ -117,7 +117,8 @@ impl MemberProbe {
         Ok(replication.view(&rows))
     }
 
-    fn write(&mut self) -> Write {
+    /// Writes to its row, which a member allows that is a primary.
+    pub(crate) fn write(&mut self) -> Write {
         let sent_at = Instant::now();
         let sql = format!(
             "UPDATE {TABLE} SET beats = beats + 1 WHERE id = {}",

@@ -29,6 +29,8 @@ pub enum NodeEventKind {
     Restarted,
     /// Died, and the study did not expect it.
     Died,
+    /// Became the primary that virtual users follow.
+    BecamePrimary,
 }
 
 impl From<plan::Action> for NodeEventKind {
@@ -46,6 +48,7 @@ impl fmt::Display for NodeEventKind {
             Self::Killed => "killed",
             Self::Restarted => "restarted",
             Self::Died => "died",
+            Self::BecamePrimary => "became the primary",
         })
     }
 }
@@ -63,7 +66,9 @@ impl fmt::Display for NodeEvent {
                 write!(f, ", ready after {:.1} s", done_s - self.at_s)
             }
             (NodeEventKind::Restarted, None) => f.write_str(", not ready again"),
-            (NodeEventKind::Killed | NodeEventKind::Died, _) => Ok(()),
+            (NodeEventKind::Killed | NodeEventKind::Died | NodeEventKind::BecamePrimary, _) => {
+                Ok(())
+            }
         }
     }
 }
