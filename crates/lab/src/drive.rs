@@ -12,8 +12,8 @@ use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
-use crate::events;
 use crate::failure::{Cause, Failure};
+use crate::faults;
 use crate::files;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -31,6 +31,7 @@ pub(crate) fn drive(
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
+    faults::check(trial, rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
@@ -48,23 +49,24 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
-        let schedule = events::Schedule {
+        let schedule = faults::Schedule {
             trial,
+            rig,
             barrier: &barrier,
             over: &over,
         };
-        let events = events::spawn(scope, schedule, rig, &sender)?;
+        let faults = faults::spawn(scope, schedule, &sender)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
-        // The scope propagates their panics.
-        events.into_iter().for_each(|thread| drop(thread.join()));
+        // The scope propagates its panics.
+        faults.map(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
 }
 
-/// Ends loads and events when their monitor returns, for whatever reason, because the scope waits
+/// Ends loads and faults when their monitor returns, for whatever reason, because the scope waits
 /// for their threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 

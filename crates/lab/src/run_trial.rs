@@ -44,7 +44,7 @@ pub fn run(
 }
 
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
+/// monitors and faults on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
 /// taken down, in reverse order.
 fn phases(
     lab: &mut Lab,
@@ -72,6 +72,7 @@ fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
         outcome: driven.outcome,
     });
     summary.events = driven.events;
+    summary.faults = driven.faults;
     FinishedTrial {
         summary,
         failure: driven.failure,

@@ -1,5 +1,6 @@
 //! What a study breaks during a measurement.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,18 @@ pub enum FaultTarget {
     Any(u64),
     /// The server of this number, from 1.
     Server(u32),
+}
+
+/// As in messages: `primary`, `any (seed 7)`, `server 2`.
+impl fmt::Display for FaultTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Primary => f.write_str("primary"),
+            Self::Replica => f.write_str("replica"),
+            Self::Any(seed) => write!(f, "any (seed {seed})"),
+            Self::Server(number) => write!(f, "server {number}"),
+        }
+    }
 }
 
 choice! {
