@@ -64,7 +64,8 @@ impl<'a> Strike<'a> {
         record.effect_s = self.time(&struck);
         let had_effect = struck.is_ok();
         self.report(&mut record, struck.map(drop), true);
-        if had_effect && let Some(after) = self.heals_after()
+        if had_effect
+            && let Some(after) = self.heals_after()
             && self.schedule.wait(self.fault.at + after)
         {
             self.heal(&mut *fault, &scene, &mut record);
@@ -118,7 +119,7 @@ impl<'a> Strike<'a> {
             return Ok(None);
         };
         let is_hit = |node| self.instance.disturbance.hits(node);
-        let found = target::find(self.fault.target, self.instance_number, cluster, is_hit);
+        let found = target::find(self.fault.target, cluster, is_hit);
         found.map(Some)
     }
 

@@ -1,9 +1,7 @@
 //! Which node a fault hits: roles are looked up when it strikes.
 
 use engine::replication::MemberState;
-use plan::FaultTarget;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use plan::{FaultTarget, SplitMix64};
 
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
@@ -12,14 +10,12 @@ use crate::member_probe::MemberProbe;
 use crate::rig::Rig;
 
 /// The instances that have the target, with their numbers.
-pub(super) fn instances(
-    target: FaultTarget,
-    rig: &Rig,
-) -> impl Iterator<Item = (u32, &Instance)> {
+pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = (u32, &Instance)> {
     let has = move |(number, instance): &(u32, &Instance)| match (target, &instance.cluster) {
-        (FaultTarget::Server(server), Some(cluster)) => {
-            cluster.members().iter().any(|member| member.number == server)
-        }
+        (FaultTarget::Server(server), Some(cluster)) => cluster
+            .members()
+            .iter()
+            .any(|member| member.number == server),
         (FaultTarget::Server(server), None) => server == *number,
         _ => true,
     };
@@ -32,7 +28,6 @@ pub(super) fn instances(
 /// When no member has the role.
 pub(super) fn find(
     target: FaultTarget,
-    instance: u32,
     cluster: &Cluster,
     is_hit: impl Fn(u32) -> bool,
 ) -> Result<&Member, LabError> {
@@ -52,11 +47,9 @@ pub(super) fn find(
             others.find(|member| is_replica(cluster, state(cluster, member)))
         }
         FaultTarget::Any(seed) => {
-            let whole: Vec<&Member> = members.iter().filter(|one| !is_hit(one.number)).collect();
-            // Each instance draws for itself.
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(instance.into()));
-            let drawn = (!whole.is_empty()).then(|| rng.random_range(0..whole.len()));
-            drawn.and_then(|index| whole.get(index).copied())
+            let drawn = SplitMix64::new(seed).below(members.len());
+            let mut from_drawn = members.iter().cycle().skip(drawn).take(members.len());
+            from_drawn.find(|member| !is_hit(member.number))
         }
     };
     found.ok_or_else(|| {
@@ -71,7 +64,9 @@ pub(super) fn find(
 }
 
 fn is_replica(cluster: &Cluster, state: Option<MemberState>) -> bool {
-    let many = cluster.replication().is_some_and(|kind| kind.has_many_primaries());
+    let many = cluster
+        .replication()
+        .is_some_and(|kind| kind.has_many_primaries());
     match state {
         Some(MemberState::Replica) => true,
         Some(MemberState::Primary) => many,

@@ -177,7 +177,11 @@ impl<'a> TrialMonitor<'a> {
     fn record_fault(&mut self, fault: FaultRecord) {
         self.observer.fault(&fault);
         let place = |one: &FaultRecord| (one.number, one.instance);
-        match self.faults.iter_mut().find(|one| place(one) == place(&fault)) {
+        match self
+            .faults
+            .iter_mut()
+            .find(|one| place(one) == place(&fault))
+        {
             Some(before) => *before = fault,
             None => self.faults.push(fault),
         }
@@ -269,7 +273,6 @@ impl<'a> TrialMonitor<'a> {
         let at = self.barrier.origin().elapsed();
         let event = NodeEvent {
             at_s: at.as_secs_f64(),
-            done_s: None,
             node,
             what: NodeEventKind::Died,
             reason: failure
