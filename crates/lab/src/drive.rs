@@ -15,6 +15,7 @@ use crate::Database;
 use crate::events;
 use crate::failure::{Cause, Failure};
 use crate::files;
+use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
@@ -27,6 +28,7 @@ use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor}
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
+    ledgers: &[Ledger<'_>],
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
@@ -53,12 +55,18 @@ pub(crate) fn drive(
             barrier: &barrier,
             over: &over,
         };
-        let events = events::spawn(scope, schedule, rig, &sender)?;
+        let mut threads = events::spawn(scope, schedule, rig, &sender)?;
+        let schedule = ledger::Schedule {
+            trial,
+            barrier: &barrier,
+            over: &over,
+        };
+        threads.extend(ledger::spawn(scope, schedule, ledgers)?);
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
         // The scope propagates their panics.
-        events.into_iter().for_each(|thread| drop(thread.join()));
+        threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
@@ -199,10 +207,13 @@ mod tests {
             reset: None,
             made_for: None,
         };
-        let mut observer = Silent { panics: true };
+        let mut observer = Silent {
+            panics: true,
+            ..Silent::default()
+        };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &mut observer, &never).map(drop)
+            drive(&trial, &rig, &[], &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();
