@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use plan::Quorum;
+
 use crate::error::{Cause, EngineError};
 use crate::server::{Login, ServerFile};
 
@@ -62,6 +64,19 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// Whether every member accepts writes.
     fn has_many_primaries(&self) -> bool {
         false
+    }
+
+    /// Whether a cluster manager runs beside each member.
+    fn has_manager(&self) -> bool {
+        false
+    }
+
+    /// How many members must be connected for a commit to be accepted.
+    fn quorum(&self) -> Quorum {
+        match self.elects() {
+            true => Quorum::Majority,
+            false => Quorum::One,
+        }
     }
 
     /// At how many ports a member talks to the others, besides the one for its clients.

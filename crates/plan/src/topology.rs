@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::duration::optional_text;
 use crate::{Event, Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
@@ -46,6 +47,13 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
+    /// Which members of each instance virtual users connect to.
+    pub fn follow(&self) -> Follow {
+        self.cluster
+            .as_ref()
+            .map_or_else(Follow::default, |cluster| cluster.follow)
+    }
+
     /// Nodes of all instances, at least 1.
     pub fn nodes(&self) -> u32 {
         self.instances.saturating_mul(self.members())
@@ -64,7 +72,7 @@ pub struct Cluster {
     pub follow: Follow,
     /// How long after the primary of a cluster that elects none has been lost dyno makes a replica
     /// the primary; `None`: never.
-    #[serde(default)]
+    #[serde(default, with = "optional_text")]
     pub failover: Option<Duration>,
     /// How members reach each other.
     #[serde(default)]

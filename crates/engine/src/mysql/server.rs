@@ -228,7 +228,7 @@ impl Server for Flavor {
         let size = |wanted: &str| {
             let mut values = config.iter().rev();
             let (_, value) = values.find(|(name, _)| same_name(self, name, wanted))?;
-            measure::bytes::parse_bytes(value)
+            plan::parse_bytes(value)
         };
         let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
         let pool_bytes = size("innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);

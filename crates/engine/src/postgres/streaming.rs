@@ -66,6 +66,14 @@ impl Replication for Streaming {
         }
     }
 
+    fn quorum(&self) -> plan::Quorum {
+        match self {
+            Self::Asynchronous => plan::Quorum::One,
+            Self::Synchronous => plan::Quorum::Two,
+            Self::Quorum => plan::Quorum::Majority,
+        }
+    }
+
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
         let primary = format!(
             "{} user={REPLICATION_ROLE} password={} application_name={}",
