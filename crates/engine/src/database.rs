@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pulse, Stop};
 use client::net::Peer;
 use client::{StatementProtocol, TlsOptions};
 use workload::built_in::BuiltIn;
@@ -54,6 +54,8 @@ pub struct Load<'a> {
     pub barrier: &'a Barrier,
     /// What ends it early.
     pub stop: &'a Stop,
+    /// Shows it between its seconds; `None`: nobody looks.
+    pub pulse: Option<&'a Arc<Pulse>>,
     /// Receives its events.
     pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
 }
@@ -74,6 +76,7 @@ impl Load<'_> {
             self.workload,
             self.barrier,
             self.stop,
+            self.pulse,
             self.tell,
         )
     }
