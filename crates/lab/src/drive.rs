@@ -131,6 +131,7 @@ impl<'a> Load<'a> {
             workload,
             barrier: self.barrier,
             stop: self.stop,
+            pulse: None,
             tell: &mut tell,
         };
         self.database.drive(sending, load)

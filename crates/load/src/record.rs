@@ -1,7 +1,7 @@
 //! Records the measurements of a worker.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use measure::slice::{ErrorCount, Slice};
 use workload::label::Label;

@@ -118,12 +118,7 @@ struct Load<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> Load<'a, R> {
-    fn new(
-        runtime: R,
-        spec: &'a LoadSpec,
-        labels: usize,
-        pulse: Option<&Arc<Pulse>>,
-    ) -> Self {
+    fn new(runtime: R, spec: &'a LoadSpec, labels: usize, pulse: Option<&Arc<Pulse>>) -> Self {
         let recorders = (0..spec.workers).map(|worker| {
             let users = users_of(spec, worker).len();
             Arc::new(Recorder::new(labels, users, pulse.cloned()))

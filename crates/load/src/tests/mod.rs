@@ -157,7 +157,15 @@ fn drive_watched<W: Workload>(
     };
     let runtime = server.simulation().clone();
     let connector = Arc::new(server.clone());
-    let ended = run_on(runtime, spec, &connector, workload, stop, Some(pulse), &mut tell);
+    let ended = run_on(
+        runtime,
+        spec,
+        &connector,
+        workload,
+        stop,
+        Some(pulse),
+        &mut tell,
+    );
     Driven {
         ended,
         seconds,

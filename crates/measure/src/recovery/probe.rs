@@ -76,9 +76,14 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
         if probe.answered_s <= window.asked_s {
             before.insert(probe.server, view);
         } else if window.contains(probe.answered_s)
-            && before.get(&probe.server).is_some_and(|before| *before != view)
+            && before
+                .get(&probe.server)
+                .is_some_and(|before| *before != view)
         {
-            first_s = first_s.into_iter().chain([probe.answered_s]).reduce(f64::min);
+            first_s = first_s
+                .into_iter()
+                .chain([probe.answered_s])
+                .reduce(f64::min);
         }
     }
     first_s
@@ -98,9 +103,8 @@ pub(super) fn first_write_s(probes: &[Probe], window: Window) -> Option<f64> {
 /// `None` if it never was out of service.
 pub(super) fn rejoined_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
     let of_hit = probes.iter().filter(|probe| Some(probe.server) == hit);
-    let inside = of_hit.filter(|probe| {
-        probe.asked_s >= window.effect_s && probe.answered_s < window.end_s
-    });
+    let inside =
+        of_hit.filter(|probe| probe.asked_s >= window.effect_s && probe.answered_s < window.end_s);
     let inside: Vec<&Probe> = inside.collect();
     let last_out = inside.iter().rposition(|probe| !probe.is_in_service())?;
     inside.get(last_out + 1).map(|probe| probe.end_s())

@@ -296,7 +296,9 @@ fn probes_show_who_noticed_who_took_over_and_who_returned() {
     close(found.rejoined_s, 15.0, 0.011);
     // The order of the members does not matter.
     observed.probes.reverse();
-    observed.probes.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
+    observed
+        .probes
+        .sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
     let again = one(&observed);
     assert_eq!(again.detected_s, found.detected_s);
     assert_eq!(again.first_write_s, found.first_write_s);
@@ -339,4 +341,57 @@ fn a_distribution_has_its_values() {
     assert_eq!(found.missing, 1);
     assert_eq!(Distribution::of([None, None]), None);
     assert_eq!(Distribution::of([]), None);
+}
+
+mod any_series {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Counts at any times, with faults that are asked for at any times.
+    fn seen() -> impl Strategy<Value = (Observed, Vec<FaultRecord>)> {
+        let steps = proptest::collection::vec((0.0..0.3_f64, 0_u64..50), 0..400);
+        let faults = proptest::collection::vec((0.0..60.0_f64, 0.0..2.0_f64), 1..5);
+        (steps, faults).prop_map(|(steps, mut asked)| {
+            let (mut t_s, mut total) = (0.0, 0);
+            let count = |(step_s, completed): (f64, u64)| {
+                t_s += step_s;
+                total += completed;
+                Count { t_s, total }
+            };
+            let counts: Vec<Count> = steps.into_iter().map(count).collect();
+            asked.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let faults = asked
+                .into_iter()
+                .map(|(at_s, after_s)| fault(at_s, at_s + after_s));
+            let observed = Observed {
+                end_s: t_s,
+                counts: counts.into(),
+                ..Observed::default()
+            };
+            (observed, faults.collect())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_lies_in_the_window((observed, faults) in seen()) {
+            let ends = faults.iter().skip(1).map(|fault| fault.asked_s);
+            let ends: Vec<f64> = ends.chain([f64::INFINITY]).collect();
+            let begins: Vec<f64> = faults.iter().map(|fault| fault.effect_s.unwrap()).collect();
+            for ((found, end_s), begin_s) in recovered(&observed, faults).iter().zip(ends).zip(begins) {
+                let end_s = end_s.min(observed.end_s);
+                for after_s in [found.back_s, found.steady_s].into_iter().flatten() {
+                    prop_assert!(after_s >= 0.0 && begin_s + after_s <= end_s);
+                }
+                for share in [found.outage_s, found.lowest_share, found.lost_transactions] {
+                    prop_assert!(share.is_none_or(|share| share.is_finite() && share >= 0.0));
+                }
+                prop_assert!(found.outage_s.is_none_or(|outage_s| outage_s <= observed.end_s));
+                for mean in [found.before, found.during, found.after].into_iter().flatten() {
+                    prop_assert!(mean.value.is_finite() && mean.value >= 0.0);
+                }
+            }
+        }
+    }
 }

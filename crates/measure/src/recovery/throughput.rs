@@ -54,8 +54,8 @@ impl Throughput {
         });
         self.since_s = back_s;
         let recovered_s = back_s.unwrap_or(window.end_s);
-        let missing = before.value * after(recovered_s)
-            - counts.between(window.effect_s, recovered_s);
+        let missing =
+            before.value * after(recovered_s) - counts.between(window.effect_s, recovered_s);
         Recovery {
             back_s: back_s.map(after),
             steady_s: steady_s(counts, window).map(after),
