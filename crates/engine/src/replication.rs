@@ -1,7 +1,10 @@
 //! How servers replicate: an optional capability of an engine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+
+use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
 use crate::server::{Login, ServerFile};
@@ -61,6 +64,19 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// Whether every member accepts writes.
     fn has_many_primaries(&self) -> bool {
         false
+    }
+
+    /// Whether a cluster manager runs beside each member.
+    fn has_manager(&self) -> bool {
+        false
+    }
+
+    /// How many members must be connected for a commit to be accepted.
+    fn quorum(&self) -> Quorum {
+        match self.elects() {
+            true => Quorum::Majority,
+            false => Quorum::One,
+        }
     }
 
     /// At how many ports a member talks to the others, besides the one for its clients.
@@ -178,6 +194,11 @@ impl Formation {
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let members = self.members.iter();
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
+    }
+
+    /// The addresses of the members, without repetition.
+    pub fn ips(&self) -> BTreeSet<IpAddr> {
+        self.members.iter().map(|member| member.ip).collect()
     }
 
     /// The members that follow the first one.
