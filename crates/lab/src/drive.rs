@@ -1,11 +1,13 @@
 //! Drives all instances of a trial at the same time, each with its own load.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use client::StatementProtocol;
+use client::route::Route;
 use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
@@ -34,14 +36,17 @@ pub(crate) fn drive(
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
-    let databases: Vec<Database> = rig.databases().cloned().collect();
+    let follow = trial.planned.topology.follow();
+    let routes = rig.instances.iter();
+    let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
-        for (index, database) in databases.iter().enumerate() {
+        for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
                 index,
-                database,
+                database: &instance.endpoint.database,
+                route,
                 barrier: &barrier,
                 stop: &stop,
                 sender: sender.clone(),
@@ -80,6 +85,7 @@ struct Load<'a> {
     trial: &'a Trial,
     index: usize,
     database: &'a Database,
+    route: &'a Arc<Route>,
     barrier: &'a Barrier,
     stop: &'a Stop,
     sender: Sender<TrialMessage>,
@@ -130,6 +136,7 @@ impl<'a> Load<'a> {
             spec,
             workload,
             barrier: self.barrier,
+            route: self.route,
             stop: self.stop,
             pulse: None,
             tell: &mut tell,

@@ -1,6 +1,7 @@
 //! A virtual user: one connection that runs one transaction after another.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -65,6 +66,7 @@ where
 async fn open_first<C: Connect, K: Clock>(
     worker: &Worker<C, K>,
 ) -> Option<TimedSession<C::Session, K>> {
+    worker.wait_for_route().await;
     let _permit = worker.connecting.acquire().await;
     if worker.context.control.reached(Stage::Stop) {
         return None;
@@ -245,17 +247,27 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Opens a new connection, however long that takes.
     async fn reconnect(&mut self, error: SessionError) -> Result<(), LoadOver> {
         let (worker, context) = (self.worker, &self.worker.context);
-        let mut error = error;
+        let (mut error, mut route) = (error, worker.connector.route());
         loop {
+            if worker.connector.route() != route {
+                // It has not failed to connect to these servers yet.
+                self.outage.restart();
+            }
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
-                context.sleep(ns(wait)).await;
+                let waited = context.sleep(ns(wait));
+                either(waited, worker.connector.rerouted(route)).await;
             }
+            if worker.connector.route().is_none() {
+                self.outage.count_away(&error);
+            }
+            worker.wait_for_route().await;
             if context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
+                route = worker.connector.route();
                 worker.connector.connect(&worker.context.catalog).await
             };
             match attempt {
@@ -271,6 +283,30 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             }
         }
     }
+}
+
+impl<C: Connect, K: Clock> Worker<C, K> {
+    /// Waits until there is a server to connect to, or until the load stops.
+    async fn wait_for_route(&self) {
+        let control = &self.context.control;
+        while self.connector.route().is_none() && !control.reached(Stage::Stop) {
+            either(
+                self.connector.rerouted(None),
+                self.context.reached(Stage::Stop),
+            )
+            .await;
+        }
+    }
+}
+
+/// Waits for the first of two events.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => other.as_mut().poll(context),
+    })
+    .await;
 }
 
 impl<K: Clock> LoadContext<K> {
@@ -297,7 +333,7 @@ impl<K: Clock> LoadContext<K> {
 
     /// Waits until `until_ns`, or until the load stops.
     async fn sleep_until(&self, until_ns: u64) {
-        let mut sleep = std::pin::pin!(self.clock.sleep_until(until_ns));
+        let mut sleep = pin!(self.clock.sleep_until(until_ns));
         poll_fn(|cx| {
             if self.control.reached(Stage::Stop) {
                 return Poll::Ready(());
