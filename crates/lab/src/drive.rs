@@ -146,6 +146,7 @@ impl<'a> Load<'a> {
             barrier: self.barrier,
             route: self.route,
             stop: self.stop,
+            pulse: None,
             tell: &mut tell,
         };
         self.database.drive(sending, load)
