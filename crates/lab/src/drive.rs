@@ -17,6 +17,7 @@ use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::faults;
 use crate::files;
+use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
@@ -29,6 +30,7 @@ use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor}
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
+    ledgers: &[Ledger<'_>],
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
@@ -60,12 +62,18 @@ pub(crate) fn drive(
             barrier: &barrier,
             over: &over,
         };
-        let faults = faults::spawn(scope, schedule, &sender)?;
+        let mut threads = Vec::from_iter(faults::spawn(scope, schedule, &sender)?);
+        let schedule = ledger::Schedule {
+            trial,
+            barrier: &barrier,
+            over: &over,
+        };
+        threads.extend(ledger::spawn(scope, schedule, ledgers)?);
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
-        // The scope propagates its panics.
-        faults.map(|thread| drop(thread.join()));
+        // The scope propagates their panics.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
@@ -140,6 +148,7 @@ impl<'a> Load<'a> {
             barrier: self.barrier,
             route: self.route,
             stop: self.stop,
+            pulse: None,
             tell: &mut tell,
         };
         self.database.drive(sending, load)
@@ -208,10 +217,13 @@ mod tests {
             reset: None,
             made_for: None,
         };
-        let mut observer = Silent { panics: true };
+        let mut observer = Silent {
+            panics: true,
+            ..Silent::default()
+        };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &mut observer, &never).map(drop)
+            drive(&trial, &rig, &[], &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();
