@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pulse, Stop};
 use client::net::Peer;
 use client::route::Route;
 use client::{StatementProtocol, TlsOptions};
@@ -58,6 +58,8 @@ pub struct Load<'a> {
     pub route: &'a Arc<Route>,
     /// What ends it early.
     pub stop: &'a Stop,
+    /// Shows it between its seconds; `None`: nobody looks.
+    pub pulse: Option<&'a Arc<Pulse>>,
     /// Receives its events.
     pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
 }
@@ -78,6 +80,7 @@ impl Load<'_> {
             self.workload,
             self.barrier,
             self.stop,
+            self.pulse,
             self.tell,
         )
     }

@@ -14,9 +14,11 @@ use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
-use crate::events;
 use crate::failure::{Cause, Failure};
+use crate::faults;
 use crate::files;
+use crate::follow::{self, Follower};
+use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
@@ -29,10 +31,13 @@ use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor}
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
+    ledgers: &[Ledger<'_>],
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
+    faults::check(trial, rig)?;
+    follow::prepare(rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
@@ -41,6 +46,20 @@ pub(crate) fn drive(
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
+        let mut threads = Vec::new();
+        for (instance, route) in rig.instances.iter().zip(&routes) {
+            if let Some(cluster) = &instance.cluster {
+                let follower = Follower {
+                    cluster,
+                    follow,
+                    route: Arc::clone(route),
+                    barrier: &barrier,
+                    over: &over,
+                    sender: sender.clone(),
+                };
+                threads.extend(follower.spawn(scope)?);
+            }
+        }
         for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
@@ -53,23 +72,30 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
-        let schedule = events::Schedule {
+        let schedule = faults::Schedule {
+            trial,
+            rig,
+            barrier: &barrier,
+            over: &over,
+        };
+        threads.extend(faults::spawn(scope, schedule, &sender)?);
+        let schedule = ledger::Schedule {
             trial,
             barrier: &barrier,
             over: &over,
         };
-        let events = events::spawn(scope, schedule, rig, &sender)?;
+        threads.extend(ledger::spawn(scope, schedule, ledgers)?);
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
         // The scope propagates their panics.
-        events.into_iter().for_each(|thread| drop(thread.join()));
+        threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
 }
 
-/// Ends loads and events when their monitor returns, for whatever reason, because the scope waits
+/// Ends loads and faults when their monitor returns, for whatever reason, because the scope waits
 /// for their threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
@@ -138,6 +164,7 @@ impl<'a> Load<'a> {
             barrier: self.barrier,
             route: self.route,
             stop: self.stop,
+            pulse: None,
             tell: &mut tell,
         };
         self.database.drive(sending, load)
@@ -206,10 +233,13 @@ mod tests {
             reset: None,
             made_for: None,
         };
-        let mut observer = Silent { panics: true };
+        let mut observer = Silent {
+            panics: true,
+            ..Silent::default()
+        };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &mut observer, &never).map(drop)
+            drive(&trial, &rig, &[], &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -15,6 +15,9 @@ const TABLE: &str = "dyno_probe";
 const FIRST_LIMIT: Duration = Duration::from_millis(250);
 const MAX_LIMIT: Duration = Duration::from_secs(2);
 
+/// How long the statements that create the table may take.
+const CREATE_LIMIT: Duration = Duration::from_secs(60);
+
 /// A probe of one member, with a connection of its own.
 pub(crate) struct MemberProbe {
     database: Database,
@@ -63,14 +66,14 @@ pub(crate) fn create_table(
     primary: &Database,
     rows: impl Iterator<Item = u32>,
 ) -> Result<(), SessionError> {
-    let mut connection = primary.connect(MAX_LIMIT)?;
+    let mut connection = primary.connect(CREATE_LIMIT)?;
     let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
     for sql in [
         format!("DROP TABLE IF EXISTS {TABLE}"),
         format!("CREATE TABLE {TABLE} (id INT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)"),
         format!("INSERT INTO {TABLE} VALUES {}", rows.join(", ")),
     ] {
-        connection.rows(&sql, MAX_LIMIT)?;
+        connection.rows(&sql, CREATE_LIMIT)?;
     }
     Ok(())
 }

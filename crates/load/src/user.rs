@@ -29,6 +29,8 @@ struct ConnectedUser<'a, C: Connect, K, U> {
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
+    /// When the running transaction was last started: again after each error.
+    attempt_ns: u64,
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
@@ -52,6 +54,7 @@ where
         session,
         outage: Outage::new(&worker.context.control),
         unsent: Vec::new(),
+        attempt_ns: 0,
     };
     // The user ends with either result.
     let _ = user.run().await;
@@ -139,6 +142,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Runs a transaction, and repeats it until it succeeds.
     async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
         let started_ns = self.session.now_ns();
+        self.attempt_ns = started_ns;
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
@@ -163,6 +167,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let recorder = &self.worker.context.recorder;
         recorder.begin(self.index, *oldest_ns);
         let started_ns = self.session.now_ns();
+        self.attempt_ns = started_ns;
         while let Err(error) = self.user.finish(&mut self.session).await {
             self.recover(error).await?;
         }
@@ -199,29 +204,36 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let response_ns = end_ns.saturating_sub(intended_ns);
         context
             .recorder
-            .transaction(end_ns, response_ns, service_ns, done);
+            .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);
     }
 
     /// Prepares the session for another attempt.
     async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
+        self.repair(error).await?;
+        self.attempt_ns = self.worker.context.clock.now_ns();
+        Ok(())
+    }
+
+    /// Rolls back or reconnects after an error.
+    async fn repair(&mut self, error: SessionError) -> Result<(), LoadOver> {
         // Transactions that the user no longer buffers were sent, and are lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
-        let recorder = &self.worker.context.recorder;
+        let context = &self.worker.context;
         let mut error = error;
         loop {
             match error.kind {
                 FailureKind::Lost | FailureKind::Away => {
-                    recorder.error(&error, "reconnected");
+                    context.error(&error, "reconnected");
                     return self.reconnect(error).await;
                 }
-                FailureKind::Restart => recorder.error(&error, "restarted"),
+                FailureKind::Restart => context.error(&error, "restarted"),
                 FailureKind::Refused if self.worker.ignores(&error) => {
-                    recorder.error(&error, "ignored");
+                    context.error(&error, "ignored");
                 }
                 FailureKind::Refused => {
-                    recorder.error(&error, "stopped the load");
-                    self.worker.context.control.fail(error);
+                    context.error(&error, "stopped the load");
+                    context.control.fail(error);
                     return Err(LoadOver);
                 }
             }
@@ -265,7 +277,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                     return Ok(());
                 }
                 Err(failed) => {
-                    context.recorder.error(&failed, "reconnected");
+                    context.error(&failed, "reconnected");
                     error = failed;
                 }
             }
@@ -298,6 +310,11 @@ async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) 
 }
 
 impl<K: Clock> LoadContext<K> {
+    /// Records an error that a user has just received, and what it does about it.
+    fn error(&self, error: &SessionError, action: &'static str) {
+        self.recorder.error(self.clock.now_ns(), error, action);
+    }
+
     /// Waits until the load reaches `stage`.
     async fn reached(&self, stage: Stage) {
         // A change of the stage wakes every task.

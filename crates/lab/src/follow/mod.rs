@@ -7,20 +7,23 @@
 
 mod decision;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Scope, sleep};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use client::route::Route;
+use engine::replication::MemberState;
 use load::Barrier;
 use measure::event::{NodeEvent, NodeEventKind};
 use plan::Follow;
 
 use crate::cluster::Cluster;
 use crate::failure::{Cause, Failure};
-use crate::member_probe::MemberProbe;
+use crate::member_probe::{MemberProbe, create_table};
+use crate::rig::Rig;
 use crate::trial_monitor::TrialMessage;
 
 use decision::{Decision, Rules};
@@ -29,6 +32,60 @@ use decision::{Decision, Rules};
 const SEARCH_INTERVAL: Duration = Duration::from_millis(10);
 /// How often they are probed otherwise, unless a user loses its connection.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a cluster may be without a primary before the load.
+const FIND_LIMIT: Duration = Duration::from_secs(30);
+
+/// Finds the primary of each cluster, and creates the table that probes write to, with two rows
+/// for each member.
+///
+/// # Errors
+/// When a cluster has no primary, or it refuses.
+pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
+    let clusters = rig.instances.iter().filter_map(|i| i.cluster.as_ref());
+    for cluster in clusters.filter(|cluster| cluster.replication().is_some()) {
+        prepare_one(cluster)?;
+    }
+    Ok(())
+}
+
+fn prepare_one(cluster: &Cluster) -> Result<(), Failure> {
+    let failed = |error: &dyn fmt::Display| {
+        let message = format!("cannot prepare to follow the primary of the cluster: {error}");
+        Failure::new(Cause::Server, message)
+    };
+    let deadline = Instant::now() + FIND_LIMIT;
+    let primary = loop {
+        match find_primary(cluster) {
+            Ok(primary) => break primary,
+            Err(_) if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
+            Err(why) => return Err(failed(&why)),
+        }
+    };
+    cluster.set_primary(primary);
+    let rows = (1..).take(2 * cluster.members().len());
+    let member = cluster.primary();
+    let created = member.map_or(Ok(()), |member| create_table(&member.database, rows));
+    created.map_err(|error| failed(&error))
+}
+
+/// The index of the member that says it is the primary: the one that was, if there are several.
+fn find_primary(cluster: &Cluster) -> Result<usize, String> {
+    let mut last = "no member says that it is the primary".to_owned();
+    let first = cluster.primary_index();
+    let others = (0..cluster.members().len()).filter(|index| *index != first);
+    for index in std::iter::once(first).chain(others) {
+        let Some(member) = cluster.members().get(index) else {
+            continue;
+        };
+        let mut probe = MemberProbe::new(member.database.clone(), cluster.replication(), 1);
+        match probe.view() {
+            Ok(view) if view.state == MemberState::Primary => return Ok(index),
+            Ok(_) => {}
+            Err(error) => last = format!("server {}: {error}", member.number),
+        }
+    }
+    Err(last)
+}
 
 /// Follows the primary of one cluster.
 pub(crate) struct Follower<'a> {
@@ -52,12 +109,16 @@ impl<'a> Follower<'a> {
     ///
     /// # Errors
     /// When the operating system refuses a thread.
-    pub(crate) fn spawn<'scope>(self, scope: &'scope Scope<'scope, '_>) -> Result<(), Failure>
+    pub(crate) fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure>
     where
         'a: 'scope,
     {
+        let mut threads = Vec::new();
         let Some(replication) = self.cluster.replication() else {
-            return Ok(());
+            return Ok(threads);
         };
         let rules = Rules {
             elects: replication.elects(),
@@ -69,16 +130,17 @@ impl<'a> Follower<'a> {
             decision: Mutex::new(decision),
             follower: self,
         });
-        for (index, member) in following.follower.cluster.members().iter().enumerate() {
-            let (database, row) = (member.database.clone(), index + 1);
-            let probe = MemberProbe::new(database, Some(replication), row);
-            let following = Arc::clone(&following);
-            std::thread::Builder::new()
+        let members = following.follower.cluster.members().iter();
+        for (row, (index, member)) in (1..).zip(members.enumerate()) {
+            let (database, following) = (member.database.clone(), Arc::clone(&following));
+            let thread = std::thread::Builder::new()
                 .name(format!("dyno-follow-{}", member.number))
-                .spawn_scoped(scope, move || following.run(index, probe))
-                .map_err(|error| Failure::new(Cause::Internal, error))?;
+                .spawn_scoped(scope, move || {
+                    following.run(index, MemberProbe::new(database, Some(replication), row));
+                });
+            threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
         }
-        Ok(())
+        Ok(threads)
     }
 }
 
@@ -146,13 +208,12 @@ impl Following<'_> {
         };
         let event = NodeEvent {
             at_s: self.follower.barrier.origin().elapsed().as_secs_f64(),
-            done_s: None,
             node,
             what: NodeEventKind::BecamePrimary,
             reason: format!("server {before} was the primary"),
         };
         // Without a receiver the trial is over.
-        let _ = self.follower.sender.send(TrialMessage::Event(event, None));
+        let _ = self.follower.sender.send(TrialMessage::Event(event));
     }
 
     fn decision(&self) -> MutexGuard<'_, Decision> {
