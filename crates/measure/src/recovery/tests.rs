@@ -248,7 +248,7 @@ fn the_first_write_of_the_load_is_that_of_its_fault() {
 }
 
 /// A probe of 1 ms, with a write of 1 ms.
-fn probe(server: u32, asked_s: f64, role: Option<Role>, others: u32, accepts: bool) -> Probe {
+fn probe(server: u32, asked_s: f64, role: Option<Role>, others: u64, accepts: bool) -> Probe {
     let answered_s = asked_s + 0.001;
     Probe {
         server,
@@ -278,7 +278,7 @@ fn probes() -> Vec<Probe> {
         t => probe(2, t, Some(Role::Primary), 1, t >= 26.0),
     });
     let of_third = times().map(|t_s| {
-        let others = u32::from(t_s >= 24.0);
+        let others = u64::from(t_s >= 24.0);
         probe(3, t_s, Some(Role::Replica), others, false)
     });
     of_first.chain(of_second).chain(of_third).collect()
