@@ -9,7 +9,7 @@ const MAX_ALERT: Duration = Duration::from_secs(120);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How closely an instance is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     /// Nothing has been asked for lately.
     Quiet,
@@ -128,7 +128,13 @@ mod tests {
     fn a_fault_ends_a_long_wait() {
         let alert = Alert::default();
         let hour = Duration::from_secs(3600);
-        let interval = |level| if level == Level::Quiet { hour } else { Duration::ZERO };
+        let interval = |level| {
+            if level == Level::Quiet {
+                hour
+            } else {
+                Duration::ZERO
+            }
+        };
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| alert.wait(Instant::now(), interval));
             alert.raise();

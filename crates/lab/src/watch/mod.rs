@@ -10,15 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use engine::replication::Replication;
 use load::{Barrier, Pulse};
-use measure::recovery::{FirstWrite, Observed, Probe};
+use measure::recovery::{self, FirstWrite, Observed, Probe};
 use measure::setup::Class;
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
-use crate::member_probe::{self, MemberProbe};
+use crate::member_probe;
+use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
+use crate::trial_monitor::LoadResults;
 
 use alert::Alert;
 use prober::Prober;
@@ -49,12 +52,25 @@ pub(crate) struct Watchers<'scope> {
     probers: Vec<Vec<ScopedJoinHandle<'scope, Vec<Probe>>>>,
 }
 
-/// What is to be watched of each instance of a trial; nothing without faults.
-pub(crate) fn of(trial: &Trial, rig: &Rig) -> Vec<Watch> {
-    match trial.planned.topology.faults.is_empty() {
-        true => Vec::new(),
-        false => rig.instances.iter().map(|_| Watch::default()).collect(),
+/// Prepares to watch the instances of a trial with faults; nothing is watched without them.
+pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec<Watch> {
+    if trial.planned.topology.faults.is_empty() {
+        return Vec::new();
     }
+    let open = |index: usize| {
+        let servers = servers(rig, index).into_iter();
+        let primary = rig.databases().nth(index);
+        let created = primary.map(|primary| {
+            member_probe::create_table(primary, servers.map(|server| server.number))
+        });
+        if let Some(Err(error)) = created {
+            observer.note(&format!(
+                "recovery is measured without writes of its own: cannot create a table: {error}"
+            ));
+        }
+        Watch::default()
+    };
+    (0..rig.instances.len()).map(open).collect()
 }
 
 impl Watch {
@@ -92,11 +108,12 @@ pub(crate) fn spawn<'scope, 'env>(
     let mut probers = Vec::new();
     for (index, watch) in watches.iter().enumerate() {
         let mut threads = Vec::new();
-        for (server, probe) in probes(rig, index) {
-            let prober = Prober::new(server, probe, &watch.alert, span);
+        for server in servers(rig, index) {
             let thread = Builder::new()
-                .name(format!("dyno-probe-{server}"))
-                .spawn_scoped(scope, move || prober.run());
+                .name(format!("dyno-probe-{}", server.number))
+                .spawn_scoped(scope, move || {
+                    Prober::new(&server, &watch.alert, span).run()
+                });
             threads.push(thread.map_err(refused)?);
         }
         probers.push(threads);
@@ -104,43 +121,50 @@ pub(crate) fn spawn<'scope, 'env>(
     Ok(Some(Watchers { sampler, probers }))
 }
 
-/// A probe of each server of an instance, with the number of the server.
-fn probes(rig: &Rig, index: usize) -> Vec<(u32, MemberProbe)> {
+/// A server of an instance.
+struct Server<'a> {
+    number: u32,
+    database: &'a Database,
+    replication: Option<&'static dyn Replication>,
+}
+
+/// The servers of an instance.
+fn servers(rig: &Rig, index: usize) -> Vec<Server<'_>> {
     let Some(instance) = rig.instances.get(index) else {
         return Vec::new();
     };
     let Some(cluster) = &instance.cluster else {
-        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        let database = instance.endpoint.database.clone();
-        return vec![probe(number, database, None)];
+        return vec![Server {
+            number: u32::try_from(index + 1).unwrap_or(u32::MAX),
+            database: &instance.endpoint.database,
+            replication: None,
+        }];
     };
-    let members = cluster.members().iter();
-    members
-        .map(|member| probe(member.number, member.database.clone(), cluster.replication()))
-        .collect()
-}
-
-fn probe(
-    server: u32,
-    database: Database,
-    replication: Option<&'static dyn engine::replication::Replication>,
-) -> (u32, MemberProbe) {
-    let row = member_probe::row_of_watch(server);
-    (server, MemberProbe::new(database, replication, row))
+    let members = cluster.members().iter().map(|member| Server {
+        number: member.number,
+        database: &member.database,
+        replication: cluster.replication(),
+    });
+    members.collect()
 }
 
 impl Watchers<'_> {
-    /// Waits until all of them have ended; returns what they saw of each instance between the
-    /// beginning and the end of the measurement, in seconds.
-    pub(crate) fn join(self, trial: &Trial, measured_s: (f64, f64)) -> Vec<Observed> {
-        let sampled = self.sampler.join().unwrap_or_default();
+    /// Waits until all of them have ended, and adds to the faults how the instances recovered.
+    pub(crate) fn conclude(
+        self,
+        trial: &Trial,
+        results: &mut LoadResults,
+        observer: &mut dyn Observer,
+    ) {
+        let (begin_ns, end_ns) = results.measured_ns.unwrap_or_default();
         let kinds = trial.statement_kinds();
         let has_writes = kinds.iter().any(|kind| kind.class == Class::Write);
-        let observed = sampled.into_iter().zip(self.probers);
-        observed
-            .map(|(sampled, probers)| Observed {
-                measured_from_s: measured_s.0,
-                end_s: measured_s.1,
+        let sampled = self.sampler.join().unwrap_or_default();
+        for ((number, sampled), probers) in (1..).zip(sampled).zip(self.probers) {
+            let probers = probers.into_iter();
+            let observed = Observed {
+                measured_from_s: seconds(begin_ns),
+                end_s: seconds(end_ns),
                 counts: sampled.counts.into(),
                 errors: sampled.errors,
                 first_writes: match has_writes {
@@ -148,11 +172,17 @@ impl Watchers<'_> {
                     false => Vec::new(),
                 },
                 probes: probers
-                    .into_iter()
                     .flat_map(|prober| prober.join().unwrap_or_default())
                     .collect(),
-            })
-            .collect()
+            };
+            let faults = results.faults.iter_mut();
+            let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
+            faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
+            recovery::recover(&observed, &mut faults);
+            for series in recovery::series(&observed, &faults) {
+                observer.fault_series(&series);
+            }
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use engine::replication::{MemberState, View};
 use measure::recovery::{Probe, ProbedView, ProbedWrite, Role};
 
 use super::alert::{Alert, Level};
-use super::Span;
-use crate::member_probe::{MemberProbe, Probed, Write};
+use super::{Server, Span};
+use crate::member_probe::{self, MemberProbe, Probed, Write};
 
 /// Most probes that are kept of a member; after that, only those that find a change.
 const MAX_PROBES: usize = 200_000;
@@ -32,10 +32,11 @@ pub(super) struct Prober<'a> {
 }
 
 impl<'a> Prober<'a> {
-    pub(super) fn new(server: u32, probe: MemberProbe, alert: &'a Alert, span: Span<'a>) -> Self {
+    pub(super) fn new(server: &Server<'_>, alert: &'a Alert, span: Span<'a>) -> Self {
+        let row = member_probe::row_of_watch(server.number);
         Self {
-            server,
-            probe,
+            server: server.number,
+            probe: MemberProbe::new(server.database.clone(), server.replication, row),
             alert,
             span,
             probes: Vec::new(),

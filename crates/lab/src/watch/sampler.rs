@@ -82,7 +82,11 @@ impl<'a> Sampler<'a> {
             && oldest.t_s < count.t_s - RECENT_S
         {
             self.recent.pop_front();
-            if self.kept.last().is_none_or(|last| oldest.t_s - last.t_s >= COARSE_S) {
+            if self
+                .kept
+                .last()
+                .is_none_or(|last| oldest.t_s - last.t_s >= COARSE_S)
+            {
                 self.kept.push(oldest);
             }
         }
@@ -94,7 +98,9 @@ impl<'a> Sampler<'a> {
             self.asked = asked_at.map(|at| (at, self.errors.len()));
         }
         // Before the first fault, nobody asks for them.
-        let Some((_, before)) = self.asked else { return };
+        let Some((_, before)) = self.asked else {
+            return;
+        };
         let room = (before + MAX_ERRORS).saturating_sub(self.errors.len());
         self.errors
             .extend(errors.into_iter().take(room).map(observed));

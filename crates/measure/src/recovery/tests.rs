@@ -119,6 +119,19 @@ fn a_fault_that_the_load_does_not_notice_costs_nothing() {
 }
 
 #[test]
+fn a_stall_before_the_fault_does_not_hide_its_outage() {
+    let stalled = |t_s: f64| {
+        if (5.0..7.0).contains(&t_s) {
+            0.0
+        } else {
+            failover(t_s)
+        }
+    };
+    let found = one(&observed(60.0, stalled));
+    close(found.back_s, 7.5, 0.1);
+}
+
+#[test]
 fn a_new_level_is_steady_though_throughput_is_not_back() {
     let series = |t_s: f64| match t_s {
         t if t < 20.0 => 1000.0,
