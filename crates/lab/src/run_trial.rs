@@ -46,7 +46,7 @@ pub fn run(
 }
 
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
+/// monitors and faults on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
 /// taken down, in reverse order.
 fn phases(
     lab: &mut Lab,
@@ -91,6 +91,7 @@ fn summarize(
         outcome: driven.outcome,
     });
     summary.events = driven.events;
+    summary.faults = driven.faults;
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
     let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
     summary.warnings.extend(warnings);
