@@ -112,13 +112,10 @@ impl Replication for Galera {
         state: &str,
     ) -> Vec<(String, String)> {
         let is_last = state.lines().any(|line| line.trim() == IS_LAST);
-        let position = printed
-            .lines()
-            .filter_map(|line| line.split_once(RECOVERED))
-            .last();
-        let position = position.map(|(_, position)| ("wsrep_start_position", position.trim()));
+        let mut lines = printed.lines().rev();
+        let position = lines.find_map(|line| Some(line.split_once(RECOVERED)?.1.trim()));
+        let position = position.map(|position| ("wsrep_start_position", position.to_owned()));
         let settings = [("wsrep_cluster_address", peers(cluster, is_last))];
-        let position = position.map(|(name, position)| (name, position.to_owned()));
         let settings = settings.into_iter().chain(position);
         settings
             .map(|(name, value)| (name.to_owned(), value))
