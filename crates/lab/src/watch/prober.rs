@@ -51,7 +51,7 @@ impl<'a> Prober<'a> {
         while !self.span.is_over() {
             let begun = Instant::now();
             let probed = self.probe.probe();
-            if let Some(write) = probed.write.as_ref().filter(|write| write.accepted.is_ok()) {
+            if let Some(write) = probed.write.as_ref().filter(|_| probed.has_accepted()) {
                 self.alert.written(write.sent_at);
             }
             self.keep(&probed);
