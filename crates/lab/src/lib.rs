@@ -6,6 +6,7 @@
 //! [`Observer`] as it happens.
 
 pub mod account;
+mod broken_links;
 mod build;
 mod clean;
 mod cluster;
@@ -21,6 +22,7 @@ mod find_max;
 mod follow;
 pub mod home;
 mod instance;
+mod ip;
 mod lab;
 mod ledger;
 mod member_probe;
@@ -47,6 +49,7 @@ mod tree;
 mod trial;
 mod trial_monitor;
 mod volume;
+mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;

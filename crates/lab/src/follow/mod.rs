@@ -35,8 +35,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a cluster may be without a primary before the load.
 const FIND_LIMIT: Duration = Duration::from_secs(30);
 
-/// Finds the primary of each cluster, and creates the table that probes write to, with two rows
-/// for each member.
+/// Finds the primary of each cluster, and creates the table that probes write to.
 ///
 /// # Errors
 /// When a cluster has no primary, or it refuses.
@@ -62,9 +61,9 @@ fn prepare_one(cluster: &Cluster) -> Result<(), Failure> {
         }
     };
     cluster.set_primary(primary);
-    let rows = (1..).take(2 * cluster.members().len());
+    let servers = cluster.members().iter().map(|member| member.number);
     let member = cluster.primary();
-    let created = member.map_or(Ok(()), |member| create_table(&member.database, rows));
+    let created = member.map_or(Ok(()), |member| create_table(&member.database, servers));
     created.map_err(|error| failed(&error))
 }
 
@@ -77,7 +76,11 @@ fn find_primary(cluster: &Cluster) -> Result<usize, String> {
         let Some(member) = cluster.members().get(index) else {
             continue;
         };
-        let mut probe = MemberProbe::new(member.database.clone(), cluster.replication(), 1);
+        let mut probe = MemberProbe::new(
+            member.database.clone(),
+            cluster.replication(),
+            member.number,
+        );
         match probe.view() {
             Ok(view) if view.state == MemberState::Primary => return Ok(index),
             Ok(_) => {}
@@ -130,8 +133,8 @@ impl<'a> Follower<'a> {
             decision: Mutex::new(decision),
             follower: self,
         });
-        let members = following.follower.cluster.members().iter();
-        for (row, (index, member)) in (1..).zip(members.enumerate()) {
+        for (index, member) in following.follower.cluster.members().iter().enumerate() {
+            let row = member.number;
             let (database, following) = (member.database.clone(), Arc::clone(&following));
             let thread = std::thread::Builder::new()
                 .name(format!("dyno-follow-{}", member.number))
