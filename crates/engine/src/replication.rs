@@ -1,7 +1,10 @@
 //! How servers replicate: an optional capability of an engine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+
+use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
 use crate::server::{Login, ServerFile};
@@ -21,6 +24,25 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// Files in the data directory that make prepared data this member's, by their names there.
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
         let _ = (cluster, number);
+        Vec::new()
+    }
+
+    /// What finds out how far a member's data goes, before the member starts again; `None`: its
+    /// server needs no help with that.
+    fn recovery(&self) -> Option<Recovery> {
+        None
+    }
+
+    /// The settings of a restart, in place of those of the same names in
+    /// [`Replication::settings`]. `printed` and `state` are the answers to
+    /// [`Replication::recovery`]; empty if there was none.
+    fn restart_settings(
+        &self,
+        cluster: &Formation,
+        printed: &str,
+        state: &str,
+    ) -> Vec<(String, String)> {
+        let _ = (cluster, printed, state);
         Vec::new()
     }
 
@@ -63,6 +85,19 @@ pub trait Replication: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a cluster manager runs beside each member.
+    fn has_manager(&self) -> bool {
+        false
+    }
+
+    /// How many members must be connected for a commit to be accepted.
+    fn quorum(&self) -> Quorum {
+        match self.elects() {
+            true => Quorum::Majority,
+            false => Quorum::One,
+        }
+    }
+
     /// At how many ports a member talks to the others, besides the one for its clients.
     fn group_ports(&self) -> usize {
         0
@@ -102,6 +137,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it cannot be reached, or refuses.
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError>;
+}
+
+/// What finds out how far a member's data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// The arguments with which the server's program prints that and ends.
+    pub arguments: &'static [&'static str],
+    /// The file in the data directory in which the member noted its state.
+    pub state_file: &'static str,
 }
 
 /// What a member says of itself.
@@ -178,6 +222,11 @@ impl Formation {
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let members = self.members.iter();
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
+    }
+
+    /// The addresses of the members, without repetition.
+    pub fn ips(&self) -> BTreeSet<IpAddr> {
+        self.members.iter().map(|member| member.ip).collect()
     }
 
     /// The members that follow the first one.

@@ -1,22 +1,22 @@
 //! Nodes that serve one data set.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
+use client::route::Route;
 use engine::replication::Replication;
+use plan::Follow;
 
 use crate::Database;
 use crate::error::LabError;
 use crate::monitors::MonitoredServer;
 use crate::servers::Node;
+use crate::site::Site;
 use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
-/// How long all users may take to notice that a node accepts connections again. They try at least
-/// every 5 s.
-const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Nodes that serve one data set. A single node is a cluster of one.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Member {
     pub(crate) number: u32,
     /// Its database, through the account of the load.
     pub(crate) database: Database,
+    /// Where it runs.
+    pub(crate) site: Arc<dyn Site>,
     /// Locked while something happens to it.
     node: Mutex<Node>,
 }
@@ -56,6 +58,7 @@ impl Cluster {
             Ok(Member {
                 number: node.number(),
                 database: node.open(DATABASE)?,
+                site: Arc::clone(node.site()),
                 node: Mutex::new(node),
             })
         });
@@ -95,17 +98,22 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.members.into_iter().map(Member::into_node)
+    /// The route of a load before anything has happened to the members. A single server that is
+    /// read-only is unfit for the load; a member has lost its role.
+    pub(crate) fn route(&self, follow: Follow) -> Route {
+        let primary = self.primary_index();
+        match follow {
+            Follow::Primary => {
+                let is_cluster = self.replication.is_some();
+                Route::new(self.members.len(), |index| index == primary, is_cluster)
+            }
+            Follow::Any => Route::new(self.members.len(), |_| true, false),
+            Follow::Fixed => Route::new(self.members.len(), |index| index == 0, false),
+        }
     }
 
-    /// Whether what the study did to the node that loads connect to explains that a load has been
-    /// without a connection since `lost_at`: it is down, or it restarted so recently that users may
-    /// not be back yet.
-    pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
-        let node = self.primary().and_then(Member::try_lock);
-        let up_since = node.and_then(|node| node.up_since());
-        !up_since.is_some_and(|up| up <= lost_at || up.elapsed() > RECONNECT_LIMIT)
+    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
+        self.members.into_iter().map(Member::into_node)
     }
 }
 
@@ -129,7 +137,7 @@ impl Member {
         let node = self.lock();
         MonitoredServer {
             number: self.number,
-            site: node.site().clone(),
+            site: Arc::clone(&self.site),
             process: node.process().clone(),
             data_dir: Some(node.data_dir()),
             database: Some(self.database.clone()),
@@ -140,25 +148,5 @@ impl Member {
         self.node
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_restart_explains_a_loss_before_it_and_a_kill_any() {
-        let keep = tempfile::tempdir().unwrap();
-        let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
-        let cluster = Cluster::of(vec![node], &never).unwrap();
-        let primary = cluster.primary().unwrap();
-        let lost_at = Instant::now();
-        assert!(!cluster.explains_loss(lost_at), "it was up all the time");
-        primary.lock().restart(&never).unwrap();
-        assert!(cluster.explains_loss(lost_at));
-        assert!(!cluster.explains_loss(Instant::now()));
-        primary.lock().kill();
-        assert!(cluster.explains_loss(Instant::now()));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::EngineError;
 
-use measure::bytes::shown_bytes;
+use plan::shown_bytes;
 
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +114,14 @@ pub enum LabError {
         /// How to get it.
         remedy: String,
     },
+    /// This host cannot, or this user may not, give servers a network of their own or change it.
+    #[error("cannot set up a network for the members of a cluster: {why}")]
+    NoNetwork {
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        remedy: String,
+    },
     /// `DYNO_CACHE_LIMIT` is not a size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
@@ -164,6 +172,23 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
+    /// A server was to be broken or put right, but there is none.
+    #[error("{server} is not running")]
+    NotRunning {
+        /// Which server.
+        server: String,
+    },
+    /// A process did not react to a signal.
+    #[error("a process of {server} did not obey {signal} within 10 s")]
+    Disobeyed {
+        /// Which server.
+        server: String,
+        /// The signal's name.
+        signal: &'static str,
+    },
+    /// A fault cannot be done to what a trial has.
+    #[error("{0}")]
+    Impossible(String),
     /// A server runs but does not answer.
     #[error("{server} did not {what} within {limit_s} s; its log ends:\n{log}")]
     TooSlow {
@@ -215,7 +240,9 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
+            Self::NoCpuQuota { remedy, .. } | Self::NoNetwork { remedy, .. } => {
+                return Some(remedy.clone());
+            }
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { .. } => "install the package util-linux",
@@ -230,9 +257,13 @@ impl LabError {
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
             Self::StillRunning { .. } => "end it, then run dyno clean",
-            Self::NotStarted { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
-                return None;
-            }
+            Self::NotStarted { .. }
+            | Self::Ended(_)
+            | Self::NotRunning { .. }
+            | Self::Disobeyed { .. }
+            | Self::Impossible(_)
+            | Self::TooSlow { .. }
+            | Self::Interrupted => return None,
         };
         Some(text.to_owned())
     }

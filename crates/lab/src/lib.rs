@@ -6,6 +6,7 @@
 //! [`Observer`] as it happens.
 
 pub mod account;
+mod broken_links;
 mod build;
 mod clean;
 mod cluster;
@@ -14,13 +15,16 @@ pub mod doctor;
 mod drive;
 mod early_stop;
 pub mod error;
-mod events;
 mod failure;
+mod faults;
 mod files;
 mod find_max;
+mod follow;
 pub mod home;
 mod instance;
+mod ip;
 mod lab;
+mod ledger;
 mod member_probe;
 mod merge;
 pub mod monitors;
@@ -45,6 +49,7 @@ mod tree;
 mod trial;
 mod trial_monitor;
 mod volume;
+mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -56,8 +61,8 @@ pub use failure::{Cause, Failure};
 pub use find_max::{find_max, max_trials};
 pub use home::{Cleaned, Leftover};
 pub use lab::Lab;
-pub use measure::bytes::shown_bytes;
 pub use observer::Observer;
+pub use plan::shown_bytes;
 pub use prepare::prepare;
 pub use preview::{Preview, disk_of_cache, preview};
 pub use run_trial::{FinishedTrial, run as run_trial};

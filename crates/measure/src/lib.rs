@@ -1,7 +1,6 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
 mod bottleneck;
-pub mod bytes;
 pub mod change_point;
 mod check;
 pub mod column;
@@ -24,6 +23,7 @@ mod long_run;
 pub mod metric;
 pub mod point_estimate;
 pub mod quantile;
+pub mod recovery;
 mod reference;
 pub mod result;
 pub mod scale;

@@ -12,6 +12,8 @@ pub const SERIES: &str = "series.jsonl";
 pub const INTERVALS: &str = "intervals.jsonl";
 /// One line a second: metrics of the monitors.
 pub const MONITORS: &str = "monitors.jsonl";
+/// One line a fault: the transactions around it, every 10 ms.
+pub const FAULTS: &str = "faults.jsonl";
 /// Folder of a trial's servers.
 pub const SERVERS: &str = "servers";
 /// Summary of one trial.
@@ -32,3 +34,8 @@ pub const SCALING: &str = "scaling.csv";
 pub const JUNIT: &str = "junit.xml";
 /// All numbers, one line per trial.
 pub const CSV: &str = "results.csv";
+
+/// The history of an instance's ledger: one line per event.
+pub fn ledger(instance: u32) -> String {
+    format!("ledger-{instance}.jsonl")
+}

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::series::SeriesPoint;
 use measure::setup::StatementKind;
 use measure::slice::Second;
@@ -84,6 +85,16 @@ impl TrialWriter {
         }
     }
 
+    /// Appends the transactions around a fault.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn fault_series(&self, series: &FaultSeries) -> Result<(), StoreError> {
+        let mut lines = Lines::open(&self.path.join(names::FAULTS))?;
+        lines.append(series)?;
+        lines.sync()
+    }
+
     /// Creates the directory of a server; `number` counts from 1.
     ///
     /// # Errors
@@ -92,6 +103,12 @@ impl TrialWriter {
         let path = self.path.join(names::SERVERS).join(number.to_string());
         fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
         Ok(path)
+    }
+
+    /// The file for the history of an instance's ledger.
+    #[must_use]
+    pub fn ledger_file(&self, instance: u32) -> PathBuf {
+        self.path.join(names::ledger(instance))
     }
 
     /// Starts the files of one of several servers.

@@ -1,10 +1,9 @@
 //! The content of a study as written: each value with its location.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::name::Name;
-use plan::{Action, Span, Spanned, ThresholdSpec, Value};
+use plan::{Span, Spanned, ThresholdSpec, Value};
 
 /// A key and its value.
 #[derive(Debug, Clone)]
@@ -50,14 +49,18 @@ pub(crate) struct TypedTable {
     pub(crate) columns: Vec<Spanned<String>>,
 }
 
-/// Something that is done to a server during the measurement.
+/// Something that is broken during the measurement.
 #[derive(Debug, Clone)]
-pub(crate) struct TypedEvent {
-    /// The key that names its action.
-    pub(crate) name: Name,
-    pub(crate) at: Spanned<Duration>,
-    pub(crate) action: Action,
-    pub(crate) node: Spanned<u32>,
+pub(crate) struct TypedFault {
+    /// Its seed is still to be drawn unless `has_seed`.
+    pub(crate) fault: plan::Fault,
+    pub(crate) has_seed: bool,
+    /// The location of the key that names its kind.
+    pub(crate) kind: Span,
+    pub(crate) at: Span,
+    pub(crate) target: Span,
+    /// The location of its healing time, if it has its own.
+    pub(crate) heal: Option<Span>,
 }
 
 /// The whole content of a study.
@@ -66,7 +69,7 @@ pub(crate) struct Content {
     pub(crate) entries: Entries,
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
-    pub(crate) events: Vec<TypedEvent>,
+    pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TypedTable>,
     pub(crate) sizes: Vec<Size>,
     /// The chosen one, which has already replaced the values of the file.

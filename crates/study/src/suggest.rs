@@ -1,7 +1,7 @@
 //! What to write instead of an unknown key.
 
 use crate::name::Name;
-use plan::key::{self, EVENT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
 
 /// For an unknown key in a section, or at the top.
@@ -16,7 +16,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
     }
     if section.is_empty() {
         match nearest(word, sections()) {
-            Some(list @ (VARIANT | EVENT)) => return format!("did you mean [[{list}]]?"),
+            Some(list @ (VARIANT | FAULT)) => return format!("did you mean [[{list}]]?"),
             Some(near) => return format!("did you mean [{near}]?"),
             None => {}
         }
@@ -40,7 +40,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
             let all: Vec<_> = sections().map(|name| format!("[{name}]")).collect();
             let all = all.join(", ");
             format!(
-                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{EVENT}]]"
+                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{FAULT}]]"
             )
         }
         "server" => {
@@ -54,12 +54,12 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, EVENT])
+        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, FAULT])
 }
 
 /// For an unknown axis.
 pub(crate) fn axis(name: &str) -> String {
-    if let Some(help) = event(name) {
+    if let Some(help) = fault(name) {
         return help;
     }
     if let Ok(Some(name)) = Name::find(name) {
@@ -86,18 +86,17 @@ pub(crate) fn key_of_size(name: &str) -> String {
 }
 
 fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
-    match (event(name), near) {
+    match (fault(name), near) {
         (Some(help), _) => help,
         (None, Some(near)) => format!("did you mean `{near}`?"),
         (None, None) => known.to_owned(),
     }
 }
 
-/// For a key of an event outside of `[[event]]`.
-fn event(name: &str) -> Option<String> {
-    let is_event = name.split('.').next() == Some(EVENT);
-    is_event.then(|| {
-        format!("events are the same in every trial: edit [[{EVENT}]] at the top level of the file")
+/// For a key of a list that is the same in every trial, outside of it.
+fn fault(name: &str) -> Option<String> {
+    (name.split('.').next()? == FAULT).then(|| {
+        format!("faults are the same in every trial: edit [[{FAULT}]] at the top level of the file")
     })
 }
 
@@ -123,7 +122,7 @@ pub(crate) fn key_of_override(name: &str) -> String {
         }
         _ => {}
     }
-    if let Some(help) = event(name) {
+    if let Some(help) = fault(name) {
         return help;
     }
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);

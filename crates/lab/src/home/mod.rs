@@ -201,6 +201,13 @@ impl Home {
         command
     }
 
+    /// The same in a network namespace.
+    pub(crate) fn command_in(&self, namespace: &Path, program: &Path) -> Command {
+        let mut command = process::command_in(namespace, &self.inner.account, program);
+        command.env(survivors::RUN_DIR, &self.inner.run);
+        command
+    }
+
     pub(crate) fn templates(&self) -> PathBuf {
         templates_in(&self.inner.root)
     }
@@ -239,5 +246,5 @@ fn cache_limit() -> Result<u64, LabError> {
         return Ok(CACHE_LIMIT_BYTES);
     };
     let text = text.to_string_lossy();
-    measure::bytes::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
+    plan::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
 }

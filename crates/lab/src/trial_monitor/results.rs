@@ -3,6 +3,7 @@
 use load::{End, LoadOutcome};
 use measure::ended::Ended;
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
@@ -25,8 +26,12 @@ pub(crate) struct LoadResults {
     pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
-    /// The events of the trial.
+    /// What happened to nodes, besides its faults.
     pub(crate) events: Vec<NodeEvent>,
+    /// What was broken, in order of time.
+    pub(crate) faults: Vec<FaultRecord>,
+    /// Beginning and end of the measured seconds, on the loads' clock; `None` without any.
+    pub(crate) measured_ns: Option<(u64, u64)>,
 }
 
 impl TrialMonitor<'_> {
@@ -43,7 +48,7 @@ impl TrialMonitor<'_> {
                 let message = "interrupted before the load started";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
-            None if self.is_interrupted() && !self.has_measured => {
+            None if self.is_interrupted() && self.measured_ns.is_none() => {
                 let message = "interrupted during the warm-up, before the measurement";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
@@ -68,6 +73,8 @@ impl TrialMonitor<'_> {
             gather: self.gather,
             started_at: self.started_at,
             events: self.events,
+            faults: self.faults,
+            measured_ns: self.measured_ns,
             metrics,
             outcome,
             failure,

@@ -1,6 +1,6 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
-mod events;
+mod faults;
 mod leaves;
 pub(crate) mod overrides;
 mod sizes;
@@ -16,23 +16,28 @@ use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use leaves::{joined, leaves};
-use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use plan::{Origin, Span, Spanned, Value, redact_url, shown};
+use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+
+/// What `[[fault]]` was called before, and how to write it now.
+const OLD_FAULT: &str = "event";
+const NEW_FAULT: &str = "write, for example, [[fault]], and below it at = \"20s\", kill = 1, and heal = \"5s\", \
+     which starts the server again 5 s later; without `heal`, that is after 10 s";
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
-/// The content of a study and its faults, while the study is read.
+/// The content of a study and its diagnostics, while the study is read.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) content: Content,
-    pub(crate) faults: Faults,
+    pub(crate) diagnostics: Diagnostics,
     /// URLs with passwords, and what replaces them in the text.
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
@@ -53,8 +58,13 @@ impl Walk {
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
-                DeValue::Array(list) if name == EVENT => self.events(list),
-                other if name == EVENT => self.not_events(other, at),
+                DeValue::Array(list) if name == FAULT => self.faults(list),
+                other if name == FAULT => self.not_faults(other, at),
+                _ if name == OLD_FAULT => {
+                    let message = "`[[event]]` is now `[[fault]]`";
+                    self.diagnostics
+                        .add(at, Diagnostic::new(message, NEW_FAULT));
+                }
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>
@@ -92,7 +102,7 @@ impl Walk {
         match Name::find(&name) {
             Ok(Some(name)) => self.key(name, value, at, into),
             Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
-            Err(fault) => self.faults.add(at, fault),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
         }
     }
 
@@ -107,7 +117,7 @@ impl Walk {
                     &mut |full, value, at| match Name::find(&full) {
                         Ok(Some(name)) => self.entry(name, value, at, into),
                         Ok(None) => self.unknown("key", &full, at, String::new),
-                        Err(fault) => self.faults.add(at, fault),
+                        Err(diagnostic) => self.diagnostics.add(at, diagnostic),
                     },
                 );
             }
@@ -118,11 +128,11 @@ impl Walk {
 
     fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("duplicate key `{}`", name.full()),
                 "keep one of the two",
             );
-            return self.faults.add_of_two(first.at, at, fault);
+            return self.diagnostics.add_of_two(first.at, at, diagnostic);
         }
         if !self.has_room_for(&name, at) {
             return;
@@ -143,8 +153,8 @@ impl Walk {
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned { value, span }),
-            Err(fault) => {
-                self.faults.add(span, fault);
+            Err(diagnostic) => {
+                self.diagnostics.add(span, diagnostic);
                 None
             }
         }
@@ -164,6 +174,17 @@ impl Walk {
         }
     }
 
+    /// The same as the type that it is for.
+    fn typed<T: FromValue>(
+        &mut self,
+        key: &'static Key,
+        value: &TomlValue<'_>,
+    ) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let value = T::from_value(&value)?;
+        Some(Spanned { value, span })
+    }
+
     /// Whether the study may have one more setting. Their number is limited because each trial
     /// has a copy of all of them.
     fn has_room_for(&mut self, name: &Name, at: Span) -> bool {
@@ -175,31 +196,31 @@ impl Walk {
         }
         let has_room = self.settings.contains(setting);
         if !has_room {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("too many settings: `{}`", shown(setting)),
                 format!("a study has at most {MAX_SETTINGS} settings"),
             );
-            self.faults.add(at, fault);
+            self.diagnostics.add(at, diagnostic);
         }
         has_room
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
-        let fault = if self.faults.is_full() {
-            Fault::new("", "")
+        let diagnostic = if self.diagnostics.is_full() {
+            Diagnostic::new("", "")
         } else {
-            Fault::new(format!("unknown {what} `{}`", shown(name)), help())
+            Diagnostic::new(format!("unknown {what} `{}`", shown(name)), help())
         };
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("`{name}` is a section, not {}", type_words(value)),
             format!("write [{name}] on its own line, and its keys below"),
         );
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     /// Records a URL that contains a password, however it is quoted.
