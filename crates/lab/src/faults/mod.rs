@@ -3,26 +3,27 @@
 mod disturbance;
 mod kill;
 mod pause;
+mod scene;
 mod schedule;
 mod stop;
 mod strike;
+mod succession;
+mod switchover;
 mod target;
 
-use std::sync::MutexGuard;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use plan::FaultKind;
 
-use crate::cluster::{Cluster, Member};
+use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::rig::Rig;
-use crate::servers::Node;
 use crate::trial::Trial;
 
 pub(crate) use disturbance::Disturbance;
+use scene::Scene;
 pub(crate) use schedule::{Schedule, spawn};
 
 /// Something that is broken. It is made for one target.
@@ -45,7 +46,8 @@ trait Fault: Send {
     /// Why it could not be done.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
 
-    /// Has a node that is right again join its cluster.
+    /// What remains to be done once it has been healed, or once it took effect if it does not last:
+    /// the node joins its cluster.
     ///
     /// # Errors
     /// Why it does not.
@@ -60,28 +62,13 @@ trait Fault: Send {
     }
 }
 
-/// Where a fault strikes.
-#[derive(Clone, Copy)]
-struct Scene<'a> {
-    instance: &'a Instance,
-    /// The node that is hit; `None` if dyno did not start the server.
-    member: Option<&'a Member>,
-    /// Becomes true when the loads have ended.
-    over: &'a AtomicBool,
-}
-
-impl<'a> Scene<'a> {
-    fn node(&self) -> Result<MutexGuard<'a, Node>, LabError> {
-        self.member.map(Member::lock).ok_or_else(not_started)
-    }
-}
-
 /// The fault of a study, before it strikes.
 fn planned(fault: &plan::Fault) -> Result<Box<dyn Fault>, LabError> {
     Ok(match fault.kind {
         FaultKind::Kill => Box::new(kill::Kill),
         FaultKind::Stop | FaultKind::Restart => Box::new(stop::Stop::new(fault.kind)),
         FaultKind::Pause => Box::new(pause::Pause),
+        FaultKind::Switchover => Box::new(switchover::Switchover::default()),
         kind => {
             let message = format!("this version of dyno has no fault `{kind}` yet");
             return Err(LabError::Impossible(message));

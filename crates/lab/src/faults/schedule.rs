@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use load::Barrier;
 
-use super::strike::Strike;
+use super::strike::{Strike, Struck};
 use super::target;
 use crate::failure::{Cause, Failure};
 use crate::rig::Rig;
@@ -76,9 +76,8 @@ impl Schedule<'_> {
                 }
             }
             self.wait_until_over();
-            for ended in threads.into_iter().filter_map(|thread| thread.join().ok()) {
-                ended.end();
-            }
+            let struck = threads.into_iter().filter_map(|thread| thread.join().ok());
+            struck.flatten().for_each(Struck::end);
         });
     }
 
@@ -94,6 +93,12 @@ impl Schedule<'_> {
             }
         }
         false
+    }
+
+    /// A time of the measurement; `None` if it has not begun.
+    pub(super) fn measured(self, at: Instant) -> Option<Duration> {
+        let begun = self.barrier.begun()? + self.trial.planned.load.warmup;
+        Some(at.saturating_duration_since(begun))
     }
 
     fn wait_until_over(self) {

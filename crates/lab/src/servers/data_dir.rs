@@ -115,6 +115,16 @@ impl DataDir {
         OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
     }
 
+    /// Removes all its data, but not the directory.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub(crate) fn empty(&self) -> Result<(), LabError> {
+        let data = self.data();
+        let parent = data.parent().unwrap_or(&self.dir);
+        OpenDir::open(parent)?.open_dir("data")?.remove_content()
+    }
+
     /// Adds a file to its data, before the server's part is handed over.
     pub(crate) fn add_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
         let path = self.data().join(name);

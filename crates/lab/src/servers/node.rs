@@ -1,6 +1,8 @@
 //! A node: one server process on a site with its data on a volume.
 
 use std::net::SocketAddr;
+mod role;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
