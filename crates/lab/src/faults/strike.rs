@@ -13,6 +13,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::trial_monitor::TrialMessage;
+use crate::watch::Watch;
 
 /// A fault that is due in an instance.
 pub(super) struct Strike<'a> {
@@ -22,6 +23,7 @@ pub(super) struct Strike<'a> {
     pub(super) fault: &'a plan::Fault,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
+    pub(super) watch: Option<&'a Watch>,
     pub(super) sender: Sender<TrialMessage>,
 }
 
@@ -41,6 +43,7 @@ impl Struck<'_> {
 impl<'a> Strike<'a> {
     /// Has the fault strike, and heals it when that is due; `None` if there was nothing to strike.
     pub(super) fn run(self) -> Option<Struck<'a>> {
+        self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
         let found = planned(self.fault).and_then(|fault| Ok((fault, self.scene()?)));
         let (mut fault, scene) = match found {
@@ -54,6 +57,9 @@ impl<'a> Strike<'a> {
         self.instance.disturbance.begin(self.number, record.node);
         match fault.strike(&scene) {
             Ok(effect) => {
+                if let Some(watch) = self.watch {
+                    watch.took_effect(effect, self.schedule.barrier);
+                }
                 record.effect_s = Some(self.schedule.seconds(effect));
                 self.report(&mut record, Ok(()), false);
                 self.after(effect, &mut *fault, &scene, &mut record);

@@ -187,8 +187,14 @@ impl Node {
     ) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
-            let state = self.as_member(|member, login| member.replication.state(login))?;
-            if matches!(state, None | Some(MemberState::Replica)) {
+            let takes_part = self.as_member(|member, login| {
+                let expected = match member.replication.has_many_primaries() {
+                    true => MemberState::Primary,
+                    false => MemberState::Replica,
+                };
+                Ok(member.replication.state(login)? == expected)
+            })?;
+            if takes_part != Some(false) {
                 return Ok(());
             }
             if let Some(how) = self.died(false) {
@@ -397,3 +403,6 @@ impl Node {
         log::read_tail(&self.log_path(), 0)
     }
 }
+
+#[cfg(test)]
+mod tests;
