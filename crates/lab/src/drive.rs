@@ -37,6 +37,7 @@ pub(crate) fn drive(
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
+    let outputs = faults::outputs(trial, observer)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
@@ -62,6 +63,7 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
+            outputs: &outputs,
             watches: &watches,
             barrier: &barrier,
             over: &over,

@@ -45,6 +45,15 @@ pub(crate) fn command_in(namespace: &Path, account: &Account, program: &Path) ->
     prepared(command, account, program)
 }
 
+/// `program` as dyno's own user with its environment, in a process group of its own, killed by the
+/// kernel when dyno dies.
+pub(crate) fn own_command(program: &Path) -> Command {
+    let mut command = Command::new(SETPRIV);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command.stdin(Stdio::null()).process_group(0);
+    command
+}
+
 fn prepared(mut command: Command, account: &Account, program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL"]);
     command.args(account.setpriv_options()).arg("--");

@@ -35,6 +35,10 @@ impl<'a> Scene<'a> {
         self.instance.cluster.as_ref().ok_or_else(not_started)
     }
 
+    pub(super) fn index(&self) -> Result<usize, LabError> {
+        self.index.ok_or_else(not_started)
+    }
+
     pub(super) fn member(&self) -> Result<&'a Member, LabError> {
         let members = self.cluster()?.members();
         let member = self.index.and_then(|index| members.get(index));

@@ -1,5 +1,6 @@
 //! When the faults of a trial strike.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
@@ -25,6 +26,8 @@ pub(crate) struct Schedule<'a> {
     pub(crate) rig: &'a Rig,
     /// What is watched of each instance.
     pub(crate) watches: &'a [Watch],
+    /// The directory for the output of commands.
+    pub(crate) outputs: &'a Path,
     pub(crate) barrier: &'a Barrier,
     /// Becomes true when the loads have ended: later faults do not strike, and those that must not
     /// outlive the load are ended.

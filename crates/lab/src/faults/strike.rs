@@ -1,13 +1,15 @@
 //! A fault in one instance: it strikes, is healed, and is reported.
 
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use measure::fault::FaultRecord;
 use plan::FaultKind;
 
+use super::disturbance::Hit;
 use super::schedule::Schedule;
-use super::{Fault, Scene, planned, succession, target};
+use super::{Fault, Scene, planned, quorum, succession, target};
 use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -45,23 +47,28 @@ impl<'a> Strike<'a> {
     pub(super) fn run(self) -> Option<Struck<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
-        let found = planned(self.fault).and_then(|fault| Ok((fault, self.scene()?)));
-        let (mut fault, scene) = match found {
-            Ok(found) => found,
+        let mut fault = planned(self.fault, self.output());
+        let scene = match self.scene() {
+            Ok(scene) => scene,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
                 return None;
             }
         };
         record.node = scene.member().ok().map(|member| member.number);
-        self.instance.disturbance.begin(self.number, record.node);
+        self.instance.disturbance.begin(Hit {
+            fault: self.number,
+            kind: self.fault.kind,
+            node: record.node,
+        });
         match fault.strike(&scene) {
             Ok(effect) => {
                 if let Some(watch) = self.watch {
                     watch.took_effect(effect, self.schedule.barrier);
                 }
                 record.effect_s = Some(self.schedule.seconds(effect));
-                self.report(&mut record, Ok(()), false);
+                let quorum = self.quorum();
+                self.report(&mut record, quorum, !self.fault.expect_outage);
                 self.after(effect, &mut *fault, &scene, &mut record);
             }
             Err(error) => {
@@ -92,6 +99,19 @@ impl<'a> Strike<'a> {
             None if self.fault.kind == FaultKind::Switchover => self.rejoin(fault, scene, record),
             _ => {}
         }
+    }
+
+    /// Whether enough members are left to accept commits.
+    fn quorum(&self) -> Result<(), LabError> {
+        let cluster = self.instance.cluster.as_ref();
+        let lost = cluster.and_then(|one| quorum::lost(one, &self.instance.disturbance.active()));
+        lost.map_or(Ok(()), |lost| Err(LabError::QuorumLost(lost)))
+    }
+
+    /// The file for the output of a command.
+    fn output(&self) -> PathBuf {
+        let name = format!("fault-{}-{}.log", self.number, self.instance_number);
+        self.schedule.outputs.join(name)
     }
 
     /// Whether the primary is gone, and its cluster elects no other.

@@ -70,6 +70,12 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
+    /// A file of dyno's that fills the disk of the data; `None` if the data is in dyno's cache.
+    pub(crate) fn filler(&self) -> Option<PathBuf> {
+        let volume = self.volume.path();
+        (volume != self.own()).then(|| volume.join("filler"))
+    }
+
     /// Its paths, for the engine.
     pub(crate) fn paths(
         &self,

@@ -106,6 +106,11 @@ impl Node {
         self.data.data()
     }
 
+    /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.
+    pub(crate) fn filler(&self) -> Option<PathBuf> {
+        self.data.filler()
+    }
+
     /// Its error log in the result, which outlives it.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
