@@ -1,18 +1,18 @@
 //! Builds the plan from the content of a study.
 
+use crate::chaos::SHORT_SEEDS;
 use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
-use plan::key::{KEYS, VARIANT};
+use crate::servers::Servers;
+use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, Fault, FaultTarget, FindMax, Follow, Limited, Load,
-    LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
-    Topology, Trial, Until, Volume,
+    Chaos, Cluster, EngineSpec, EngineTraits, Event, Fault, FaultTarget, FindMax, Ledger, Limited,
+    Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec, Topology,
+    Trial, Until, Volume, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
-/// Seeds that dyno draws are below this, so that people can type them.
-const SHORT_SEEDS: u64 = 1_000_000;
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
@@ -39,6 +39,11 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.events.clone_from(&events);
             trial.topology.faults = faults(content, trial.data.seed, repeat);
+            if let Some(chaos) = chaos(&at, &trial, engines)? {
+                let servers = Servers::of(&trial, engines);
+                trial.topology.faults = crate::chaos::draw(&chaos, trial.load.time, &servers);
+                trial.chaos = Some(chaos);
+            }
             trials.push(trial);
         }
     }
@@ -102,7 +107,7 @@ fn trial(
         load: load(at)?,
         transaction: section(at, "transaction")?,
         topology: topology(at, is_process)?,
-        ledger: None,
+        ledger: ledger(at)?,
         chaos: None,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
@@ -160,14 +165,17 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     };
     let cluster = at.maybe_spanned("topology.cluster")?;
     let members = at.get("topology.members")?;
+    let follow = at.get("topology.follow")?;
+    let failover = at.maybe("topology.failover")?;
+    let network = at.get("topology.network")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
         cluster: cluster.map(|kind| Cluster {
             kind,
             members,
-            follow: Follow::default(),
-            failover: None,
-            network: Network::default(),
+            follow,
+            failover,
+            network,
         }),
         node,
         events: Vec::new(),
@@ -207,6 +215,42 @@ fn faults(content: &Content, seed: u64, repeat: u32) -> Vec<Fault> {
         fault
     };
     typed.into_iter().map(fault).collect()
+}
+
+/// The ledger, which random faults turn on.
+fn ledger(at: &Point<'_>) -> Result<Option<Ledger>, LocatedDiagnostic> {
+    let default = SWITCHES.iter().find(|(key, _)| *key == LEDGER_RATE);
+    let default = default.and_then(|(_, rate)| rate.parse().ok());
+    let implied = match at.typed(CHAOS) {
+        Some(_) => default,
+        None => None,
+    };
+    let rate = at.maybe(LEDGER_RATE)?.or(implied);
+    let replica_reads = at.get("ledger.replica_reads")?;
+    let is_on = |rate: &f64| *rate > 0.0;
+    Ok(rate.filter(is_on).map(|rate| Ledger {
+        rate,
+        replica_reads,
+    }))
+}
+
+/// What the faults of a trial are drawn from, if they are random.
+fn chaos(
+    at: &Point<'_>,
+    trial: &Trial,
+    engines: &[EngineTraits],
+) -> Result<Option<Chaos>, LocatedDiagnostic> {
+    let Some(kinds) = at.maybe::<String>(CHAOS)? else {
+        return Ok(None);
+    };
+    let possible = crate::chaos::possible(&Servers::of(trial, engines));
+    let rate: String = at.get("chaos.rate")?;
+    let per_s = parse_frequency(&rate);
+    Ok(Some(Chaos {
+        kinds: crate::chaos::named(&kinds).unwrap_or(possible),
+        per_s: per_s.ok_or_else(|| internal("`chaos.rate` has no value"))?,
+        seed: crate::chaos::seed_of_repeat(at.get("chaos.seed")?, trial.repeat),
+    }))
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedDiagnostic> {

@@ -11,12 +11,14 @@
 //! Checks, overrides, axes, variants, suggestions and the reference page follow.
 
 mod build;
+mod chaos;
 mod check;
 mod content;
 mod effect;
 mod engines;
 mod error;
 mod events;
+mod fault_toml;
 mod faults;
 mod name;
 mod nesting;
@@ -25,6 +27,7 @@ mod point;
 mod read;
 mod reference;
 mod render;
+mod servers;
 mod setting;
 mod source;
 mod study;
@@ -33,6 +36,7 @@ mod syntax;
 mod walk;
 
 pub use error::{Location, Problem, StudyError};
+pub use fault_toml::fault_toml;
 pub use reference::reference_markdown;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use walk::overrides::read_option;
