@@ -275,6 +275,13 @@ impl Observer for Results {
         files.trial.server_dir(instance).map_err(storage_failure)
     }
 
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, lab::Failure> {
+        let Some(files) = &self.current else {
+            return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
+        };
+        Ok(files.trial.ledger_file(instance))
+    }
+
     fn stage(&mut self, what: &str) {
         self.screen.stage(what);
     }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use client::route::Route;
 use engine::replication::Replication;
+use plan::Follow;
 
 use crate::Database;
 use crate::error::LabError;
@@ -93,6 +95,20 @@ impl Cluster {
     /// The member that accepts writes, as far as dyno knows.
     pub(crate) fn primary(&self) -> Option<&Member> {
         self.members.get(self.primary_index())
+    }
+
+    /// The route of a load before anything has happened to the members. A single server that is
+    /// read-only is unfit for the load; a member has lost its role.
+    pub(crate) fn route(&self, follow: Follow) -> Route {
+        let primary = self.primary_index();
+        match follow {
+            Follow::Primary => {
+                let is_cluster = self.replication.is_some();
+                Route::new(self.members.len(), |index| index == primary, is_cluster)
+            }
+            Follow::Any => Route::new(self.members.len(), |_| true, false),
+            Follow::Fixed => Route::new(self.members.len(), |index| index == 0, false),
+        }
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {

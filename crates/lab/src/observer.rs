@@ -26,6 +26,12 @@ pub trait Observer {
     /// When it cannot be created.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
+    /// The file for the history of an instance's ledger.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
+
     /// A phase that takes a while begins.
     fn stage(&mut self, what: &str);
 

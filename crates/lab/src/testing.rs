@@ -119,9 +119,12 @@ pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
 }
 
 /// Ignores everything.
+#[derive(Default)]
 pub(crate) struct Silent {
     /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
+    /// The file of the ledger's history.
+    pub(crate) ledger: PathBuf,
 }
 
 impl Observer for Silent {
@@ -130,6 +133,9 @@ impl Observer for Silent {
     }
     fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
         Ok(PathBuf::new())
+    }
+    fn ledger_file(&mut self, _: u32) -> Result<PathBuf, Failure> {
+        Ok(self.ledger.clone())
     }
     fn stage(&mut self, _: &str) {}
     fn note(&mut self, _: &str) {}

@@ -47,6 +47,13 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
+    /// Which members of each instance virtual users connect to.
+    pub fn follow(&self) -> Follow {
+        self.cluster
+            .as_ref()
+            .map_or_else(Follow::default, |cluster| cluster.follow)
+    }
+
     /// Nodes of all instances, at least 1.
     pub fn nodes(&self) -> u32 {
         self.instances.saturating_mul(self.members())
