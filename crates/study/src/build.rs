@@ -39,8 +39,11 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.events.clone_from(&events);
             trial.topology.faults = faults(content, trial.data.seed, repeat);
-            if let Some(chaos) = chaos(&at, &trial, engines)? {
-                let servers = Servers::of(&trial, engines);
+            let servers = Servers::of(&trial, engines);
+            if servers.are_processes() {
+                trial.ledger = ledger(&at)?;
+            }
+            if let Some(chaos) = chaos(&at, &servers, repeat)? {
                 trial.topology.faults = crate::chaos::draw(&chaos, trial.load.time, &servers);
                 trial.chaos = Some(chaos);
             }
@@ -107,7 +110,7 @@ fn trial(
         load: load(at)?,
         transaction: section(at, "transaction")?,
         topology: topology(at, is_process)?,
-        ledger: ledger(at)?,
+        ledger: None,
         chaos: None,
         monitors: at.get("monitors.enabled")?,
         point: at.values(),
@@ -163,17 +166,19 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         },
         false => Node::default(),
     };
-    let cluster = at.maybe_spanned("topology.cluster")?;
+    let cluster = match is_process {
+        true => at.maybe_spanned("topology.cluster")?,
+        false => None,
+    };
     let members = at.get("topology.members")?;
-    let follow = at.get("topology.follow")?;
     let failover = at.maybe("topology.failover")?;
     let network = at.get("topology.network")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
+        follow: at.get("topology.follow")?,
         cluster: cluster.map(|kind| Cluster {
             kind,
             members,
-            follow,
             failover,
             network,
         }),
@@ -237,19 +242,19 @@ fn ledger(at: &Point<'_>) -> Result<Option<Ledger>, LocatedDiagnostic> {
 /// What the faults of a trial are drawn from, if they are random.
 fn chaos(
     at: &Point<'_>,
-    trial: &Trial,
-    engines: &[EngineTraits],
+    servers: &Servers,
+    repeat: u32,
 ) -> Result<Option<Chaos>, LocatedDiagnostic> {
     let Some(kinds) = at.maybe::<String>(CHAOS)? else {
         return Ok(None);
     };
-    let possible = crate::chaos::possible(&Servers::of(trial, engines));
+    let possible = crate::chaos::possible(servers);
     let rate: String = at.get("chaos.rate")?;
     let per_s = parse_frequency(&rate);
     Ok(Some(Chaos {
         kinds: crate::chaos::named(&kinds).unwrap_or(possible),
         per_s: per_s.ok_or_else(|| internal("`chaos.rate` has no value"))?,
-        seed: crate::chaos::seed_of_repeat(at.get("chaos.seed")?, trial.repeat),
+        seed: crate::chaos::seed_of_repeat(at.get("chaos.seed")?, repeat),
     }))
 }
 

@@ -224,7 +224,6 @@ mod tests {
         ClusterTraits {
             name,
             elects,
-            has_many_primaries: false,
             has_manager,
             quorum,
         }

@@ -108,7 +108,7 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
             let typed: Vec<_> = typed.into_iter().chain(urls).collect();
             let without: Vec<&str> = typed
                 .iter()
-                .filter_map(|typed| in_process(engines, &typed.value))
+                .filter_map(|typed| Some(in_process(engines, &typed.value)?.name))
                 .collect();
             match without.first() {
                 None => Coverage::All,
@@ -122,7 +122,7 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
 }
 
 /// The engine in process that a name or a URL stands for.
-fn in_process(engines: &[EngineTraits], named: &Value) -> Option<&'static str> {
+pub(crate) fn in_process(engines: &[EngineTraits], named: &Value) -> Option<EngineTraits> {
     let of_name = |engine: &&EngineTraits| match named {
         Value::Url(url) => {
             let scheme = url.expose().split(':').next();
@@ -131,7 +131,7 @@ fn in_process(engines: &[EngineTraits], named: &Value) -> Option<&'static str> {
         name => name.as_text() == Some(engine.name),
     };
     let mut engines = engines.iter().filter(|engine| !engine.is_process);
-    engines.find(of_name).map(|engine| engine.name)
+    engines.find(of_name).copied()
 }
 
 /// How many servers a URL names.

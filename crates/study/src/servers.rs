@@ -6,12 +6,12 @@ use plan::{
 };
 
 use crate::content::{Base, Content};
-use crate::effect::hosts;
+use crate::effect::{hosts, in_process};
 
 /// The servers of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Servers {
-    /// `None`: they are running already.
+    /// `None`: they are running already, as processes.
     engine: Option<EngineTraits>,
     pub(crate) cluster: Option<ClusterTraits>,
     pub(crate) instances: u32,
@@ -46,14 +46,17 @@ impl Servers {
     /// Those of a planned trial.
     pub(crate) fn of(trial: &Trial, engines: &[EngineTraits]) -> Self {
         let engine = match &trial.server {
-            ServerSpec::Engine(spec) => engines.iter().find(|e| e.name == spec.engine.value),
-            ServerSpec::Url(..) => None,
+            ServerSpec::Engine(spec) => engines
+                .iter()
+                .find(|e| e.name == spec.engine.value)
+                .copied(),
+            ServerSpec::Url(url, _) => in_process(engines, &Value::Url(url.value.clone())),
         };
         let topology = &trial.topology;
         let cluster = topology.cluster.as_ref();
         Self {
-            engine: engine.copied(),
-            cluster: cluster.and_then(|cluster| kind(engine?, &cluster.kind.value)),
+            engine,
+            cluster: cluster.and_then(|cluster| kind(&engine?, &cluster.kind.value)),
             instances: topology.instances,
             members: topology.members(),
             has_links: cluster.is_some_and(|c| c.network == Network::Namespaces),
@@ -102,8 +105,11 @@ impl Servers {
         };
         let mut all = Vec::new();
         for url in values("server.url") {
-            let members = hosts(&url);
-            all.push(Self { members, ..running });
+            all.push(Self {
+                engine: in_process(engines, &url),
+                members: hosts(&url),
+                ..running
+            });
         }
         let clusters = values("topology.cluster");
         for name in values("server.engine") {
@@ -131,6 +137,11 @@ impl Servers {
         all
     }
 
+    /// Whether they run as processes, whoever started them.
+    pub(crate) fn are_processes(&self) -> bool {
+        self.engine.is_none_or(|engine| engine.is_process)
+    }
+
     /// How many there are in all.
     pub(crate) fn count(&self) -> u32 {
         self.instances.saturating_mul(self.members)
@@ -153,29 +164,20 @@ impl Servers {
             })
         };
         let is_alone = self.members < 2;
-        match (self.engine, self.cluster) {
-            (Some(engine), _) if !engine.is_process => refused(
+        match self.engine {
+            Some(engine) if !engine.is_process => refused(
                 format!(
                     "`{kind}` has no effect on `{}`, which runs inside dyno",
                     engine.name
                 ),
                 "remove it, or choose an engine that runs as a server",
             ),
-            (None, _) if kind != FaultKind::Command => refused(
+            None if kind != FaultKind::Command => refused(
                 format!(
                     "`{kind}` on a server that is already running: dyno breaks only servers that it started"
                 ),
                 "let dyno start the servers with `server.engine`, or name a program that does it: command = [\"program\", \"argument\"]",
             ),
-            (_, Some(cluster)) if kind == FaultKind::Switchover && cluster.has_many_primaries => {
-                refused(
-                    format!(
-                        "every member of a `{}` cluster accepts writes: no other member can take over",
-                        cluster.name
-                    ),
-                    "stop one instead: stop = \"primary\"",
-                )
-            }
             _ if kind == FaultKind::Switchover && is_alone => refused(
                 "there is no member that could take over".to_owned(),
                 "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
