@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::{Cause, Observer, Trial};
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
@@ -327,6 +328,10 @@ impl Observer for Results {
 
     fn event(&mut self, event: &NodeEvent) {
         self.screen.line(&format!("event: {event}"));
+    }
+
+    fn fault(&mut self, fault: &FaultRecord) {
+        self.screen.line(&format!("fault: {fault}"));
     }
 
     fn draining(&mut self, running: usize) {

@@ -14,8 +14,8 @@ use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
-use crate::events;
 use crate::failure::{Cause, Failure};
+use crate::faults;
 use crate::files;
 use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
@@ -35,6 +35,7 @@ pub(crate) fn drive(
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
+    faults::check(trial, rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
@@ -55,12 +56,13 @@ pub(crate) fn drive(
             };
             load.spawn(scope)?;
         }
-        let schedule = events::Schedule {
+        let schedule = faults::Schedule {
             trial,
+            rig,
             barrier: &barrier,
             over: &over,
         };
-        let mut threads = events::spawn(scope, schedule, rig, &sender)?;
+        let mut threads = Vec::from_iter(faults::spawn(scope, schedule, &sender)?);
         let schedule = ledger::Schedule {
             trial,
             barrier: &barrier,
@@ -77,7 +79,7 @@ pub(crate) fn drive(
     })
 }
 
-/// Ends loads and events when their monitor returns, for whatever reason, because the scope waits
+/// Ends loads and faults when their monitor returns, for whatever reason, because the scope waits
 /// for their threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 

@@ -8,6 +8,7 @@ use plan::Follow;
 
 use crate::Database;
 use crate::cluster::{Cluster, Member};
+use crate::faults::Disturbance;
 use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
 use crate::servers::Node;
@@ -30,6 +31,8 @@ pub(crate) struct Instance {
     pub(crate) cluster: Option<Cluster>,
     /// The server's settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
+    /// What the study has broken of it.
+    pub(crate) disturbance: Disturbance,
 }
 
 impl Instance {
@@ -42,6 +45,7 @@ impl Instance {
             },
             cluster: None,
             settings: Vec::new(),
+            disturbance: Disturbance::default(),
         }
     }
 

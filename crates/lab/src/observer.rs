@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
 use measure::setup::StatementKind;
@@ -56,8 +57,11 @@ pub trait Observer {
     /// The metrics of an interval.
     fn monitored(&mut self, point: &MonitorPoint);
 
-    /// Something happened to a node.
+    /// Something happened to a node that the study did not ask for.
     fn event(&mut self, event: &NodeEvent);
+
+    /// A fault has struck, failed, or been healed.
+    fn fault(&mut self, fault: &FaultRecord);
 
     /// The load has ended and is waiting for running transactions.
     fn draining(&mut self, running: usize);

@@ -45,7 +45,7 @@ pub fn run(
 }
 
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
+/// monitors and faults on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
 /// taken down, in reverse order.
 fn phases(
     lab: &mut Lab,
@@ -90,6 +90,7 @@ fn summarize(
         outcome: driven.outcome,
     });
     summary.events = driven.events;
+    summary.faults = driven.faults;
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
     for fault in &mut summary.faults {
         let index = usize::try_from(fault.instance)

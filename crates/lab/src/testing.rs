@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Input, Outcome, StatementKind, Unfinished};
@@ -148,6 +149,7 @@ impl Observer for Silent {
     fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
     fn monitored(&mut self, _: &MonitorPoint) {}
     fn event(&mut self, _: &NodeEvent) {}
+    fn fault(&mut self, _: &FaultRecord) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::optional_text;
-use crate::{Event, Fault, Follow, Network, Spanned};
+use crate::{Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,9 +23,6 @@ pub struct Topology {
     /// What each node runs on; the default unless dyno starts the servers as processes.
     #[serde(flatten)]
     pub node: Node,
-    /// What happens to nodes during the measurement, in order of time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Event>,
     /// What is broken during the measurement, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -39,7 +36,6 @@ impl Default for Topology {
             cluster: None,
             follow: Follow::default(),
             node: Node::default(),
-            events: Vec::new(),
             faults: Vec::new(),
         }
     }

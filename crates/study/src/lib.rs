@@ -17,7 +17,6 @@ mod content;
 mod effect;
 mod engines;
 mod error;
-mod events;
 mod fault_toml;
 mod faults;
 mod name;
