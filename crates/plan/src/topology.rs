@@ -47,6 +47,12 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
+    /// How the members of each cluster reach each other.
+    pub fn network(&self) -> Network {
+        let cluster = self.cluster.as_ref();
+        cluster.map_or_else(Network::default, |cluster| cluster.network.value)
+    }
+
     /// Nodes of all instances, at least 1.
     pub fn nodes(&self) -> u32 {
         self.instances.saturating_mul(self.members())
@@ -66,7 +72,7 @@ pub struct Cluster {
     pub failover: Option<Duration>,
     /// How members reach each other.
     #[serde(default)]
-    pub network: Network,
+    pub network: Spanned<Network>,
 }
 
 /// One server process: where it runs, and where its data is stored.

@@ -171,7 +171,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     };
     let members = at.get("topology.members")?;
     let failover = at.maybe("topology.failover")?;
-    let network = at.get("topology.network")?;
+    let network = at.spanned("topology.network")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
         follow: at.get("topology.follow")?,

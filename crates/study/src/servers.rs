@@ -59,7 +59,7 @@ impl Servers {
             cluster: cluster.and_then(|cluster| kind(&engine?, &cluster.kind.value)),
             instances: topology.instances,
             members: topology.members(),
-            has_links: cluster.is_some_and(|c| c.network == Network::Namespaces),
+            has_links: topology.network() == Network::Namespaces,
             has_disk: topology.node.volume.directory().is_some(),
             promotes: cluster.is_some_and(|cluster| cluster.failover.is_some()),
         }

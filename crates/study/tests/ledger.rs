@@ -61,7 +61,7 @@ fn a_cluster_has_options() {
     let cluster = plain.cluster.unwrap();
     assert_eq!(plain.follow, Follow::Primary);
     assert_eq!(
-        (cluster.failover, cluster.network),
+        (cluster.failover, cluster.network.value),
         (None, Network::Loopback)
     );
     let other = topology(&format!(
@@ -70,7 +70,7 @@ fn a_cluster_has_options() {
     let cluster = other.cluster.unwrap();
     assert_eq!(other.follow, Follow::Fixed);
     assert_eq!(
-        (cluster.failover, cluster.network),
+        (cluster.failover, cluster.network.value),
         (Some(Duration::ZERO), Network::Namespaces)
     );
     let given = "title = \"t\"\nserver.url = \"postgres://u:p@a,b/d\"\ntopology.follow = \"any\"\n";
