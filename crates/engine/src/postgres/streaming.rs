@@ -5,6 +5,7 @@
 //! begin at the same position of the log: a standby needs no base backup.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 
 use client::connection::LOGIN_LIMIT;
@@ -221,7 +222,12 @@ impl Replication for Streaming {
             "--write-recovery-conf".into(),
             "--no-password".into(),
         ];
-        let program = installed.program.with_file_name("pg_basebackup");
+        let beside = |program: &Path| program.with_file_name("pg_basebackup");
+        let mut program = beside(&installed.program);
+        if !program.is_file() {
+            // A link to the server's program may stand alone.
+            program = fs::canonicalize(&installed.program).map_or(program, |real| beside(&real));
+        }
         Some(Copying {
             program: Invocation::new(program, arguments),
             password: ("PGPASSWORD", cluster.password.clone()),

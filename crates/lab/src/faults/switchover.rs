@@ -49,7 +49,9 @@ impl Fault for Switchover {
             return Ok(Instant::now());
         }
         let refuses_at = self.demote(old, from, to, scene)?;
-        succession::promote(cluster, index, |number| self.is_away(cluster, number))?;
+        let is_away =
+            |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);
+        succession::promote(cluster, index, is_away)?;
         Ok(refuses_at)
     }
 
@@ -103,7 +105,7 @@ impl Switchover {
         Ok(refuses_at)
     }
 
-    fn is_away(&self, cluster: &Cluster, number: u32) -> bool {
+    fn is_down(&self, cluster: &Cluster, number: u32) -> bool {
         let old = self
             .shut_down
             .and_then(|index| cluster.members().get(index));

@@ -275,7 +275,7 @@ impl Node {
         how.map(|how| self.describe_end(&how))
     }
 
-    /// Kills it as `kill -9` does, and reaps it; returns when it was gone, or `None` if it was not
+    /// Kills it as `kill -9` does, and reaps it; returns when it was killed, or `None` if it was not
     /// running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
         let mut running = self.running.take()?;
