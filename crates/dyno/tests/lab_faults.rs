@@ -242,7 +242,7 @@ fn a_server_whose_disk_was_full_goes_on() {
     };
     let place = Cache::new();
     let text = format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\n[data]\nrows = 100\n\
+        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
          [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"25s\"\n\
          [[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n",
         disk.shown()
@@ -264,26 +264,28 @@ fn a_server_whose_disk_was_full_goes_on() {
 /// A dyno that is killed leaves neither a server that stands still nor a full disk.
 #[test]
 fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
-    let Some(disk) = SmallDisk::new("400m") else {
+    let Some(disk) = SmallDisk::new("800m") else {
         return;
     };
     let place = Cache::new();
     let text = format!(
-        "title = \"t\"\n[server]\nengine = \"mariadb\"\ndirectory = {:?}\n[data]\nrows = 100\n\
+        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
          [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"1h\"\n\
+         [topology]\ninstances = 2\n\
          [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\
-         [[fault]]\nat = \"1s\"\npause = 1\nheal = \"never\"\n",
+         [[fault]]\nat = \"1s\"\npause = 2\nheal = \"never\"\n",
         disk.shown()
     );
     let mut dyno = Program::study(&text).cache(&place).start();
     let is_paused = || {
-        let pid = place.server(1)?;
+        let pid = place.server(2)?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(stat.rsplit_once(')')?.1.starts_with(" T"))
     };
     wait_until("the pause", || {
         is_paused() == Some(true) || dyno.has_ended()
     });
+    assert!(!dyno.has_ended(), "{}", dyno.wait().shown());
     let made = common::entries(disk.path());
     assert!(
         made.iter().any(|dir| dir.join("filler").exists()),
