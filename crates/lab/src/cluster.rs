@@ -1,7 +1,7 @@
 //! Nodes that serve one data set.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use client::route::Route;
@@ -12,6 +12,7 @@ use crate::Database;
 use crate::error::LabError;
 use crate::monitors::MonitoredServer;
 use crate::servers::Node;
+use crate::site::Site;
 use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
@@ -35,6 +36,8 @@ pub(crate) struct Member {
     pub(crate) number: u32,
     /// Its database, through the account of the load.
     pub(crate) database: Database,
+    /// Where it runs.
+    pub(crate) site: Arc<dyn Site>,
     /// Locked while something happens to it.
     node: Mutex<Node>,
 }
@@ -55,6 +58,7 @@ impl Cluster {
             Ok(Member {
                 number: node.number(),
                 database: node.open(DATABASE)?,
+                site: Arc::clone(node.site()),
                 node: Mutex::new(node),
             })
         });
@@ -133,7 +137,7 @@ impl Member {
         let node = self.lock();
         MonitoredServer {
             number: self.number,
-            site: node.site().clone(),
+            site: Arc::clone(&self.site),
             process: node.process().clone(),
             data_dir: Some(node.data_dir()),
             database: Some(self.database.clone()),

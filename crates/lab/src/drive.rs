@@ -22,6 +22,7 @@ use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
+use crate::watch::{self, Watch};
 
 /// Drives every instance of the rig with its own load; all start together.
 ///
@@ -39,6 +40,7 @@ pub(crate) fn drive(
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
+    let watches = watch::open(trial, rig, observer);
     let follow = trial.planned.topology.follow();
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
@@ -50,6 +52,7 @@ pub(crate) fn drive(
                 index,
                 database: &instance.endpoint.database,
                 route,
+                watch: watches.get(index),
                 barrier: &barrier,
                 stop: &stop,
                 sender: sender.clone(),
@@ -59,6 +62,7 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
+            watches: &watches,
             barrier: &barrier,
             over: &over,
         };
@@ -69,13 +73,22 @@ pub(crate) fn drive(
             over: &over,
         };
         threads.extend(ledger::spawn(scope, schedule, ledgers)?);
+        let span = watch::Span {
+            barrier: &barrier,
+            over: &over,
+        };
+        let watchers = watch::spawn(scope, &watches, rig, span)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
         // The scope propagates their panics.
         threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
-        monitor.into_results()
+        let mut results = monitor.into_results()?;
+        if let Some(watchers) = watchers {
+            watchers.conclude(trial, &mut results, observer);
+        }
+        Ok(results)
     })
 }
 
@@ -96,6 +109,7 @@ struct Load<'a> {
     index: usize,
     database: &'a Database,
     route: &'a Arc<Route>,
+    watch: Option<&'a Watch>,
     barrier: &'a Barrier,
     stop: &'a Stop,
     sender: Sender<TrialMessage>,
@@ -148,7 +162,7 @@ impl<'a> Load<'a> {
             barrier: self.barrier,
             route: self.route,
             stop: self.stop,
-            pulse: None,
+            pulse: self.watch.map(|watch| &watch.pulse),
             tell: &mut tell,
         };
         self.database.drive(sending, load)

@@ -6,6 +6,7 @@
 //! [`Observer`] as it happens.
 
 pub mod account;
+mod broken_links;
 mod build;
 mod clean;
 mod cluster;
@@ -20,6 +21,7 @@ mod files;
 mod find_max;
 pub mod home;
 mod instance;
+mod ip;
 mod lab;
 mod ledger;
 mod member_probe;
@@ -46,6 +48,7 @@ mod tree;
 mod trial;
 mod trial_monitor;
 mod volume;
+mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;

@@ -30,6 +30,8 @@ pub(crate) struct MemberProbe {
 pub(crate) struct Probed {
     /// When the member was asked.
     pub(crate) asked_at: Instant,
+    /// When it answered, or its limit had passed.
+    pub(crate) answered_at: Instant,
     /// The member's view of its cluster, or why it did not answer.
     pub(crate) view: Result<View, SessionError>,
     /// The write to a member that says it accepts writes; `None` if it does not say so.
@@ -55,15 +57,23 @@ impl Probed {
     }
 }
 
-/// Creates the table of probes, with a row for each of these numbers.
+/// The row of the table to which those write who watch this server around faults. All others write
+/// to the row of its number.
+pub(crate) fn row_of_watch(server: u32) -> u32 {
+    const OFFSET: u32 = 1_000_000;
+    OFFSET + server
+}
+
+/// Creates the table of probes, with rows for these servers.
 ///
 /// # Errors
 /// Why the primary refused.
 pub(crate) fn create_table(
     primary: &Database,
-    rows: impl Iterator<Item = u32>,
+    servers: impl Iterator<Item = u32>,
 ) -> Result<(), SessionError> {
     let mut connection = primary.connect(MAX_LIMIT)?;
+    let rows = servers.flat_map(|server| [server, row_of_watch(server)]);
     let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
     for sql in [
         format!("DROP TABLE IF EXISTS {TABLE}"),
@@ -96,10 +106,12 @@ impl MemberProbe {
     pub(crate) fn probe(&mut self) -> Probed {
         let asked_at = Instant::now();
         let view = self.view();
+        let answered_at = Instant::now();
         let is_primary = |view: &View| view.state == MemberState::Primary;
         let write = view.as_ref().is_ok_and(is_primary).then(|| self.write());
         Probed {
             asked_at,
+            answered_at,
             view,
             write,
         }

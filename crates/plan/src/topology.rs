@@ -43,6 +43,12 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
+    /// How the members of each cluster reach each other.
+    pub fn network(&self) -> Network {
+        let cluster = self.cluster.as_ref();
+        cluster.map_or_else(Network::default, |cluster| cluster.network.value)
+    }
+
     /// Which members of each instance virtual users connect to.
     pub fn follow(&self) -> Follow {
         self.cluster
@@ -72,7 +78,7 @@ pub struct Cluster {
     pub failover: Option<Duration>,
     /// How members reach each other.
     #[serde(default)]
-    pub network: Network,
+    pub network: Spanned<Network>,
 }
 
 /// One server process: where it runs, and where its data is stored.

@@ -6,7 +6,7 @@ use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
     Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Follow, Limited, Load,
-    LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
+    LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, Spanned, SplitMix64, TableSpec,
     Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
@@ -166,7 +166,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
             members,
             follow: Follow::default(),
             failover: None,
-            network: Network::default(),
+            network: Spanned::default(),
         }),
         node,
         faults: Vec::new(),

@@ -62,7 +62,8 @@ pub(crate) struct TrialMonitor<'a> {
     merger: Merger,
     gather: Summarizer,
     started_at: String,
-    has_measured: bool,
+    /// Beginning and end of the measured seconds, on the loads' clock.
+    measured_ns: Option<(u64, u64)>,
     monitoring: Monitoring,
     early_stop: EarlyStop,
     stop: &'a Stop,
@@ -108,7 +109,7 @@ impl<'a> TrialMonitor<'a> {
             merger: Merger::new(loads.len()),
             gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
-            has_measured: false,
+            measured_ns: None,
             monitoring: match trial.planned.monitors {
                 true => Monitoring::Waiting,
                 false => Monitoring::Over(Metrics::new()),
@@ -231,7 +232,10 @@ impl<'a> TrialMonitor<'a> {
     fn take_merged(&mut self) {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
-            self.has_measured |= second.phase == Phase::Measure;
+            if second.phase == Phase::Measure {
+                let (begin_ns, _) = self.measured_ns.unwrap_or((second.start_ns, 0));
+                self.measured_ns = Some((begin_ns, second.end_ns));
+            }
             if self.early_stop.observe(&second) {
                 self.stop.enough();
             }
