@@ -19,6 +19,7 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
+mod follow;
 pub mod home;
 mod instance;
 mod ip;
@@ -48,6 +49,7 @@ mod tree;
 mod trial;
 mod trial_monitor;
 mod volume;
+mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
