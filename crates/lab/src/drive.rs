@@ -38,12 +38,13 @@ pub(crate) fn drive(
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
+    let outputs = faults::outputs(trial, observer)?;
     follow::prepare(rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
     let watches = watch::open(trial, rig, observer);
-    let follow = trial.planned.topology.follow();
+    let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
@@ -78,6 +79,7 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
+            outputs: &outputs,
             watches: &watches,
             barrier: &barrier,
             over: &over,
