@@ -68,6 +68,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Has a member leave before it is shut down, where its server does not do so reliably.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn leave(&self, login: &Login<'_>) -> Result<(), EngineError> {
+        let _ = login;
+        Ok(())
+    }
+
     /// What is done on the primary once every member replicates.
     ///
     /// # Errors

@@ -289,6 +289,7 @@ impl Node {
     /// interrupts, in which case it is killed.
     pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
         self.running()?;
+        self.as_member(|member, login| member.replication.leave(login))?;
         self.stop_process(interrupted)?;
         Ok(Instant::now())
     }
