@@ -17,6 +17,7 @@ use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::faults;
 use crate::files;
+use crate::follow::{self, Follower};
 use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -37,15 +38,30 @@ pub(crate) fn drive(
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
+    follow::prepare(rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
     let watches = watch::open(trial, rig, observer);
-    let follow = trial.planned.topology.follow();
+    let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
+        let mut threads = Vec::new();
+        for (instance, route) in rig.instances.iter().zip(&routes) {
+            if let Some(cluster) = &instance.cluster {
+                let follower = Follower {
+                    cluster,
+                    follow,
+                    route: Arc::clone(route),
+                    barrier: &barrier,
+                    over: &over,
+                    sender: sender.clone(),
+                };
+                threads.extend(follower.spawn(scope)?);
+            }
+        }
         for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
@@ -66,7 +82,7 @@ pub(crate) fn drive(
             barrier: &barrier,
             over: &over,
         };
-        let mut threads = Vec::from_iter(faults::spawn(scope, schedule, &sender)?);
+        threads.extend(faults::spawn(scope, schedule, &sender)?);
         let schedule = ledger::Schedule {
             trial,
             barrier: &barrier,

@@ -19,6 +19,7 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
+mod follow;
 pub mod home;
 mod instance;
 mod ip;

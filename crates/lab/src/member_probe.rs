@@ -14,6 +14,8 @@ const TABLE: &str = "dyno_probe";
 /// that is missed: a member that hangs must not have too many sessions that nobody waits for.
 const FIRST_LIMIT: Duration = Duration::from_millis(250);
 const MAX_LIMIT: Duration = Duration::from_secs(2);
+/// How long the statements that create the table may take.
+const CREATE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A probe of one member, with a connection of its own.
 pub(crate) struct MemberProbe {
@@ -72,7 +74,7 @@ pub(crate) fn create_table(
     primary: &Database,
     servers: impl Iterator<Item = u32>,
 ) -> Result<(), SessionError> {
-    let mut connection = primary.connect(MAX_LIMIT)?;
+    let mut connection = primary.connect(CREATE_LIMIT)?;
     let rows = servers.flat_map(|server| [server, row_of_watch(server)]);
     let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
     for sql in [
@@ -80,7 +82,7 @@ pub(crate) fn create_table(
         format!("CREATE TABLE {TABLE} (id INT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)"),
         format!("INSERT INTO {TABLE} VALUES {}", rows.join(", ")),
     ] {
-        connection.rows(&sql, MAX_LIMIT)?;
+        connection.rows(&sql, CREATE_LIMIT)?;
     }
     Ok(())
 }
@@ -129,7 +131,8 @@ impl MemberProbe {
         Ok(replication.view(&rows))
     }
 
-    fn write(&mut self) -> Write {
+    /// Writes to its row, which a member allows that is a primary.
+    pub(crate) fn write(&mut self) -> Write {
         let sent_at = Instant::now();
         let sql = format!(
             "UPDATE {TABLE} SET beats = beats + 1 WHERE id = {}",

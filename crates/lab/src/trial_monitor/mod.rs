@@ -35,6 +35,8 @@ pub(crate) enum TrialMessage {
     /// From the load of the instance with this index.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
+    /// Something that happened to a node.
+    Event(NodeEvent),
     /// What a fault has done by now, and why the trial cannot go on, if it cannot.
     Fault(Box<FaultRecord>, Option<Failure>),
     /// The trial cannot go on.
@@ -162,6 +164,7 @@ impl<'a> TrialMonitor<'a> {
         match message {
             TrialMessage::Load(index, message) => self.load_message(index, message),
             TrialMessage::Monitored(point) => self.observer.monitored(&point),
+            TrialMessage::Event(event) => self.record_event(event),
             TrialMessage::Fault(fault, failure) => {
                 self.record_fault(*fault);
                 failure.into_iter().for_each(|failure| self.fail(failure));
@@ -172,6 +175,11 @@ impl<'a> TrialMonitor<'a> {
 
     fn fail(&mut self, failure: Failure) {
         self.ended_by.get_or_insert_with(|| failed(failure, None));
+    }
+
+    fn record_event(&mut self, event: NodeEvent) {
+        self.observer.event(&event);
+        self.events.push(event);
     }
 
     /// Replaces what was known of the fault before.
@@ -286,8 +294,7 @@ impl<'a> TrialMonitor<'a> {
                 .unwrap_or_default()
                 .to_owned(),
         };
-        self.observer.event(&event);
-        self.events.push(event);
+        self.record_event(event);
         Some(failed(failure, Some(at)))
     }
 

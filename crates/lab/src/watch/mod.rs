@@ -58,10 +58,11 @@ pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec
         return Vec::new();
     }
     let open = |index: usize| {
-        let servers = servers(rig, index).into_iter();
-        let primary = rig.databases().nth(index);
-        let created = primary.map(|primary| {
-            member_probe::create_table(primary, servers.map(|server| server.number))
+        // Who follows a cluster's primary has created its table.
+        let mut servers = servers(rig, index).into_iter();
+        let alone = servers.find(|server| server.replication.is_none());
+        let created = alone.map(|server| {
+            member_probe::create_table(server.database, std::iter::once(server.number))
         });
         if let Some(Err(error)) = created {
             observer.note(&format!(
