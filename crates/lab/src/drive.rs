@@ -43,7 +43,7 @@ pub(crate) fn drive(
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
     let watches = watch::open(trial, rig, observer);
-    let follow = trial.planned.topology.follow();
+    let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
