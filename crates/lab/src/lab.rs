@@ -299,7 +299,7 @@ fn found(
             mode,
             interrupted,
         )?;
-        if let Some(group) = group.filter(|_| trial.planned.topology.follow() == Follow::Any) {
+        if let Some(group) = group.filter(|_| trial.planned.topology.follow == Follow::Any) {
             observer.stage("waiting for the replicas to have the tables");
             follow::wait_for_tables(&group, interrupted)?;
         }

@@ -65,8 +65,8 @@ pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec
             .get(index)
             .and_then(Instance::as_group)
             .is_some();
-        let servers = servers(rig, index).into_iter();
-        let created = servers.filter(|_| !is_group).next().map(|server| {
+        let servers = servers(rig, index);
+        let created = servers.first().filter(|_| !is_group).map(|server| {
             member_probe::create_table(server.database, std::iter::once(server.number))
         });
         if let Some(Err(error)) = created {
