@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
-use crate::server::{Login, ServerFile};
+use crate::program::Installed;
+use crate::server::{Invocation, Login, ServerFile};
 
 /// A way in which servers of one engine form a cluster.
 ///
@@ -113,23 +115,61 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members elect their primary.
-    fn promote(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let _ = cluster;
+    fn promote(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, number);
         Err(unable(self.name(), login, "promote a member"))
     }
 
-    /// Makes a member replicate from another one.
+    /// Has the primary refuse writes from now on; `false`: only shutting it down does.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
+        let _ = login;
+        Ok(false)
+    }
+
+    /// How much a member has of what the primary wrote, whether it has been applied or not; of the
+    /// primary, how much it wrote. Only comparable among the members of one cluster.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses; where members elect their primary.
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        Err(unable(self.name(), login, "compare members"))
+    }
+
+    /// Makes the member `number` replicate from another one.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members choose for themselves.
     fn follow(
         &self,
         cluster: &Formation,
+        number: u32,
         primary: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let _ = (cluster, primary);
+        let _ = (cluster, number, primary);
         Err(unable(self.name(), login, "choose a member's primary"))
+    }
+
+    /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
+    /// a former primary may have diverged. `None`: it replicates all the same.
+    fn copy(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        primary: u32,
+        installed: &Installed,
+        data: &Path,
+    ) -> Option<Copying> {
+        let _ = (cluster, number, primary, installed, data);
+        None
     }
 
     /// A member's role, and whether it replicates.
@@ -137,6 +177,14 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it cannot be reached, or refuses.
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError>;
+}
+
+/// A program that copies the data of another member.
+pub struct Copying {
+    /// The program, without secrets.
+    pub program: Invocation,
+    /// The name and the value of the environment variable with the password.
+    pub password: (&'static str, String),
 }
 
 /// What finds out how far a member's data goes.

@@ -1,7 +1,7 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
-use super::binary_log::{ACCOUNT, create_account, rows, run};
+use super::member::{ACCOUNT, create_account, rows, run};
 use crate::error::EngineError;
 use crate::replication::{Formation, MemberState, Replication, View, cell, text};
 use crate::server::Login;
