@@ -38,6 +38,7 @@ pub(crate) fn drive(
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
+    let outputs = faults::outputs(trial, observer)?;
     follow::prepare(rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
@@ -78,6 +79,7 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
+            outputs: &outputs,
             watches: &watches,
             barrier: &barrier,
             over: &over,
