@@ -151,12 +151,9 @@ impl Building<'_> {
                 node.join().map_err(|error| self.placed(error))?;
                 nodes.push(node);
             }
-            let mut nodes = nodes.into_iter();
-            let cluster = nodes
-                .next()
-                .map(|primary| Cluster::of(primary, nodes, self.interrupted));
-            let cluster = cluster.transpose().map_err(|error| self.placed(error))?;
-            formed.extend(cluster.map(Instance::on).transpose()?);
+            let cluster = Cluster::of(nodes, self.interrupted);
+            let cluster = cluster.map_err(|error| self.placed(error))?;
+            formed.extend(Instance::on(cluster));
         }
         Ok(formed)
     }

@@ -1,11 +1,16 @@
 //! Nodes that serve one data set.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use engine::replication::Replication;
+
+use crate::Database;
 use crate::error::LabError;
+use crate::monitors::MonitoredServer;
 use crate::servers::Node;
+use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
@@ -13,77 +18,128 @@ const FORM_LIMIT: Duration = Duration::from_secs(60);
 /// every 5 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Nodes that serve one data set. A single node is a cluster of one. A node is locked while
-/// something happens to it.
+/// Nodes that serve one data set. A single node is a cluster of one.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    /// Come first, and so end first.
-    replicas: Vec<Mutex<Node>>,
-    primary: Mutex<Node>,
+    /// In the order of their numbers; at least one.
+    members: Vec<Member>,
+    /// The index of the member that accepts writes, as far as dyno knows.
+    primary: AtomicUsize,
+    /// How they replicate; `None`: a single node.
+    replication: Option<&'static dyn Replication>,
+}
+
+/// A node of a cluster, with what may be used while something happens to it.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its number among the servers of the trial.
+    pub(crate) number: u32,
+    /// Its database, through the account of the load.
+    pub(crate) database: Database,
+    /// Locked while something happens to it.
+    node: Mutex<Node>,
 }
 
 impl Cluster {
-    /// The cluster of nodes that have joined it, once all of them replicate.
+    /// The cluster of nodes that have joined it, once all of them replicate. The first one is the
+    /// primary.
     ///
     /// # Errors
-    /// The first node that does not replicate within 60 s or ends, with its log's last lines; the
-    /// user's wish to stop.
-    pub(crate) fn of(
-        primary: Node,
-        replicas: impl IntoIterator<Item = Node>,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, LabError> {
-        let formed = replicas.into_iter().map(|mut replica| {
-            replica.wait_until_it_replicates(FORM_LIMIT, interrupted)?;
-            Ok(Mutex::new(replica))
+    /// The first node that does not replicate within 60 s or ends, with its log's last lines; a
+    /// node whose database cannot be opened; the user's wish to stop.
+    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, LabError> {
+        let replication = nodes.first().and_then(Node::replication);
+        let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {
+            if index > 0 {
+                node.wait_until_it_replicates(FORM_LIMIT, interrupted)?;
+            }
+            Ok(Member {
+                number: node.number(),
+                database: node.open(DATABASE)?,
+                node: Mutex::new(node),
+            })
         });
-        let replicas = formed.collect::<Result<_, LabError>>()?;
-        primary.complete_cluster()?;
-        Ok(Self {
-            replicas,
-            primary: Mutex::new(primary),
-        })
+        let cluster = Self {
+            members: formed.collect::<Result<_, LabError>>()?,
+            primary: AtomicUsize::new(0),
+            replication,
+        };
+        if let Some(first) = cluster.members.first() {
+            first.lock().complete_cluster()?;
+        }
+        Ok(cluster)
     }
 
-    /// The node that takes writes.
-    pub(crate) fn primary(&self) -> MutexGuard<'_, Node> {
-        lock(&self.primary)
+    /// The members in the order of their numbers.
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
     }
 
-    /// The primary first.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
-        std::iter::once(&self.primary).chain(&self.replicas)
+    /// How the members replicate; `None`: it is a single node.
+    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
+        self.replication
     }
 
-    pub(crate) fn replicas(&self) -> &[Mutex<Node>] {
-        &self.replicas
+    /// The index of the member that accepts writes, as far as dyno knows.
+    pub(crate) fn primary_index(&self) -> usize {
+        self.primary.load(Ordering::Relaxed)
+    }
+
+    /// Notes that another member accepts writes now.
+    pub(crate) fn set_primary(&self, index: usize) {
+        self.primary.store(index, Ordering::Relaxed);
+    }
+
+    /// The member that accepts writes, as far as dyno knows.
+    pub(crate) fn primary(&self) -> Option<&Member> {
+        self.members.get(self.primary_index())
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        let nodes = std::iter::once(self.primary).chain(self.replicas);
-        nodes.map(|node| node.into_inner().unwrap_or_else(PoisonError::into_inner))
+        self.members.into_iter().map(Member::into_node)
     }
 
     /// Whether what the study did to the node that loads connect to explains that a load has been
     /// without a connection since `lost_at`: it is down, or it restarted so recently that users may
     /// not be back yet.
     pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
-        let up_since = try_lock(&self.primary).and_then(|node| node.up_since());
+        let node = self.primary().and_then(Member::try_lock);
+        let up_since = node.and_then(|node| node.up_since());
         !up_since.is_some_and(|up| up <= lost_at || up.elapsed() > RECONNECT_LIMIT)
     }
 }
 
-/// Locks a node, waiting for what happens to it.
-pub(crate) fn lock(node: &Mutex<Node>) -> MutexGuard<'_, Node> {
-    node.lock().unwrap_or_else(PoisonError::into_inner)
-}
+impl Member {
+    /// Its node, once nothing else happens to it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Node> {
+        self.node.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-/// Locks a node; `None` while something happens to it.
-pub(crate) fn try_lock(node: &Mutex<Node>) -> Option<MutexGuard<'_, Node>> {
-    match node.try_lock() {
-        Ok(node) => Some(node),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
+    /// Its node; `None` while something happens to it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Node>> {
+        match self.node.try_lock() {
+            Ok(node) => Some(node),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// What the monitors sample of it.
+    pub(crate) fn monitored(&self) -> MonitoredServer {
+        let node = self.lock();
+        MonitoredServer {
+            number: self.number,
+            site: node.site().clone(),
+            process: node.process().clone(),
+            data_dir: Some(node.data_dir()),
+            database: Some(self.database.clone()),
+        }
+    }
+
+    fn into_node(self) -> Node {
+        self.node
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,13 +151,14 @@ mod tests {
     fn a_restart_explains_a_loss_before_it_and_a_kill_any() {
         let keep = tempfile::tempdir().unwrap();
         let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
-        let cluster = Cluster::of(node, [], &never).unwrap();
+        let cluster = Cluster::of(vec![node], &never).unwrap();
+        let primary = cluster.primary().unwrap();
         let lost_at = Instant::now();
         assert!(!cluster.explains_loss(lost_at), "it was up all the time");
-        cluster.primary().restart(&never).unwrap();
+        primary.lock().restart(&never).unwrap();
         assert!(cluster.explains_loss(lost_at));
         assert!(!cluster.explains_loss(Instant::now()));
-        cluster.primary().kill();
+        primary.lock().kill();
         assert!(cluster.explains_loss(Instant::now()));
     }
 }

@@ -1,6 +1,5 @@
 //! Performs the events of a study on nodes during the measurement.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{Scope, ScopedJoinHandle, sleep};
@@ -10,11 +9,10 @@ use load::Barrier;
 use measure::event::NodeEvent;
 use plan::{Action, Event};
 
-use crate::cluster::lock;
+use crate::cluster::Member;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::rig::Rig;
-use crate::servers::Node;
 use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 
@@ -41,7 +39,8 @@ pub(crate) fn spawn<'scope, 'env>(
     sender: &Sender<TrialMessage>,
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
     let mut threads = Vec::new();
-    for (number, node) in (1..).zip(rig.nodes()) {
+    for member in rig.members() {
+        let number = member.number;
         let all = schedule.trial.planned.topology.events.iter();
         let events: Vec<&Event> = all.filter(|event| event.node == number).collect();
         if events.is_empty() {
@@ -50,20 +49,20 @@ pub(crate) fn spawn<'scope, 'env>(
         let sender = sender.clone();
         let thread = std::thread::Builder::new()
             .name(format!("dyno-events-{number}"))
-            .spawn_scoped(scope, move || schedule.run(node, &events, &sender));
+            .spawn_scoped(scope, move || schedule.run(member, &events, &sender));
         threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
     }
     Ok(threads)
 }
 
 impl Schedule<'_> {
-    fn run(self, node: &Mutex<Node>, events: &[&Event], sender: &Sender<TrialMessage>) {
+    fn run(self, member: &Member, events: &[&Event], sender: &Sender<TrialMessage>) {
         for event in events {
             if !self.wait(event.at) {
                 return;
             }
             // Without a receiver the trial is over.
-            let _ = sender.send(self.perform(node, event));
+            let _ = sender.send(self.perform(member, event));
         }
     }
 
@@ -81,8 +80,8 @@ impl Schedule<'_> {
         false
     }
 
-    fn perform(self, node: &Mutex<Node>, event: &Event) -> TrialMessage {
-        let mut node = lock(node);
+    fn perform(self, member: &Member, event: &Event) -> TrialMessage {
+        let mut node = member.lock();
         let at_s = self.elapsed_s();
         let result = match event.action {
             Action::Kill => {

@@ -5,13 +5,11 @@ use std::sync::{Arc, MutexGuard};
 use measure::instance::ServerProcess;
 
 use crate::Database;
-use crate::cluster::{Cluster, lock};
-use crate::error::LabError;
+use crate::cluster::{Cluster, Member};
 use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
 use crate::servers::Node;
 use crate::site::ThisHost;
-use crate::template::DATABASE;
 
 /// What a load connects to.
 #[derive(Debug)]
@@ -45,13 +43,10 @@ impl Instance {
         }
     }
 
-    /// The database of a cluster, opened at its primary.
-    ///
-    /// # Errors
-    /// When the primary cannot be reached, or refuses.
-    pub(crate) fn on(cluster: Cluster) -> Result<Self, LabError> {
-        let database = cluster.primary().open(DATABASE)?;
-        Ok(Self {
+    /// The database of a cluster, at its primary; `None` without members.
+    pub(crate) fn on(cluster: Cluster) -> Option<Self> {
+        let database = cluster.primary()?.database.clone();
+        Some(Self {
             cluster: Some(cluster),
             ..Self::of(database)
         })
@@ -59,7 +54,7 @@ impl Instance {
 
     /// The node that serves it, if dyno started it.
     fn node(&self) -> Option<MutexGuard<'_, Node>> {
-        self.cluster.as_ref().map(Cluster::primary)
+        self.cluster.as_ref()?.primary().map(Member::lock)
     }
 
     /// The server's process, for the result.
@@ -79,16 +74,10 @@ impl Instance {
     /// instance's.
     pub(crate) fn monitored(&self, number: u32) -> Vec<MonitoredServer> {
         let database = Some(self.endpoint.database.clone());
-        let Some(cluster) = &self.cluster else {
-            return vec![self.other_server(number, database)];
-        };
-        let replicas = cluster.replicas().iter().map(|node| {
-            let node = lock(node);
-            let database = node.open(DATABASE).ok();
-            monitored(&node, database)
-        });
-        let primary = monitored(&cluster.primary(), database);
-        std::iter::once(primary).chain(replicas).collect()
+        match &self.cluster {
+            Some(cluster) => cluster.members().iter().map(Member::monitored).collect(),
+            None => vec![self.other_server(number, database)],
+        }
     }
 
     fn other_server(&self, number: u32, database: Option<Database>) -> MonitoredServer {
@@ -102,15 +91,5 @@ impl Instance {
             data_dir: data_dir.or_else(|| file.map(ToOwned::to_owned)),
             database,
         }
-    }
-}
-
-fn monitored(node: &Node, database: Option<Database>) -> MonitoredServer {
-    MonitoredServer {
-        number: node.number(),
-        site: Arc::clone(node.site()),
-        process: node.process().clone(),
-        data_dir: Some(node.data_dir()),
-        database,
     }
 }

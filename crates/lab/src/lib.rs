@@ -21,6 +21,7 @@ mod find_max;
 pub mod home;
 mod instance;
 mod lab;
+mod member_probe;
 mod merge;
 pub mod monitors;
 pub mod needs;

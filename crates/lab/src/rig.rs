@@ -1,14 +1,14 @@
 //! The instances of a trial, with their data, ready to be driven.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
 use crate::Database;
-use crate::cluster::{Cluster, try_lock};
+use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
@@ -50,10 +50,10 @@ impl Rig {
         endpoints.map(|endpoint| &endpoint.database)
     }
 
-    /// The nodes that dyno started.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Mutex<Node>> {
+    /// The nodes that dyno started, as members of their clusters.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
-        clusters.flat_map(Cluster::nodes)
+        clusters.flat_map(Cluster::members)
     }
 
     /// The driven databases, for messages.
@@ -80,8 +80,8 @@ impl Rig {
     /// The number of the first node that ended by itself, and how. With `is_likely`, waits a moment
     /// for each to end, because a connection to one of them broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
-        self.nodes().find_map(|node| {
-            let mut node = try_lock(node)?;
+        self.members().find_map(|member| {
+            let mut node = member.try_lock()?;
             let how = node.died(is_likely)?;
             let remedy = "its complete log is in the result directory";
             let failure = Failure::new(Cause::Server, how).remedy(Some(remedy));
@@ -91,8 +91,11 @@ impl Rig {
 
     /// Whether all nodes are running.
     pub(crate) fn is_alive(&self) -> bool {
-        let mut nodes = self.nodes();
-        nodes.all(|node| try_lock(node).is_some_and(|mut node| node.exited().is_none()))
+        let mut members = self.members();
+        members.all(|member| {
+            let node = member.try_lock();
+            node.is_some_and(|mut node| node.exited().is_none())
+        })
     }
 
     fn into_nodes(self) -> impl Iterator<Item = Node> {

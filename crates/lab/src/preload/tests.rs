@@ -15,7 +15,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 fn node_after(signal: Signal, keep: &Path) -> Rig {
     let server = node(keep);
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
-    let instance = Instance::on(Cluster::of(server, [], &NEVER).unwrap()).unwrap();
+    let instance = Instance::on(Cluster::of(vec![server], &NEVER).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
     of(instance)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::MemberState;
+use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
 
 use crate::error::LabError;
@@ -136,6 +136,12 @@ impl Node {
     #[must_use]
     pub fn public_key(&self) -> Option<&[u8]> {
         self.public_key.as_deref()
+    }
+
+    /// How it replicates; `None` if it is no member of a cluster.
+    pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
+        let membership = self.launcher.membership.as_ref();
+        membership.map(|member| member.replication)
     }
 
     /// Joins the cluster that it is a member of, if it is.

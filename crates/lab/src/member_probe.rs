@@ -1,0 +1,173 @@
+//! Asks one member of a cluster, again and again, what its role is and whether it accepts a write.
+
+use std::time::{Duration, Instant};
+
+use engine::Sql;
+use engine::replication::{MemberState, Replication, View};
+use workload::session::SessionError;
+
+use crate::Database;
+
+/// The table that probes write to, with a row for each of them.
+const TABLE: &str = "dyno_probe";
+/// How long a member may take to answer at first, and at most. The limit doubles with each answer
+/// that is missed: a member that hangs must not have too many sessions that nobody waits for.
+const FIRST_LIMIT: Duration = Duration::from_millis(250);
+const MAX_LIMIT: Duration = Duration::from_secs(2);
+
+/// A probe of one member, with a connection of its own.
+pub(crate) struct MemberProbe {
+    database: Database,
+    replication: Option<&'static dyn Replication>,
+    /// Its row of [`TABLE`].
+    row: u32,
+    connection: Option<Box<dyn Sql>>,
+    limit: Duration,
+}
+
+/// What a probe found.
+#[derive(Debug)]
+pub(crate) struct Probed {
+    /// When the member was asked.
+    pub(crate) asked_at: Instant,
+    /// The member's view of its cluster, or why it did not answer.
+    pub(crate) view: Result<View, SessionError>,
+    /// The write to a member that says it accepts writes; `None` if it does not say so.
+    pub(crate) write: Option<Write>,
+}
+
+/// A write to a member.
+#[derive(Debug)]
+pub(crate) struct Write {
+    /// When it was sent.
+    pub(crate) sent_at: Instant,
+    /// When it was answered, or its limit had passed.
+    pub(crate) answered_at: Instant,
+    /// Why it was not accepted.
+    pub(crate) accepted: Result<(), SessionError>,
+}
+
+impl Probed {
+    /// Whether the member accepted a write.
+    pub(crate) fn has_accepted(&self) -> bool {
+        let write = self.write.as_ref();
+        write.is_some_and(|write| write.accepted.is_ok())
+    }
+}
+
+/// Creates the table of probes, with a row for each of these numbers.
+///
+/// # Errors
+/// Why the primary refused.
+pub(crate) fn create_table(
+    primary: &Database,
+    rows: impl Iterator<Item = u32>,
+) -> Result<(), SessionError> {
+    let mut connection = primary.connect(MAX_LIMIT)?;
+    let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
+    for sql in [
+        format!("DROP TABLE IF EXISTS {TABLE}"),
+        format!("CREATE TABLE {TABLE} (id INT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)"),
+        format!("INSERT INTO {TABLE} VALUES {}", rows.join(", ")),
+    ] {
+        connection.rows(&sql, MAX_LIMIT)?;
+    }
+    Ok(())
+}
+
+impl MemberProbe {
+    /// A probe of the member with this database, which writes to this row of the table.
+    pub(crate) fn new(
+        database: Database,
+        replication: Option<&'static dyn Replication>,
+        row: u32,
+    ) -> Self {
+        Self {
+            database,
+            replication,
+            row,
+            connection: None,
+            limit: FIRST_LIMIT,
+        }
+    }
+
+    /// Asks for the member's view, and writes if it says that it accepts writes: a write to another
+    /// member could be accepted, and would damage it.
+    pub(crate) fn probe(&mut self) -> Probed {
+        let asked_at = Instant::now();
+        let view = self.view();
+        let is_primary = |view: &View| view.state == MemberState::Primary;
+        let write = view.as_ref().is_ok_and(is_primary).then(|| self.write());
+        Probed {
+            asked_at,
+            view,
+            write,
+        }
+    }
+
+    /// Asks for the member's view. A single server is its own primary.
+    fn view(&mut self) -> Result<View, SessionError> {
+        let Some(replication) = self.replication else {
+            return Ok(View {
+                state: MemberState::Primary,
+                others: String::new(),
+            });
+        };
+        let rows = self.rows(replication.view_query())?;
+        Ok(replication.view(&rows))
+    }
+
+    fn write(&mut self) -> Write {
+        let sent_at = Instant::now();
+        let sql = format!(
+            "UPDATE {TABLE} SET beats = beats + 1 WHERE id = {}",
+            self.row
+        );
+        let accepted = self.rows(&sql).map(drop);
+        Write {
+            sent_at,
+            answered_at: Instant::now(),
+            accepted,
+        }
+    }
+
+    /// Runs a statement, on a new connection if the last one failed.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.database.connect(self.limit)?,
+        };
+        let answered = connection.rows(sql, self.limit);
+        match &answered {
+            Ok(_) => self.limit = FIRST_LIMIT,
+            Err(error) if error.is_from_server() => {}
+            Err(_) => {
+                self.limit = (self.limit * 2).min(MAX_LIMIT);
+                return answered;
+            }
+        }
+        self.connection = Some(connection);
+        answered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::DATABASE;
+
+    #[test]
+    fn a_single_server_accepts_writes_until_it_is_killed() {
+        let keep = tempfile::tempdir().unwrap();
+        let mut node = crate::testing::node(keep.path());
+        let database = node.open(DATABASE).unwrap();
+        create_table(&database, [7].into_iter()).unwrap();
+        let mut probe = MemberProbe::new(database, None, 7);
+        assert!(probe.probe().has_accepted());
+        node.kill();
+        let probed = probe.probe();
+        assert!(!probed.has_accepted(), "{probed:?}");
+        let write = probed.write.unwrap();
+        assert!(probed.asked_at <= write.sent_at && write.sent_at <= write.answered_at);
+    }
+}
