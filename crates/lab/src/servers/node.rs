@@ -22,6 +22,8 @@ use crate::site::Site;
 const STOP_LIMIT: Duration = Duration::from_secs(300);
 /// How long a restarted member may take to join its cluster again, and how often it tries.
 const REJOIN_LIMIT: Duration = Duration::from_secs(60);
+/// How long its manager may take to make the first member the primary.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
 const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
@@ -72,6 +74,18 @@ impl Node {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.launcher.process.get()
+    }
+
+    /// Its server's process; with a cluster manager, that may have restarted it.
+    #[must_use]
+    pub fn server_pid(&self) -> Option<u32> {
+        self.launcher.process.get()
+    }
+
+    /// The process of its cluster manager, if it has one that runs.
+    #[must_use]
+    pub fn manager_pid(&self) -> Option<u32> {
+        self.launcher.process.manager()
     }
 
     /// The same, followed through restarts.
@@ -145,7 +159,11 @@ impl Node {
     }
 
     /// Joins the cluster that it is a member of, if it is.
-    pub(crate) fn join(&self) -> Result<(), LabError> {
+    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let membership = self.launcher.membership.as_ref();
+        if membership.is_some_and(Membership::is_promoted) {
+            self.wait_until_it_is(MemberState::Primary, JOIN_LIMIT, interrupted)?;
+        }
         let joined = self.as_member(|member, login| {
             let replication = member.replication;
             replication.join(&member.formation, member.number, login)
@@ -183,10 +201,20 @@ impl Node {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
+        self.wait_until_it_is(MemberState::Replica, limit, interrupted)
+    }
+
+    /// Waits until it has this role, unless it is no member of a cluster.
+    fn wait_until_it_is(
+        &mut self,
+        wanted: MemberState,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
             let state = self.as_member(|member, login| member.replication.state(login))?;
-            if matches!(state, None | Some(MemberState::Replica)) {
+            if state.is_none_or(|state| state == wanted) {
                 return Ok(());
             }
             if let Some(how) = self.died(false) {
@@ -197,7 +225,11 @@ impl Node {
             }
             if Instant::now() > deadline {
                 let log = self.log();
-                return Err(self.launcher.too_slow("replicate", limit, &log));
+                let what = match wanted {
+                    MemberState::Primary => "become the primary",
+                    _ => "replicate",
+                };
+                return Err(self.launcher.too_slow(what, limit, &log));
             }
             sleep(process::POLL_INTERVAL);
         }
