@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use measure::bytes::parse_bytes;
 use measure::finding::check::{self, About, Check, Observed, Remedy};
 use measure::finding::{Finding, Level};
+use plan::parse_bytes;
 
 use crate::server::Server;
 use crate::version;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plan::EngineTraits;
+use plan::{ClusterTraits, EngineTraits};
 
 use crate::engine::{Engine, InProcess};
 use crate::error::{Cause, EngineError};
@@ -36,9 +36,15 @@ pub fn catalog() -> &'static [EngineTraits] {
 }
 
 /// The ways in which servers replicate; they live as long as the catalog.
-fn clusters(server: &dyn Server) -> &'static [&'static str] {
-    let names = server.replication().iter().map(|kind| kind.name());
-    names.collect::<Vec<_>>().leak()
+fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
+    let traits = server.replication().iter().map(|kind| ClusterTraits {
+        name: kind.name(),
+        elects: kind.elects(),
+        has_many_primaries: kind.has_many_primaries(),
+        has_manager: kind.has_manager(),
+        quorum: kind.quorum(),
+    });
+    traits.collect::<Vec<_>>().leak()
 }
 
 /// The engine that a study calls `name`.

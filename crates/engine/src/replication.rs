@@ -1,9 +1,12 @@
 //! How servers replicate: an optional capability of an engine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
+
+use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
 use crate::manager::{Managed, Manager, Service};
@@ -64,6 +67,19 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// Whether every member accepts writes.
     fn has_many_primaries(&self) -> bool {
         false
+    }
+
+    /// Whether a cluster manager runs beside each member.
+    fn has_manager(&self) -> bool {
+        false
+    }
+
+    /// How many members must be connected for a commit to be accepted.
+    fn quorum(&self) -> Quorum {
+        match self.elects() {
+            true => Quorum::Majority,
+            false => Quorum::One,
+        }
     }
 
     /// At how many ports a member talks to the others, besides the one for its clients.
@@ -246,6 +262,11 @@ impl Formation {
     pub(crate) fn without_passwords(&self, text: &str) -> String {
         let text = text.replace(&self.password, "***");
         text.replace(&self.manager_password, "***")
+    }
+
+    /// The addresses of the members, without repetition.
+    pub fn ips(&self) -> BTreeSet<IpAddr> {
+        self.members.iter().map(|member| member.ip).collect()
     }
 
     /// The members that follow the first one.

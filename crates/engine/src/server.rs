@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::Ipv4Net;
 use measure::finding::check::Check;
 use rustix::process::Signal;
 
@@ -111,7 +113,7 @@ pub trait Server: Engine {
 
     /// Files besides the configuration that the server reads, for instance to set the password
     /// before it accepts connections.
-    fn files(&self, password: &str) -> Vec<ServerFile>;
+    fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
     /// How to start the server.
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
@@ -160,23 +162,28 @@ pub trait Server: Engine {
     /// When the attempt could not be made.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
 
-    /// Changes the password, for this run of the server only.
+    /// Changes the password of a server that listens on `address`, for this run of it only.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError>;
+    fn set_password(
+        &self,
+        login: &Login<'_>,
+        address: Ipv4Net,
+        password: &str,
+    ) -> Result<(), EngineError>;
 
-    /// The address of a database on 127.0.0.1, without the password.
-    fn url(&self, port: u16, database: &str) -> String;
+    /// The URL of a database, without the password.
+    fn url(&self, server: SocketAddr, database: &str) -> String;
 
-    /// Opens a database of a server on 127.0.0.1 over TCP. `public_key` is that of
+    /// Opens a database of a server over TCP. `public_key` is that of
     /// [`LoginAttempt::Ready`].
     ///
     /// # Errors
     /// When the server does not answer, or refuses.
     fn connect(
         &self,
-        port: u16,
+        server: SocketAddr,
         database: &str,
         password: &str,
         public_key: Option<&[u8]>,
@@ -253,6 +260,9 @@ pub(crate) fn same_name(server: &dyn Server, one: &str, other: &str) -> bool {
     server.plain_name(one) == server.plain_name(other)
 }
 
+/// Where a server listens unless its site has a network of its own: only this host may connect.
+pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
+
 /// The files and addresses of one server.
 #[derive(Debug, Clone)]
 pub struct Paths {
@@ -268,7 +278,10 @@ pub struct Paths {
     pub closed: PathBuf,
     /// Its Unix socket.
     pub socket: PathBuf,
-    /// Its port on 127.0.0.1.
+    /// The address that it listens on, with the prefix length of the network from which clients
+    /// may connect.
+    pub address: Ipv4Net,
+    /// Its port there.
     pub port: u16,
     /// The maximum number of open connections.
     pub connections: u32,

@@ -1,5 +1,6 @@
 //! Turns an installed program into instances, each with its own data and node.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -138,12 +139,13 @@ impl Building<'_> {
         self.observer.stage("starting the servers");
         let topology = &self.trial.planned.topology;
         let (instances, members) = (topology.instances, topology.members());
+        let ips: Vec<Ipv4Addr> = sites.iter().map(|site| site.address().addr()).collect();
         let mut places = (1..).zip(sites.into_iter().zip(data));
         let mut formed = Vec::new();
         for instance in 0..instances {
             let first = instance * members + 1;
             let mut nodes = Vec::new();
-            for membership in self.memberships(first)? {
+            for membership in self.memberships(first, &ips)? {
                 let Some((number, (site, data))) = places.next() else {
                     break;
                 };
@@ -158,9 +160,14 @@ impl Building<'_> {
         Ok(formed)
     }
 
-    /// What makes the servers from this number on members of one cluster; nothing for an instance
+    /// What makes the servers from this number on members of one cluster, which listen on these of
+    /// all servers' addresses; nothing for an instance
     /// that is a single server.
-    fn memberships(&self, first: u32) -> Result<Vec<Option<Membership>>, Failure> {
+    fn memberships(
+        &self,
+        first: u32,
+        ips: &[Ipv4Addr],
+    ) -> Result<Vec<Option<Membership>>, Failure> {
         let Some(cluster) = &self.trial.planned.topology.cluster else {
             return Ok(vec![None]);
         };
@@ -170,9 +177,13 @@ impl Building<'_> {
             let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
             Failure::new(Cause::Usage, message).at(cluster.kind.span)
         })?;
-        let ports = (first..first + cluster.members).map(|number| port(self.spec, number));
-        let ports: Vec<_> = ports.collect();
-        let members = Membership::of_cluster(replication, &ports)?;
+        let places = (1..)
+            .zip(ips)
+            .map(|(number, ip)| (*ip, port(self.spec, number)));
+        let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
+        let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
+        let places: Vec<_> = places.skip(before).take(count).collect();
+        let members = Membership::of_cluster(replication, &places)?;
         Ok(members.into_iter().map(Some).collect())
     }
 

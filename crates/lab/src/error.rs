@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::EngineError;
 
-use measure::bytes::shown_bytes;
+use plan::shown_bytes;
 
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,49 @@
-//! What the ledger of a trial found.
+//! The ledger: transfers between accounts beside a load, which show what became of each acknowledged
+//! commit. [`history`] is what the client knows of them; [`check`] compares it with what the members
+//! of a cluster have.
+
+mod check;
+mod history;
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use check::{Contents, Row, check, in_flight};
+pub use history::{Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record};
+
+/// An amount that moves between two accounts, in one transaction. Its user and its sequence identify
+/// it. Numbers are as wide as the database's, whose rows may have any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Who made it, from 1.
+    pub user: i64,
+    /// The how many-th of its user, from 1.
+    pub sequence: i64,
+    /// The account that it is taken from.
+    pub from: i64,
+    /// The account that it is given to.
+    pub to: i64,
+    /// How much.
+    pub amount: i64,
+}
+
+/// For example `transfer 17 of user 2 (5 from account 81 to 9)`.
+impl fmt::Display for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            user,
+            sequence,
+            from,
+            to,
+            amount,
+        } = self;
+        write!(
+            f,
+            "transfer {sequence} of user {user} ({amount} from account {from} to {to})"
+        )
+    }
+}
 
 /// The verdict on the acknowledged commits of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! Counters, histograms and statistics of a load. Pure: no clock, no file.
 
 mod bottleneck;
-pub mod bytes;
 pub mod change_point;
 mod check;
 pub mod column;

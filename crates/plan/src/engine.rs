@@ -12,9 +12,47 @@ pub struct EngineTraits {
     /// Whether it runs as a process of its own, which a study can configure.
     pub is_process: bool,
     /// The ways in which its servers replicate.
-    pub clusters: &'static [&'static str],
+    pub clusters: &'static [ClusterTraits],
     /// Why a study cannot make the setting of this name; `None` if it can.
     pub reserved_setting: fn(&str) -> Option<&'static str>,
+}
+
+/// A way in which the servers of an engine replicate.
+#[derive(Debug, Clone, Copy)]
+pub struct ClusterTraits {
+    /// Its name in a study.
+    pub name: &'static str,
+    /// Whether the members elect a new primary by themselves.
+    pub elects: bool,
+    /// Whether every member accepts writes.
+    pub has_many_primaries: bool,
+    /// Whether a cluster manager runs beside each server.
+    pub has_manager: bool,
+    /// How many members must be connected for a commit to be accepted.
+    pub quorum: Quorum,
+}
+
+/// How many members of a cluster must be connected for a commit to be accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quorum {
+    /// The primary.
+    One,
+    /// The primary and a replica.
+    Two,
+    /// More than half of them.
+    Majority,
+}
+
+impl Quorum {
+    /// How many of `members`, at least 1.
+    #[must_use]
+    pub fn of(self, members: u32) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2.min(members.max(1)),
+            Self::Majority => members / 2 + 1,
+        }
+    }
 }
 
 impl EngineTraits {
@@ -22,6 +60,11 @@ impl EngineTraits {
     pub fn names(engines: &[Self], is: impl Fn(&Self) -> bool) -> Vec<&'static str> {
         let these = engines.iter().filter(|engine| is(engine));
         these.map(|engine| engine.name).collect()
+    }
+
+    /// Names of the ways in which its servers replicate.
+    pub fn cluster_names(&self) -> Vec<&'static str> {
+        self.clusters.iter().map(|kind| kind.name).collect()
     }
 
     /// The same as TOML has them: `"a" or "b"`.

@@ -1,11 +1,12 @@
 //! What a study breaks during a measurement.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::duration::text;
+use crate::duration::{optional_text, text};
 
 /// Something that a study breaks, and when it is put right again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// What it is done to, in each cluster that has it.
     pub target: FaultTarget,
-    /// How long after `at` it is put right again; `None`: never.
+    /// How long after `at` it is put right again; `None`: never, or there is nothing to heal.
+    #[serde(default, with = "optional_text")]
     pub heal: Option<Duration>,
     /// Which processes of a node that has a cluster manager are killed, stopped, or paused.
     #[serde(default)]
@@ -26,7 +28,11 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<u64>,
     /// For a slow link: how long it delays what it carries; `None`: not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        with = "optional_text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub delay: Option<Duration>,
     /// For [`FaultKind::Command`]: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -34,6 +40,17 @@ pub struct Fault {
     /// For [`FaultKind::Command`]: what puts it right again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heal_command: Vec<String>,
+    /// Whether the study expects that no member accepts writes until it is healed.
+    #[serde(default)]
+    pub expect_outage: bool,
+}
+
+impl Fault {
+    /// When it is put right again, from the start of the measurement; `None`: never.
+    #[must_use]
+    pub fn healed_at(&self) -> Option<Duration> {
+        Some(self.at.saturating_add(self.heal?))
+    }
 }
 
 choice! {
@@ -63,7 +80,27 @@ choice! {
     }
 }
 
-/// What a fault is done to.
+impl FaultKind {
+    /// Whether it lasts until it is healed; the others are over once they took effect.
+    #[must_use]
+    pub fn lasts(self) -> bool {
+        !matches!(self, Self::Restart | Self::Switchover | Self::Command)
+    }
+
+    /// Whether it is done to processes, of which a node with a cluster manager has several.
+    #[must_use]
+    pub fn is_of_processes(self) -> bool {
+        matches!(self, Self::Kill | Self::Stop | Self::Pause)
+    }
+
+    /// Whether it is done to what members of a cluster send each other.
+    #[must_use]
+    pub fn is_of_network(self) -> bool {
+        matches!(self, Self::Partition | Self::Drop | Self::SlowLink)
+    }
+}
+
+/// What a fault is done to. For a switchover, the member that takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultTarget {
@@ -75,6 +112,18 @@ pub enum FaultTarget {
     Any(u64),
     /// The server of this number, from 1.
     Server(u32),
+}
+
+/// For people: `primary`, `replica`, `any (seed 7)`, `server 2`.
+impl fmt::Display for FaultTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Primary => f.write_str("primary"),
+            Self::Replica => f.write_str("replica"),
+            Self::Any(seed) => write!(f, "any (seed {seed})"),
+            Self::Server(number) => write!(f, "server {number}"),
+        }
+    }
 }
 
 choice! {

@@ -5,6 +5,7 @@
 //! options of `dyno bench`, `--set` and the reference page all follow from that list.
 //! The crate reads no file, opens no socket and prints nothing.
 
+mod bytes;
 mod choice;
 mod duration;
 mod engine;
@@ -14,6 +15,7 @@ pub mod key;
 mod load;
 mod percent;
 mod point;
+mod random;
 mod range;
 mod redact;
 mod server;
@@ -23,8 +25,9 @@ mod topology;
 mod trial;
 mod value;
 
+pub use bytes::{parse_bytes, shown_bytes};
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use engine::EngineTraits;
+pub use engine::{ClusterTraits, EngineTraits, Quorum};
 pub use event::{Action, Event};
 pub use fault::{Chaos, Fault, FaultKind, FaultProcess, FaultTarget, Follow, Ledger, Network};
 pub use load::{
@@ -33,6 +36,7 @@ pub use load::{
 };
 pub use percent::{format_percent, parse_percent};
 pub use point::Point;
+pub use random::SplitMix64;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::duration::optional_text;
 use crate::{Event, Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
@@ -64,7 +65,7 @@ pub struct Cluster {
     pub follow: Follow,
     /// How long after the primary of a cluster that elects none has been lost dyno makes a replica
     /// the primary; `None`: never.
-    #[serde(default)]
+    #[serde(default, with = "optional_text")]
     pub failover: Option<Duration>,
     /// How members reach each other.
     #[serde(default)]

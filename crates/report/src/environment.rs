@@ -1,7 +1,7 @@
 //! Where a study ran, as names and values; what the host did not tell is left out.
 
-use measure::bytes::shown_bytes;
 use measure::result::{Disk, Environment, Place};
+use plan::shown_bytes;
 
 use crate::number;
 

@@ -1,8 +1,8 @@
 //! How the servers got their data, and what the templates saved.
 
-use measure::bytes::shown_bytes;
 use measure::instance::{Reset, ResetHow};
 use measure::result::RunResult;
+use plan::shown_bytes;
 
 use crate::describe::Facts;
 use crate::list::{distinct, listed};

@@ -1,19 +1,22 @@
 //! Builds the plan from the content of a study.
 
-use crate::content::Content;
+use crate::content::{Content, TypedFault};
 use crate::order;
-use crate::point::{LocatedFault, Point, defaults, internal};
+use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, FindMax, Follow, Limited, Load, LoginSpec, Network,
-    Node, Order, Plan, Reset, ServerSpec, Site, TableSpec, Topology, Trial, Until, Volume,
+    Cluster, EngineSpec, EngineTraits, Event, Fault, FaultTarget, FindMax, Follow, Limited, Load,
+    LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
+    Topology, Trial, Until, Volume,
 };
 use serde::de::DeserializeOwned;
 
+/// Seeds that dyno draws are below this, so that people can type them.
+const SHORT_SEEDS: u64 = 1_000_000;
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
-pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, LocatedFault> {
+pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, LocatedDiagnostic> {
     let defaults = defaults()?;
     let bases = content.bases();
     let point = |index| Point::at(index, content, &bases, &defaults);
@@ -35,6 +38,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.events.clone_from(&events);
+            trial.topology.faults = faults(content, trial.data.seed, repeat);
             trials.push(trial);
         }
     }
@@ -55,7 +59,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
 }
 
 /// Random by default if there are repeats.
-fn order(at: &Point<'_>, repeats: u32) -> Result<Order, LocatedFault> {
+fn order(at: &Point<'_>, repeats: u32) -> Result<Order, LocatedDiagnostic> {
     let word: Option<String> = at.maybe("load.order")?;
     Ok(Order {
         random: word.map_or(repeats > 1, |word| word == "random"),
@@ -83,7 +87,7 @@ fn trial(
     number: u32,
     repeat: u32,
     label: Vec<String>,
-) -> Result<Trial, LocatedFault> {
+) -> Result<Trial, LocatedDiagnostic> {
     let is_process = is_process(at, engines)?;
     Ok(Trial {
         number,
@@ -106,7 +110,7 @@ fn trial(
 }
 
 /// Whether dyno starts the servers as processes of their own.
-fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, LocatedFault> {
+fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, LocatedDiagnostic> {
     let name: Option<String> = at.maybe("server.engine")?;
     let is_process = |name: String| {
         let mut engines = engines.iter().filter(|engine| engine.is_process);
@@ -119,7 +123,7 @@ fn server(
     at: &Point<'_>,
     engines: &[EngineTraits],
     is_process: bool,
-) -> Result<ServerSpec, LocatedFault> {
+) -> Result<ServerSpec, LocatedDiagnostic> {
     if let Some(url) = at.maybe_spanned("server.url")? {
         return Ok(ServerSpec::Url(url, Box::new(login(at)?)));
     }
@@ -144,7 +148,7 @@ fn server(
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
-fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedFault> {
+fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnostic> {
     let node = match is_process {
         true => Node {
             site: Site::Host {
@@ -186,7 +190,26 @@ fn event(typed: &crate::content::TypedEvent) -> Event {
     }
 }
 
-fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedFault> {
+/// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study
+/// does not give follow from the data's, the fault's number, and the repeat's.
+fn faults(content: &Content, seed: u64, repeat: u32) -> Vec<Fault> {
+    let mut typed: Vec<_> = content.faults.iter().collect();
+    typed.sort_by_key(|typed| typed.fault.at);
+    let mut seeds = SplitMix64::new(seed.wrapping_add(u64::from(repeat)));
+    let fault = |typed: &TypedFault| {
+        let mut fault = typed.fault.clone();
+        let drawn = seeds.next_u64() % SHORT_SEEDS;
+        if let FaultTarget::Any(seed) = &mut fault.target
+            && !typed.has_seed
+        {
+            *seed = drawn;
+        }
+        fault
+    };
+    typed.into_iter().map(fault).collect()
+}
+
+fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedDiagnostic> {
     Ok(LoginSpec {
         tls_mode: at.maybe("server.tls.mode")?,
         tls_ca: at.maybe("server.tls.ca")?,
@@ -199,7 +222,7 @@ fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedFault> {
 }
 
 /// A part of a trial whose fields are named after the keys of its section.
-fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, LocatedFault> {
+fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, LocatedDiagnostic> {
     let keys = KEYS.iter().filter(|key| key.section() == section);
     let fields = keys.filter_map(|key| {
         let value = serde_json::to_value(at.typed(key.name)?).ok()?;
@@ -209,7 +232,7 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, Loca
     serde_json::from_value(fields.into()).map_err(|error| internal(&error.to_string()))
 }
 
-fn load(at: &Point<'_>) -> Result<Load, LocatedFault> {
+fn load(at: &Point<'_>) -> Result<Load, LocatedDiagnostic> {
     Ok(Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
@@ -219,12 +242,12 @@ fn load(at: &Point<'_>) -> Result<Load, LocatedFault> {
     })
 }
 
-fn until(at: &Point<'_>) -> Result<Option<Until>, LocatedFault> {
+fn until(at: &Point<'_>) -> Result<Option<Until>, LocatedDiagnostic> {
     let max = at.get("load.until.max")?;
     Ok(at.maybe("load.until.ci")?.map(|ci| Until { ci, max }))
 }
 
-fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, LocatedFault> {
+fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, LocatedDiagnostic> {
     for (name, of) in Limited::KEYS {
         if let Some(limit) = at.maybe(name)? {
             return Ok(Some(FindMax { of, limit }));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::content::{Base, Content, EITHER};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::study::MAX_TRIALS;
 use plan::key::{KEYS, SWEEP, VARIANT};
 use plan::{
@@ -15,27 +15,28 @@ use plan::{
 const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
-pub(crate) fn whole(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
-    required(content, faults);
-    either_engine_or_url(content, engines, faults);
-    crate::engines::check(content, engines, faults);
-    swept_or_in_a_variant(content, faults);
-    crate::effect::check(content, engines, faults);
-    crate::events::check(content, faults);
-    until(content, faults);
-    find_max(content, faults);
+pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
+    required(content, diagnostics);
+    either_engine_or_url(content, engines, diagnostics);
+    crate::engines::check(content, engines, diagnostics);
+    swept_or_in_a_variant(content, diagnostics);
+    crate::effect::check(content, engines, diagnostics);
+    crate::events::check(content, diagnostics);
+    crate::faults::check(content, diagnostics);
+    until(content, diagnostics);
+    find_max(content, diagnostics);
     for base in content.bases() {
-        one_url_is_one_server(content, &base, faults);
-        clusters_are_copied(content, &base, faults);
-        ports_for_all(content, &base, faults);
-        measurement_ends(content, &base, faults);
+        one_url_is_one_server(content, &base, diagnostics);
+        clusters_are_copied(content, &base, diagnostics);
+        ports_for_all(content, &base, diagnostics);
+        measurement_ends(content, &base, diagnostics);
     }
-    rows_of_tables(content, faults);
-    baseline_is_a_variant(content, faults);
-    number_of_trials(content, faults);
+    rows_of_tables(content, diagnostics);
+    baseline_is_a_variant(content, diagnostics);
+    number_of_trials(content, diagnostics);
 }
 
-fn required(content: &Content, faults: &mut Faults) {
+fn required(content: &Content, diagnostics: &mut Diagnostics) {
     for key in KEYS
         .iter()
         .filter(|k| k.required && !content.entries.contains_key(k.name))
@@ -45,29 +46,33 @@ fn required(content: &Content, faults: &mut Faults) {
             section => format!("under [{section}]"),
         };
         let help = format!("write {} = \"…\" {place}", key.last());
-        faults.add(
+        diagnostics.add(
             Span::NOWHERE,
-            Fault::new(format!("missing key `{}`", key.name), help),
+            Diagnostic::new(format!("missing key `{}`", key.name), help),
         );
     }
 }
 
-fn either_engine_or_url(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
+fn either_engine_or_url(
+    content: &Content,
+    engines: &[EngineTraits],
+    diagnostics: &mut Diagnostics,
+) {
     match EITHER.map(|name| content.place(name)) {
-        [Some(engine), Some(url)] => faults.add_of_two(engine, url, both()),
-        [None, None] => missing_server(content, engines, faults),
+        [Some(engine), Some(url)] => diagnostics.add_of_two(engine, url, both()),
+        [None, None] => missing_server(content, engines, diagnostics),
         _ => {}
     }
     for variant in &content.variants {
         let [engine, url] = EITHER.map(|name| variant.entries.get(name).map(|e| e.at));
         let axes = || EITHER.iter().filter_map(|name| content.axis(name));
         match (engine, url) {
-            (Some(engine), Some(url)) => faults.add_of_two(engine, url, both()),
+            (Some(engine), Some(url)) => diagnostics.add_of_two(engine, url, both()),
             // An axis applies to every trial, so a variant cannot replace it.
             (Some(at), None) | (None, Some(at)) => {
                 let other = axes().find(|a| !variant.entries.contains_key(a.name.full()));
                 if let Some(axis) = other {
-                    faults.add(at, both().also(axis.at));
+                    diagnostics.add(at, both().also(axis.at));
                 }
             }
             (None, None) => {}
@@ -75,45 +80,45 @@ fn either_engine_or_url(content: &Content, engines: &[EngineTraits], faults: &mu
     }
 }
 
-fn both() -> Fault {
-    Fault::new(
+fn both() -> Diagnostic {
+    Diagnostic::new(
         "both `server.engine` and `server.url` are given",
         "keep `engine` to let dyno start a server, or `url` to use a running one",
     )
 }
 
 /// A study without a server, or with variants of which only some name one.
-fn missing_server(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
+fn missing_server(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
     let has_one = |v: &&crate::content::Variant| EITHER.iter().any(|n| v.entries.contains_key(*n));
     if content.variants.iter().any(|v| has_one(&v)) {
         for variant in content.variants.iter().filter(|v| !has_one(v)) {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("the variant `{}` has no server", shown(&variant.name)),
                 "add server.engine or server.url to it, or to [server] for all variants",
             );
-            faults.add(variant.name.span, fault);
+            diagnostics.add(variant.name.span, diagnostic);
         }
         return;
     }
-    let fault = Fault::new(
+    let diagnostic = Diagnostic::new(
         "missing key `server.engine` or `server.url`",
         format!(
             "under [server], write engine = {}, or the url of a running server",
             EngineTraits::quoted(engines, |_| true)
         ),
     );
-    faults.add(Span::NOWHERE, fault);
+    diagnostics.add(Span::NOWHERE, diagnostic);
 }
 
-fn swept_or_in_a_variant(content: &Content, faults: &mut Faults) {
+fn swept_or_in_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
     for variant in &content.variants {
         for (name, entry) in &variant.entries {
             if let Some(axis) = content.axis(name) {
-                let fault = Fault::new(
+                let diagnostic = Diagnostic::new(
                     format!("`{name}` is both swept and set by a variant"),
                     "remove one of the two: each trial has a single value",
                 );
-                faults.add(entry.at, fault.also(axis.at));
+                diagnostics.add(entry.at, diagnostic.also(axis.at));
             }
         }
     }
@@ -132,37 +137,37 @@ fn largest<'a>(
     numbers.max_by_key(|(n, _)| *n)
 }
 
-fn one_url_is_one_server<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+fn one_url_is_one_server<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Diagnostics) {
     let url = content.axis("server.url").map(|axis| axis.at);
     let Some(url) = url.or_else(|| base.entries.get("server.url").map(|e| e.at)) else {
         return;
     };
     if let Some((count @ 2.., typed)) = largest(content, base, "topology.instances") {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("{count} instances of a server that is already running"),
             "a URL names a single server: remove `instances`, or let dyno start the servers with `server.engine`",
         );
-        faults.add(typed.span, fault.also(url));
+        diagnostics.add(typed.span, diagnostic.also(url));
     }
 }
 
 /// The members of a cluster start from copies of the same data.
-fn clusters_are_copied(content: &Content, base: &Base<'_>, faults: &mut Faults) {
+fn clusters_are_copied(content: &Content, base: &Base<'_>, diagnostics: &mut Diagnostics) {
     let cluster = content.values_in(base, "topology.cluster");
     let reset = content.values_in(base, "server.reset");
     let other = reset
         .iter()
         .find(|typed| typed.to_string() != Reset::Copy.name());
     if let (Some(cluster), Some(reset)) = (cluster.first(), other) {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("a cluster cannot be reset by `{}`", reset.value),
             "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"",
         );
-        faults.add(reset.span, fault.also(cluster.span));
+        diagnostics.add(reset.span, diagnostic.also(cluster.span));
     }
 }
 
-fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Diagnostics) {
     let Some((port, typed)) = largest(content, base, "server.port") else {
         return;
     };
@@ -171,16 +176,16 @@ fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults)
     let count: u64 = several.iter().flatten().map(|(count, _)| count).product();
     let last = port + count - 1;
     if last > MAX_PORT {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("{count} servers with ports from {port} would need port {last}"),
             format!("the highest port is {MAX_PORT}: use a lower `port`"),
         );
         let also = several.into_iter().flatten().map(|(_, typed)| typed.span);
-        faults.add(typed.span, also.fold(fault, Fault::also));
+        diagnostics.add(typed.span, also.fold(diagnostic, Diagnostic::also));
     }
 }
 
-fn rows_of_tables(content: &Content, faults: &mut Faults) {
+fn rows_of_tables(content: &Content, diagnostics: &mut Diagnostics) {
     let variant = (!content.variants.is_empty()).then_some(VARIANT);
     let axes: Vec<_> = variant
         .into_iter()
@@ -203,11 +208,11 @@ fn rows_of_tables(content: &Content, faults: &mut Faults) {
                 format!("rows can be {}", all.join(" or "))
             }
         };
-        faults.add(rows.span, Fault::new(message, help));
+        diagnostics.add(rows.span, Diagnostic::new(message, help));
     }
 }
 
-fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
+fn baseline_is_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
     let names = || content.variants.iter().map(|v| v.name.as_str());
     let Some(typed) = &content.baseline else {
         return;
@@ -226,11 +231,11 @@ fn baseline_is_a_variant(content: &Content, faults: &mut Faults) {
         }
     };
     let message = format!("there is no variant `{}`", shown(typed));
-    faults.add(typed.span, Fault::new(message, help));
+    diagnostics.add(typed.span, Diagnostic::new(message, help));
 }
 
 /// A measurement without a time limit ends after a number of transactions, or once it is precise.
-fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faults) {
+fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Diagnostics) {
     let times = content.values_in(base, "load.time");
     let endless = times
         .into_iter()
@@ -238,16 +243,16 @@ fn measurement_ends<'a>(content: &'a Content, base: &Base<'a>, faults: &mut Faul
     let ends = ["load.events", "load.until.ci"];
     let is_given = |name: &str| base.entries.contains_key(name) || content.axis(name).is_some();
     if let (Some(time), false) = (endless, ends.into_iter().any(is_given)) {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             "`load.time` 0 means no time limit, and nothing else ends the measurement",
             "set a time, or a number of transactions with `load.events`",
         );
-        faults.add(time.span, fault);
+        diagnostics.add(time.span, diagnostic);
     }
 }
 
 /// The maximum length of a measurement is not less than the minimum.
-fn until(content: &Content, faults: &mut Faults) {
+fn until(content: &Content, diagnostics: &mut Diagnostics) {
     let Some(at) = content.place("load.until.ci") else {
         return;
     };
@@ -270,12 +275,12 @@ fn until(content: &Content, faults: &mut Faults) {
             format_duration(max_or_default)
         );
         let help = "with `load.until.ci`, a trial lasts from `load.time` to `load.until.max`: use a shorter `load.time`";
-        faults.add(span, Fault::new(message, help));
+        diagnostics.add(span, Diagnostic::new(message, help));
     }
 }
 
 /// A search has one limit, and chooses the rate itself.
-fn find_max(content: &Content, faults: &mut Faults) {
+fn find_max(content: &Content, diagnostics: &mut Diagnostics) {
     let mut limits = Limited::KEYS
         .iter()
         .filter_map(|(name, _)| content.place(name));
@@ -283,8 +288,8 @@ fn find_max(content: &Content, faults: &mut Faults) {
         return;
     };
     if let Some(second) = limits.next() {
-        let fault = Fault::new("a search has one limit", "keep one of the two");
-        faults.add_of_two(first, second, fault);
+        let diagnostic = Diagnostic::new("a search has one limit", "keep one of the two");
+        diagnostics.add_of_two(first, second, diagnostic);
     }
     for name in NOT_IN_A_SEARCH {
         let in_variant = content
@@ -295,17 +300,20 @@ fn find_max(content: &Content, faults: &mut Faults) {
             let message = format!("a search for the highest rate cannot have `{name}`");
             let help =
                 "a search chooses the rate and the end of each step itself: remove one of the two";
-            faults.add(at, Fault::new(message, help).also(first));
+            diagnostics.add(at, Diagnostic::new(message, help).also(first));
         }
     }
     if let Some(threshold) = content.thresholds.first() {
         let message = "a search for the highest rate cannot have thresholds";
         let help = "the search has its own limit: remove the thresholds";
-        faults.add(threshold.column.span, Fault::new(message, help).also(first));
+        diagnostics.add(
+            threshold.column.span,
+            Diagnostic::new(message, help).also(first),
+        );
     }
 }
 
-fn number_of_trials(content: &Content, faults: &mut Faults) {
+fn number_of_trials(content: &Content, diagnostics: &mut Diagnostics) {
     let repeats = content.entries.get("load.repeats");
     let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
     let (count, factors) = content.size(typed.unwrap_or(1));
@@ -316,9 +324,9 @@ fn number_of_trials(content: &Content, faults: &mut Faults) {
     let first_variant = content.variants.first().map(|variant| variant.name.span);
     let place = first_axis.or(repeats.map(|r| r.at)).or(first_variant);
     let most = grouped(MAX_TRIALS as u64);
-    let fault = Fault::new(
+    let diagnostic = Diagnostic::new(
         format!("the study has too many trials: {factors}"),
         format!("a study has at most {most} trials: use fewer values or fewer repeats"),
     );
-    faults.add(place.unwrap_or(Span::NOWHERE), fault);
+    diagnostics.add(place.unwrap_or(Span::NOWHERE), diagnostic);
 }

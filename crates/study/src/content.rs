@@ -60,6 +60,20 @@ pub(crate) struct TypedEvent {
     pub(crate) node: Spanned<u32>,
 }
 
+/// Something that is broken during the measurement.
+#[derive(Debug, Clone)]
+pub(crate) struct TypedFault {
+    /// Its seed is still to be drawn unless `has_seed`.
+    pub(crate) fault: plan::Fault,
+    pub(crate) has_seed: bool,
+    /// The location of the key that names its kind.
+    pub(crate) kind: Span,
+    pub(crate) at: Span,
+    pub(crate) target: Span,
+    /// The location of its healing time, if it has its own.
+    pub(crate) heal: Option<Span>,
+}
+
 /// The whole content of a study.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
@@ -67,6 +81,7 @@ pub(crate) struct Content {
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
     pub(crate) events: Vec<TypedEvent>,
+    pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TypedTable>,
     pub(crate) sizes: Vec<Size>,
     /// The chosen one, which has already replaced the values of the file.

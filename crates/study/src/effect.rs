@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::content::{Base, Content, Entry};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use plan::EngineTraits;
 use plan::key::Needs;
@@ -30,13 +30,13 @@ enum Reason {
     NoCluster,
 }
 
-pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
+pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
     let bases = content.bases();
     let on_each = |needs| bases.iter().map(move |g| met(content, engines, g, needs));
     for axis in &content.axes {
         let gap = on_each(axis.name.key.needs).find(|met| *met != Coverage::All);
         if let Some(gap) = gap {
-            faults.add(axis.at, no_effect(&axis.name, gap));
+            diagnostics.add(axis.at, no_effect(&axis.name, gap));
         }
     }
     for base in &bases {
@@ -44,14 +44,14 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
         for entry in first_of_each_key(own) {
             let met = met(content, engines, base, entry.name.key.needs);
             if met != Coverage::All {
-                faults.add(entry.at, no_effect(&entry.name, met));
+                diagnostics.add(entry.at, no_effect(&entry.name, met));
             }
         }
     }
     for event in &content.events {
         let gap = on_each(event.name.key.needs).find(|met| *met != Coverage::All);
         if let Some(gap) = gap {
-            faults.add(event.node.span, no_effect(&event.name, gap));
+            diagnostics.add(event.node.span, no_effect(&event.name, gap));
         }
     }
     for entry in first_of_each_key(content.entries.values()) {
@@ -60,7 +60,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
         if let Some(why) = met.next().filter(is_missing)
             && met.all(|met| is_missing(&met))
         {
-            faults.add(entry.at, no_effect(&entry.name, why));
+            diagnostics.add(entry.at, no_effect(&entry.name, why));
         }
     }
 }
@@ -105,41 +105,41 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
     }
 }
 
-fn no_effect(name: &Name, met: Coverage) -> Fault {
+fn no_effect(name: &Name, met: Coverage) -> Diagnostic {
     let name = name.full();
     match met {
-        Coverage::None(Reason::NoRate) => Fault::new(
+        Coverage::None(Reason::NoRate) => Diagnostic::new(
             format!("`{name}` has no effect without `load.rate`"),
             "add rate = … (transactions per second), or remove `arrivals`",
         ),
-        Coverage::None(Reason::NotUntil) => Fault::new(
+        Coverage::None(Reason::NotUntil) => Diagnostic::new(
             format!("`{name}` has no effect without `load.until.ci`"),
             "add the precision to reach: until = { ci = \"2%\", max = \"30m\" }",
         ),
-        Coverage::None(Reason::NoCluster) => Fault::new(
+        Coverage::None(Reason::NoCluster) => Diagnostic::new(
             format!("`{name}` has no effect without `topology.cluster`"),
             "write how the servers replicate with cluster = …, or remove it",
         ),
-        Coverage::None(Reason::Url) => Fault::new(
+        Coverage::None(Reason::Url) => Diagnostic::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),
             "remove it, or let dyno start a server: use `server.engine`",
         ),
-        Coverage::None(Reason::NoUrl) => Fault::new(
+        Coverage::None(Reason::NoUrl) => Diagnostic::new(
             format!(
                 "`{name}` has no effect without `server.url`: it applies to servers that are already running"
             ),
             "remove it, or name a running server with `server.url`",
         ),
-        Coverage::None(Reason::InProcess(engine)) => Fault::new(
+        Coverage::None(Reason::InProcess(engine)) => Diagnostic::new(
             format!("`{name}` has no effect on `{engine}`, which runs inside dyno"),
             "remove it, or choose an engine that runs as a server",
         ),
-        Coverage::Some(engine) => Fault::new(
+        Coverage::Some(engine) => Diagnostic::new(
             format!(
                 "`{name}` has no effect on `{engine}`, so some trials would differ in name only"
             ),
             "make each engine a [[variant]] with the keys that belong to it",
         ),
-        Coverage::All => Fault::new(format!("`{name}` has no effect"), "remove it"),
+        Coverage::All => Diagnostic::new(format!("`{name}` has no effect"), "remove it"),
     }
 }

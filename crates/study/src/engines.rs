@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use plan::{EngineTraits, Span, alternatives, shown};
 
 use crate::content::{Base, Content};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use crate::read::not_one_of;
 
@@ -46,34 +46,34 @@ impl<'e> Scope<'e> {
         }
     }
 
-    fn no_effect(&self, name: &Name) -> Fault {
+    fn no_effect(&self, name: &Name) -> Diagnostic {
         let (name, engine) = (name.full(), self.engine);
-        Fault::new(
+        Diagnostic::new(
             format!("`{name}` has no effect on `{engine}`"),
             format!("only the settings under `server.config.{engine}` apply to it"),
         )
     }
 }
 
-pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Faults) {
+pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
     let names = EngineTraits::names(engines, |_| true);
     for typed in content.values(ENGINE) {
         let name = typed.to_string();
         if !names.contains(&name.as_str()) {
-            faults.add(typed.span, not_one_of(ENGINE, &name, &names));
+            diagnostics.add(typed.span, not_one_of(ENGINE, &name, &names));
         }
     }
     let mut refused = BTreeSet::new();
     for base in content.bases() {
-        clusters(content, &base, engines, faults);
+        clusters(content, &base, engines, diagnostics);
         for engine in started(content, &base, engines) {
             let settings = settings(content, &base);
             let names = settings.iter().filter_map(|(name, _)| name.setting());
             let scope = Scope::of(engine.name, names, engines);
-            if let Some((at, fault)) = without_effect(content, &base, &scope)
+            if let Some((at, diagnostic)) = without_effect(content, &base, &scope)
                 && refused.insert(at)
             {
-                faults.add(at, fault);
+                diagnostics.add(at, diagnostic);
             }
             for (name, at) in settings {
                 let setting = name.setting().and_then(|setting| scope.setting(setting));
@@ -82,7 +82,7 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
                     && refused.insert(at)
                 {
                     let message = format!("the setting `{}` is reserved", shown(setting));
-                    faults.add(at, Fault::new(message, why));
+                    diagnostics.add(at, Diagnostic::new(message, why));
                 }
             }
         }
@@ -90,24 +90,29 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], faults: &mut Fa
 }
 
 /// Every kind of cluster must be one of every engine that the trials on a base may start.
-fn clusters(content: &Content, base: &Base<'_>, engines: &[EngineTraits], faults: &mut Faults) {
+fn clusters(
+    content: &Content,
+    base: &Base<'_>,
+    engines: &[EngineTraits],
+    diagnostics: &mut Diagnostics,
+) {
     let started = started(content, base, engines);
     for typed in content.values_in(base, CLUSTER) {
         let kind = typed.to_string();
-        let lacks = |engine: &&&EngineTraits| !engine.clusters.contains(&kind.as_str());
+        let lacks = |engine: &&&EngineTraits| !engine.cluster_names().contains(&kind.as_str());
         if let Some(engine) = started.iter().find(lacks) {
             let message = format!(
                 "`{}` cannot form the cluster `{}`",
                 engine.name,
                 shown(&kind)
             );
-            let help = match engine.clusters {
+            let help = match engine.cluster_names().as_slice() {
                 [] => {
                     "leave out `topology.cluster`, or choose an engine that replicates".to_owned()
                 }
                 kinds => format!("it can form {}", alternatives(kinds)),
             };
-            faults.add(typed.span, Fault::new(message, help));
+            diagnostics.add(typed.span, Diagnostic::new(message, help));
         }
     }
 }
@@ -121,7 +126,11 @@ fn settings<'a>(content: &'a Content, base: &Base<'a>) -> Vec<(&'a Name, Span)> 
 }
 
 /// An axis or a variant whose trials would differ only in settings of another engine.
-fn without_effect(content: &Content, base: &Base<'_>, scope: &Scope<'_>) -> Option<(Span, Fault)> {
+fn without_effect(
+    content: &Content,
+    base: &Base<'_>,
+    scope: &Scope<'_>,
+) -> Option<(Span, Diagnostic)> {
     let has_effect = |name: &Name| name.setting().is_none_or(|s| scope.setting(s).is_some());
     let mut axes = content.axes.iter().map(|axis| (&axis.name, axis.at));
     let axis = axes.find(|(name, _)| !has_effect(name));

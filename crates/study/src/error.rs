@@ -113,14 +113,14 @@ impl std::error::Error for StudyError {}
 
 /// What is wrong with a value, and what to do; its location is added later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct Diagnostic {
     pub(crate) message: String,
     pub(crate) help: String,
     /// Another location that is involved.
     pub(crate) also: Option<Span>,
 }
 
-impl Fault {
+impl Diagnostic {
     pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -138,32 +138,36 @@ impl Fault {
     }
 }
 
-/// Collects faults while the study is read.
+/// Collects diagnostics while the study is read.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
-    list: Vec<(Span, Fault)>,
+pub(crate) struct Diagnostics {
+    list: Vec<(Span, Diagnostic)>,
     left_out: usize,
 }
 
-impl Faults {
-    /// Adds a fault that is not in the list yet.
-    pub(crate) fn add(&mut self, span: Span, fault: Fault) {
+impl Diagnostics {
+    /// Adds a diagnostic that is not in the list yet.
+    pub(crate) fn add(&mut self, span: Span, diagnostic: Diagnostic) {
         if self.is_full() {
             self.left_out += 1;
-        } else if !self.list.iter().any(|(s, f)| (s, f) == (&span, &fault)) {
-            self.list.push((span, fault));
+        } else if !self
+            .list
+            .iter()
+            .any(|(s, f)| (s, f) == (&span, &diagnostic))
+        {
+            self.list.push((span, diagnostic));
         }
     }
 
-    /// Adds a fault that concerns two locations: at the later one, with a reference to the
+    /// Adds a diagnostic that concerns two locations: at the later one, with a reference to the
     /// earlier.
-    pub(crate) fn add_of_two(&mut self, one: Span, other: Span, fault: Fault) {
-        self.add(one.max(other), fault.also(one.min(other)));
+    pub(crate) fn add_of_two(&mut self, one: Span, other: Span, diagnostic: Diagnostic) {
+        self.add(one.max(other), diagnostic.also(one.min(other)));
     }
 
-    pub(crate) fn one(span: Span, fault: Fault) -> Self {
+    pub(crate) fn one(span: Span, diagnostic: Diagnostic) -> Self {
         Self {
-            list: vec![(span, fault)],
+            list: vec![(span, diagnostic)],
             left_out: 0,
         }
     }
@@ -172,7 +176,7 @@ impl Faults {
         self.list.is_empty()
     }
 
-    /// Whether further faults are only counted, so that their help need not be computed.
+    /// Whether further diagnostics are only counted, so that their help need not be computed.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_PROBLEMS
     }
@@ -180,10 +184,10 @@ impl Faults {
     /// The error to show. Messages may quote values, so they are redacted as well.
     pub(crate) fn into_error(mut self, source: &SourceText) -> StudyError {
         self.list.sort_by_key(|(span, _)| *span);
-        let problems = self.list.into_iter().map(|(span, fault)| Problem {
-            message: redact(&fault.message),
-            help: redact(&fault.help),
-            also: fault.also.and_then(|span| source.locate(span)),
+        let problems = self.list.into_iter().map(|(span, diagnostic)| Problem {
+            message: redact(&diagnostic.message),
+            help: redact(&diagnostic.help),
+            also: diagnostic.also.and_then(|span| source.locate(span)),
             location: source.locate(span).or_else(|| {
                 Some(Location {
                     path: source.label.clone(),

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use crate::content::{Base, Content};
-use crate::error::{Fault, Faults};
-use plan::{FromValue, Limited, Spanned, Value, format_duration};
+use crate::content::Content;
+use crate::error::{Diagnostic, Diagnostics};
+use crate::faults::least;
+use plan::{Limited, Spanned, format_duration};
 
-pub(crate) fn check(content: &Content, faults: &mut Faults) {
+pub(crate) fn check(content: &Content, diagnostics: &mut Diagnostics) {
     let search = Limited::KEYS
         .iter()
         .find_map(|(name, _)| content.place(name));
     if let (Some(search), Some(event)) = (search, content.events.first()) {
         let message = "a search for the highest rate cannot have events";
-        let fault = Fault::new(message, "remove the events or the search");
-        return faults.add(event.at.span, fault.also(search));
+        let diagnostic = Diagnostic::new(message, "remove the events or the search");
+        return diagnostics.add(event.at.span, diagnostic.also(search));
     }
     for base in content.bases() {
         let shortest =
@@ -33,7 +34,7 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
                 .as_ref()
                 .filter(|time| event.at.value >= time.value)
             {
-                let fault = Fault::new(
+                let diagnostic = Diagnostic::new(
                     format!(
                         "this event is at {}, but the measurement lasts only {}",
                         format_duration(event.at.value),
@@ -41,31 +42,18 @@ pub(crate) fn check(content: &Content, faults: &mut Faults) {
                     ),
                     "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`",
                 );
-                faults.add(event.at.span, fault.also(time.span));
+                diagnostics.add(event.at.span, diagnostic.also(time.span));
             }
             if let Some(servers) = servers.as_ref().filter(|n| event.node.value > n.value) {
-                let fault = Fault::new(
+                let diagnostic = Diagnostic::new(
                     format!(
                         "there is no server {}: the trial has {}",
                         event.node.value, servers.value
                     ),
                     "servers are numbered from 1: those of the first instance or cluster, then the next",
                 );
-                faults.add(event.node.span, fault.also(servers.span));
+                diagnostics.add(event.node.span, diagnostic.also(servers.span));
             }
         }
     }
-}
-
-/// The least value of a key in the trials of a base, or its default.
-fn least<T: FromValue + Ord>(content: &Content, base: &Base<'_>, name: &str) -> Option<Spanned<T>> {
-    let read = |typed: &Spanned<Value>| {
-        let value = T::from_value(&typed.value)?;
-        let span = typed.span;
-        Some(Spanned { value, span })
-    };
-    let typed = content.values_in(base, name);
-    let least = typed.into_iter().filter_map(read);
-    let least = least.min_by(|one, other| one.value.cmp(&other.value));
-    least.or_else(|| read(&crate::point::default(name)?))
 }

@@ -4,7 +4,7 @@
 //! what it means. The crate reads no file, opens no socket and prints nothing.
 //!
 //! The text passes through `syntax` (TOML), `walk` (keys and values), `content` (the study
-//! as written), `check`, `effect`, `engines` and `events` (consistency), `point` and `build`
+//! as written), `check`, `effect`, `engines`, and `faults` (consistency), `point` and `build`
 //! (its meaning), and `order` (the order of the trials).
 //!
 //! To add a key: a line in `plan::key`, a field in `plan`, a line in `build.rs`.
@@ -17,6 +17,7 @@ mod effect;
 mod engines;
 mod error;
 mod events;
+mod faults;
 mod name;
 mod nesting;
 mod order;

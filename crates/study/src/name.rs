@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use plan::key::{self, KEYS, Key, Kind};
 
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::setting;
 
 /// The name of a key in a study: one of the table of keys, or that of a setting below
@@ -20,7 +20,7 @@ impl Name {
     ///
     /// # Errors
     /// An invalid name of a setting.
-    pub(crate) fn find(full: &str) -> Result<Option<Self>, Fault> {
+    pub(crate) fn find(full: &str) -> Result<Option<Self>, Diagnostic> {
         let mut keys = KEYS.iter();
         if let Some(key) = keys.find(|k| k.name == full) {
             return Ok(Some(Self::of(key)));

@@ -6,14 +6,14 @@
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use plan::{Origin, Span};
 
 /// More than any key of a study has.
 const MAX_DOTS: usize = 8;
 
 /// The first key that has too many parts.
-pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Fault)> {
+pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Diagnostic)> {
     let mut dots = 0;
     for token in Source::new(text).lex() {
         dots = match token.kind() {
@@ -27,7 +27,7 @@ pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Fault)> {
         if dots > MAX_DOTS {
             let span = Span::new(origin, token.span().start()..token.span().end());
             let help = format!("a key has at most {} parts", MAX_DOTS + 1);
-            return Some((span, Fault::new("this key has too many parts", help)));
+            return Some((span, Diagnostic::new("this key has too many parts", help)));
         }
     }
     None

@@ -8,7 +8,7 @@
 //! and equally often right after each other variant. Every second block reverses the one before
 //! it: of any two points, each runs first in one of the two blocks, so a linear drift cancels.
 
-use plan::Order;
+use plan::{Order, SplitMix64};
 
 /// The points of the trials in the order in which they run: `repeats` blocks, each with every
 /// point once. The number of a point is that of its variant times `combinations`, plus that of
@@ -19,7 +19,7 @@ pub(crate) fn blocks(
     repeats: u32,
     order: Order,
 ) -> Vec<Vec<usize>> {
-    let mut random = SplitMix64(order.seed);
+    let mut random = SplitMix64::new(order.seed);
     let mut rows = vec![WilliamsRows::default(); combinations];
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     for repeat in 0..repeats {
@@ -85,44 +85,11 @@ fn shuffle(block: &mut [usize], random: &mut SplitMix64) {
     }
 }
 
-/// SplitMix64 as published by Sebastiano Vigna (<https://prng.di.unimi.it/splitmix64.c>, public
-/// domain). Implemented here because a seed must give the same order in every version of dyno.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 to `limit - 1`. The bias of the product's upper half is negligible: a study has
-    /// thousands of trials, not 2^60.
-    fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-
-    #[test]
-    fn the_generator_is_the_published_one() {
-        let mut random = SplitMix64(1_234_567);
-        let first: Vec<_> = (0..3).map(|_| random.next()).collect();
-        assert_eq!(
-            first,
-            [
-                6457827717110365317,
-                3203168211198807973,
-                9817491932198370423
-            ]
-        );
-    }
 
     const RANDOM: Order = Order {
         random: true,

@@ -6,17 +6,17 @@ use toml::de::DeValue;
 
 use crate::content::{Axis, Base, Content};
 use crate::engines::Scope;
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::read;
 use plan::key::{self, VARIANT};
 use plan::{EngineTraits, FromValue, Span, Spanned, Value};
 
-pub(crate) type LocatedFault = (Span, Fault);
+pub(crate) type LocatedDiagnostic = (Span, Diagnostic);
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 
 /// The defaults of all keys, parsed like the values of a study.
-pub(crate) fn defaults() -> Result<Defaults, LocatedFault> {
+pub(crate) fn defaults() -> Result<Defaults, LocatedDiagnostic> {
     let mut all = Defaults::new();
     for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
         let value = DeValue::parse(text).map_err(|e| internal(e.message()))?;
@@ -32,10 +32,10 @@ pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
     defaults().ok()?.remove(name)
 }
 
-/// A fault in the table of keys; tests ensure that there is none.
-pub(crate) fn internal(message: &str) -> LocatedFault {
+/// An error in the table of keys; tests ensure that there is none.
+pub(crate) fn internal(message: &str) -> LocatedDiagnostic {
     let help = "this is a bug in dyno, not an error in the study";
-    (Span::NOWHERE, Fault::new(message, help))
+    (Span::NOWHERE, Diagnostic::new(message, help))
 }
 
 /// All values of one point.
@@ -53,7 +53,7 @@ impl<'a> Point<'a> {
         content: &'a Content,
         bases: &'a [Base<'a>],
         defaults: &'a Defaults,
-    ) -> Result<Self, LocatedFault> {
+    ) -> Result<Self, LocatedDiagnostic> {
         let mut rest = index;
         let mut swept = Vec::with_capacity(content.axes.len());
         for axis in content.axes.iter().rev() {
@@ -83,7 +83,7 @@ impl<'a> Point<'a> {
     pub(crate) fn maybe_spanned<T: FromValue>(
         &self,
         name: &str,
-    ) -> Result<Option<Spanned<T>>, LocatedFault> {
+    ) -> Result<Option<Spanned<T>>, LocatedDiagnostic> {
         let Some(typed) = self.typed(name) else {
             return Ok(None);
         };
@@ -96,16 +96,19 @@ impl<'a> Point<'a> {
         Ok(Some(Spanned { value, span }))
     }
 
-    pub(crate) fn spanned<T: FromValue>(&self, name: &str) -> Result<Spanned<T>, LocatedFault> {
+    pub(crate) fn spanned<T: FromValue>(
+        &self,
+        name: &str,
+    ) -> Result<Spanned<T>, LocatedDiagnostic> {
         self.maybe_spanned(name)?
             .ok_or_else(|| internal(&format!("`{name}` has no value")))
     }
 
-    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, LocatedFault> {
+    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, LocatedDiagnostic> {
         Ok(self.maybe_spanned(name)?.map(|v| v.value))
     }
 
-    pub(crate) fn get<T: FromValue>(&self, name: &str) -> Result<T, LocatedFault> {
+    pub(crate) fn get<T: FromValue>(&self, name: &str) -> Result<T, LocatedDiagnostic> {
         Ok(self.spanned(name)?.value)
     }
 

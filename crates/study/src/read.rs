@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
 use plan::key::{Key, Kind};
@@ -18,7 +18,7 @@ pub(crate) const TABLES_EXAMPLE: &str =
     "write tables = [{ rows = \"load.threads\", columns = [\"tps\", \"response_ms.p99\"] }]";
 
 /// The value, if its key takes it.
-pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
+pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     match &key.key.kind {
         Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
         Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
@@ -51,7 +51,7 @@ pub(crate) fn type_words(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
+fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
     let (key, short) = (name.key, name.short());
     let (takes, found) = (key.takes(), type_words(value));
     let message = format!("`{}` takes {takes}, not {found}", name.full());
@@ -86,7 +86,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Fault {
         }
         _ => "write the value in quotes".into(),
     };
-    Fault::new(message, help)
+    Diagnostic::new(message, help)
 }
 
 /// A number that the key takes.
@@ -98,31 +98,31 @@ fn example(key: &Key) -> String {
     }
 }
 
-fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Fault> {
+fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Diagnostic> {
     value.as_str().ok_or_else(|| wrong_type(key, value))
 }
 
-fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Fault> {
+fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Diagnostic> {
     if text.trim().is_empty() {
         let help = match key.key.required {
             true => "write some text",
             false => "write some text, or remove the key",
         };
-        return Err(Fault::new(format!("`{}` is empty", key.full()), help));
+        return Err(Diagnostic::new(format!("`{}` is empty", key.full()), help));
     }
     if text.chars().nth(max_chars).is_some() {
         let message = format!("`{}` is longer than {max_chars} characters", key.full());
-        return Err(Fault::new(message, "shorten it"));
+        return Err(Diagnostic::new(message, "shorten it"));
     }
     Ok(Value::Text(text.to_owned()))
 }
 
-fn name(key: &Name, typed: &str, max_chars: usize) -> Result<Value, Fault> {
+fn name(key: &Name, typed: &str, max_chars: usize) -> Result<Value, Diagnostic> {
     no_control(key, typed)?;
     text(key, typed, max_chars)
 }
 
-fn no_control(key: &Name, text: &str) -> Result<(), Fault> {
+fn no_control(key: &Name, text: &str) -> Result<(), Diagnostic> {
     if !text.chars().any(char::is_control) {
         return Ok(());
     }
@@ -130,30 +130,30 @@ fn no_control(key: &Name, text: &str) -> Result<(), Fault> {
         "`{}` contains a line break or another control character",
         key.full()
     );
-    Err(Fault::new(message, "write it on one line"))
+    Err(Diagnostic::new(message, "write it on one line"))
 }
 
-fn path(key: &Name, text: &str) -> Result<Value, Fault> {
+fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     no_control(key, text)?;
     if text.len() > MAX_PATH_BYTES {
         let message = format!("`{}` is longer than {MAX_PATH_BYTES} bytes", key.full());
-        return Err(Fault::new(message, "shorten it"));
+        return Err(Diagnostic::new(message, "shorten it"));
     }
     if !text.starts_with('/') {
         let message = format!("`{}` is not an absolute path", shown(text));
         let help = format!("start it at the root: {} = \"/…\"", key.short());
-        return Err(Fault::new(message, help));
+        return Err(Diagnostic::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))
 }
 
-fn version(key: &Name, text: &str) -> Result<Value, Fault> {
+fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     let is_number =
         |part: &str| (1..=6).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
     if text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number) {
         return Ok(Value::Text(text.to_owned()));
     }
-    Err(Fault::new(
+    Err(Diagnostic::new(
         format!("`{}` is not a version", shown(text)),
         format!(
             "write the leading numbers that matter: {} = \"10.11\"",
@@ -162,20 +162,20 @@ fn version(key: &Name, text: &str) -> Result<Value, Fault> {
     ))
 }
 
-fn boolean(key: &Name, value: &DeValue<'_>) -> Result<Value, Fault> {
+fn boolean(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     let is = value.as_bool().ok_or_else(|| wrong_type(key, value))?;
     Ok(Value::Boolean(is))
 }
 
-fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Fault> {
+fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Diagnostic> {
     if words.contains(&text) {
         return Ok(Value::Text(text.to_owned()));
     }
     Err(not_one_of(key.full(), text, words))
 }
 
-/// The fault of a text that is none of `words`.
-pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Fault {
+/// What is wrong with a text that is none of `words`.
+pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
     let message = format!("`{}` is not a value of `{name}`", shown(text));
     let all = words
         .iter()
@@ -187,10 +187,10 @@ pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Fault {
         (None, 1) => format!("the only value is {all}"),
         (None, _) => format!("the values are {all}"),
     };
-    Fault::new(message, help)
+    Diagnostic::new(message, help)
 }
 
-fn url(key: &Name, text: &str) -> Result<Value, Fault> {
+fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     let parts = text.split_once("://");
     let is_scheme = |s: &str| {
         !s.is_empty()
@@ -202,14 +202,14 @@ fn url(key: &Name, text: &str) -> Result<Value, Fault> {
             Ok(Value::Url(text.to_owned().into()))
         }
         // The text is not quoted, because it may contain a password anywhere.
-        _ => Err(Fault::new(
+        _ => Err(Diagnostic::new(
             format!("`{}` is not a URL", key.full()),
             "write scheme://user@host:port/database",
         )),
     }
 }
 
-fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Fault> {
+fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
     let n = value.as_integer().ok_or_else(|| wrong_type(key, value))?;
     match u64::from_str_radix(n.as_str(), n.radix()) {
         Ok(n) if (min..=max).contains(&n) => Ok(Value::Integer(n)),
@@ -217,7 +217,7 @@ fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value,
     }
 }
 
-fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Fault> {
+fn number(key: &Name, value: &DeValue<'_>, min: f64, max: f64) -> Result<Value, Diagnostic> {
     let typed = match value {
         DeValue::Integer(n) => (n.as_str().to_owned(), integer_as_f64(n.as_str(), n.radix())),
         DeValue::Float(n) => (n.as_str().to_owned(), n.as_str().parse().ok()),
@@ -237,9 +237,14 @@ fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
     }
 }
 
-fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Result<Value, Fault> {
+fn duration(
+    key: &Name,
+    value: &DeValue<'_>,
+    min: Duration,
+    max: Duration,
+) -> Result<Value, Diagnostic> {
     let text = string(key, value)?;
-    let read = parse_duration(text).map_err(|e| Fault::new(e.message, e.help))?;
+    let read = parse_duration(text).map_err(|e| Diagnostic::new(e.message, e.help))?;
     if (min..=max).contains(&read) {
         return Ok(Value::Duration(read));
     }
@@ -248,11 +253,11 @@ fn duration(key: &Name, value: &DeValue<'_>, min: Duration, max: Duration) -> Re
 }
 
 /// The fraction that a percentage stands for.
-fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
+fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Diagnostic> {
     let Some(share) = parse_percent(text) else {
         let message = format!("`{}` is not a percentage", shown(text));
         let help = format!("write, for example, {} = \"2%\"", key.short());
-        return Err(Fault::new(message, help));
+        return Err(Diagnostic::new(message, help));
     };
     if (min / 100.0..=max / 100.0).contains(&share) {
         return Ok(Value::Number(share));
@@ -260,8 +265,8 @@ fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Fault> {
     Err(out_of_range(key, text, &format!("from {min}% to {max}%")))
 }
 
-fn out_of_range(key: &Name, typed: &str, range: &str) -> Fault {
-    Fault::new(
+fn out_of_range(key: &Name, typed: &str, range: &str) -> Diagnostic {
+    Diagnostic::new(
         format!("`{}` = {} is out of range", key.full(), shown(typed)),
         format!("`{}` must be {range}", key.short()),
     )

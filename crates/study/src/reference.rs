@@ -42,7 +42,13 @@ fn takes(key: &Key, engines: &[EngineTraits]) -> String {
         Kind::Cluster => engines
             .iter()
             .filter(|engine| !engine.clusters.is_empty())
-            .map(|engine| format!("`{}`: {}", engine.name, alternatives(engine.clusters)))
+            .map(|engine| {
+                format!(
+                    "`{}`: {}",
+                    engine.name,
+                    alternatives(&engine.cluster_names())
+                )
+            })
             .collect::<Vec<_>>()
             .join("; "),
         Kind::Url => {

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use plan::{Value, shown};
 
 /// Maximum number of different settings in a study.
@@ -13,16 +13,16 @@ const MAX_NAME_BYTES: usize = 100;
 const MAX_VALUE_BYTES: usize = 1000;
 
 /// The normalized name of a setting, with `_` for `-`.
-pub(crate) fn name(typed: &str) -> Result<String, Fault> {
+pub(crate) fn name(typed: &str) -> Result<String, Diagnostic> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if !typed.starts_with(|c: char| c.is_ascii_alphabetic()) || !typed.chars().all(fits) {
-        return Err(Fault::new(
+        return Err(Diagnostic::new(
             format!("`{}` is not a valid name of a setting", shown(typed)),
             "a name consists of a letter and further letters, digits, `_`, `-` or `.`",
         ));
     }
     if typed.len() > MAX_NAME_BYTES {
-        return Err(Fault::new(
+        return Err(Diagnostic::new(
             format!("the name `{}` is too long", shown(typed)),
             format!("a setting's name has at most {MAX_NAME_BYTES} characters"),
         ));
@@ -31,7 +31,7 @@ pub(crate) fn name(typed: &str) -> Result<String, Fault> {
 }
 
 /// The value of a setting for the server's option file, before quoting.
-pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Fault> {
+pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Diagnostic> {
     let text = match typed {
         DeValue::String(text) => text,
         DeValue::Boolean(true) => "ON",
@@ -53,7 +53,7 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Fault> {
     }
     // A line break could begin another setting, a section or an `!include`.
     if text.chars().any(char::is_control) {
-        return Err(Fault::new(
+        return Err(Diagnostic::new(
             format!("`{name}` contains a line break or another control character"),
             "write the value on one line: it is a line of the server's option file",
         ));
@@ -61,15 +61,15 @@ pub(crate) fn value(name: &str, typed: &DeValue<'_>) -> Result<Value, Fault> {
     Ok(text.into())
 }
 
-fn too_long(name: &str) -> Fault {
-    Fault::new(
+fn too_long(name: &str) -> Diagnostic {
+    Diagnostic::new(
         format!("the value of `{name}` is too long"),
         format!("a setting has at most {MAX_VALUE_BYTES} bytes"),
     )
 }
 
-fn no_value(name: &str, what: &str) -> Fault {
-    Fault::new(
+fn no_value(name: &str, what: &str) -> Diagnostic {
+    Diagnostic::new(
         format!("`{name}` takes a string, a number or a boolean, not {what}"),
         "write the value as in the server's option file, in quotes",
     )

@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::content::Content;
-use crate::error::{Fault, Faults, StudyError};
+use crate::error::{Diagnostic, Diagnostics, StudyError};
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
 use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
@@ -58,19 +58,20 @@ impl Study {
                 .map(|(k, v)| redact(&format!("{k}={v}")))
                 .collect(),
         };
-        if let Some(fault) = too_large(text, overrides) {
-            return Err(Faults::one(Span::NOWHERE, fault).into_error(&source));
+        if let Some(diagnostic) = too_large(text, overrides) {
+            return Err(Diagnostics::one(Span::NOWHERE, diagnostic).into_error(&source));
         }
         source.file = Redacted::new(text, &[]);
-        let root = crate::syntax::tables(text).map_err(|faults| faults.into_error(&source))?;
+        let root =
+            crate::syntax::tables(text).map_err(|diagnostics| diagnostics.into_error(&source))?;
         let mut walk = Walk::default();
         walk.file(root.get_ref());
         overrides::apply(&mut walk, overrides);
-        check::whole(&walk.content, engines, &mut walk.faults);
+        check::whole(&walk.content, engines, &mut walk.diagnostics);
         source.file = Redacted::new(text, &walk.secrets_in_file());
         overrides::hide(&mut source, &walk, overrides);
-        if !walk.faults.is_empty() {
-            return Err(walk.faults.into_error(&source));
+        if !walk.diagnostics.is_empty() {
+            return Err(walk.diagnostics.into_error(&source));
         }
         let content = walk.content;
         Ok(Self {
@@ -103,10 +104,10 @@ impl Study {
     /// The trials of the study and what to report about them.
     ///
     /// # Errors
-    /// A fault in dyno's table of keys.
+    /// An error in dyno's table of keys.
     pub fn plan(&self) -> Result<Plan, StudyError> {
         crate::build::plan(&self.content, self.engines)
-            .map_err(|(span, fault)| self.error(span, fault))
+            .map_err(|(span, diagnostic)| self.error(span, diagnostic))
     }
 
     /// The text of the file with every password replaced by `***`.
@@ -138,7 +139,7 @@ impl Study {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> StudyError {
-        self.error(span, Fault::new(message, help))
+        self.error(span, Diagnostic::new(message, help))
     }
 
     /// Checks keys whose values only the caller knows, such as
@@ -147,17 +148,17 @@ impl Study {
     /// # Errors
     /// Every value that is not allowed, with the nearest one that is.
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
-        let mut faults = Faults::default();
+        let mut diagnostics = Diagnostics::default();
         for (name, words) in allowed {
             for typed in self.content.values(name) {
                 if let Value::Text(text) = &typed.value
                     && !words.contains(&text.as_str())
                 {
-                    faults.add(typed.span, crate::read::not_one_of(name, text, words));
+                    diagnostics.add(typed.span, crate::read::not_one_of(name, text, words));
                 }
             }
         }
-        self.check_none(faults)
+        self.check_none(diagnostics)
     }
 
     /// Checks the columns of report tables and of thresholds. Only the caller knows their names:
@@ -169,16 +170,16 @@ impl Study {
         &self,
         unknown: impl Fn(&str) -> Option<String>,
     ) -> Result<(), StudyError> {
-        let mut faults = Faults::default();
+        let mut diagnostics = Diagnostics::default();
         let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
         let in_thresholds = self.content.thresholds.iter().map(|t| &t.column);
         for column in in_tables.chain(in_thresholds) {
             if let Some(help) = unknown(column) {
                 let message = format!("unknown column `{}`", shown(column));
-                faults.add(column.span, Fault::new(message, help));
+                diagnostics.add(column.span, Diagnostic::new(message, help));
             }
         }
-        self.check_none(faults)
+        self.check_none(diagnostics)
     }
 
     /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
@@ -190,25 +191,25 @@ impl Study {
         &self,
         invalid: impl Fn(&str, &str) -> Option<(String, String)>,
     ) -> Result<(), StudyError> {
-        let mut faults = Faults::default();
+        let mut diagnostics = Diagnostics::default();
         for threshold in &self.content.thresholds {
             if let Some((message, help)) = invalid(&threshold.column, &threshold.condition) {
-                faults.add(threshold.condition.span, Fault::new(message, help));
+                diagnostics.add(threshold.condition.span, Diagnostic::new(message, help));
             }
         }
-        self.check_none(faults)
+        self.check_none(diagnostics)
     }
 
-    fn check_none(&self, faults: Faults) -> Result<(), StudyError> {
-        if faults.is_empty() {
+    fn check_none(&self, diagnostics: Diagnostics) -> Result<(), StudyError> {
+        if diagnostics.is_empty() {
             Ok(())
         } else {
-            Err(faults.into_error(&self.source))
+            Err(diagnostics.into_error(&self.source))
         }
     }
 
-    fn error(&self, span: Span, fault: Fault) -> StudyError {
-        Faults::one(span, fault).into_error(&self.source)
+    fn error(&self, span: Span, diagnostic: Diagnostic) -> StudyError {
+        Diagnostics::one(span, diagnostic).into_error(&self.source)
     }
 }
 
@@ -220,17 +221,17 @@ fn one_line(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Fault> {
+fn too_large(text: &str, overrides: &[(&str, &str)]) -> Option<Diagnostic> {
     let set_bytes: usize = overrides.iter().map(|(k, v)| k.len() + v.len()).sum();
     let limit = format!("the limit is {MAX_FILE_BYTES} bytes (1 MiB)");
     if text.len() > MAX_FILE_BYTES {
-        return Some(Fault::new(
+        return Some(Diagnostic::new(
             format!("the file is too large: {} bytes", text.len()),
             limit,
         ));
     }
     (set_bytes > MAX_FILE_BYTES).then(|| {
-        Fault::new(
+        Diagnostic::new(
             format!("the overrides are too large: {set_bytes} bytes"),
             limit,
         )

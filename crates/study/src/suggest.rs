@@ -1,7 +1,7 @@
 //! What to write instead of an unknown key.
 
 use crate::name::Name;
-use plan::key::{self, EVENT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, EVENT, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
 
 /// For an unknown key in a section, or at the top.
@@ -16,7 +16,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
     }
     if section.is_empty() {
         match nearest(word, sections()) {
-            Some(list @ (VARIANT | EVENT)) => return format!("did you mean [[{list}]]?"),
+            Some(list @ (VARIANT | FAULT)) => return format!("did you mean [[{list}]]?"),
             Some(near) => return format!("did you mean [{near}]?"),
             None => {}
         }
@@ -40,7 +40,7 @@ pub(crate) fn key(section: &str, name: &str) -> String {
             let all: Vec<_> = sections().map(|name| format!("[{name}]")).collect();
             let all = all.join(", ");
             format!(
-                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{EVENT}]]"
+                "the top of the file has {known}, the sections {all}, and any number of [[{VARIANT}]] and [[{FAULT}]]"
             )
         }
         "server" => {
@@ -54,7 +54,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, EVENT])
+        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, FAULT, EVENT])
 }
 
 /// For an unknown axis.
@@ -93,11 +93,11 @@ fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
     }
 }
 
-/// For a key of an event outside of `[[event]]`.
+/// For a key of a list that is the same in every trial, outside of it.
 fn event(name: &str) -> Option<String> {
-    let is_event = name.split('.').next() == Some(EVENT);
-    is_event.then(|| {
-        format!("events are the same in every trial: edit [[{EVENT}]] at the top level of the file")
+    let list = name.split('.').next()?;
+    [EVENT, FAULT].contains(&list).then(|| {
+        format!("{list}s are the same in every trial: edit [[{list}]] at the top level of the file")
     })
 }
 

@@ -10,6 +10,7 @@ pub mod bulk_insert;
 pub mod catalog;
 pub mod distribution;
 pub mod label;
+pub mod ledger;
 pub mod name;
 pub mod oltp;
 pub mod options;

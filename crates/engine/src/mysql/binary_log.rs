@@ -188,13 +188,17 @@ fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
 
 /// The statements that create the account for replication, without writing them to the binary log.
 pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
+    let accounts = cluster.ips().into_iter();
+    let accounts: Vec<String> = accounts.map(|ip| format!("{ACCOUNT}@'{ip}'")).collect();
+    let password = format!(" IDENTIFIED BY '{}'", cluster.password);
+    let with_password = accounts
+        .iter()
+        .map(|account| format!("{account}{password}"));
+    let with_password: Vec<String> = with_password.collect();
     [
         "SET sql_log_bin = 0".to_owned(),
-        format!(
-            "CREATE USER {ACCOUNT}@'127.0.0.1' IDENTIFIED BY '{}'",
-            cluster.password
-        ),
-        format!("GRANT {rights} ON *.* TO {ACCOUNT}@'127.0.0.1'"),
+        format!("CREATE USER {}", with_password.join(", ")),
+        format!("GRANT {rights} ON *.* TO {}", accounts.join(", ")),
         "SET sql_log_bin = 1".to_owned(),
     ]
 }

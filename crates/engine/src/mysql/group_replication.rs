@@ -16,16 +16,14 @@ const STATE: &str = "SELECT member_role, member_state \
      FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid";
 /// What every member's configuration has. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("log_bin", "binlog"),
     ("relay_log", "relay"),
     ("gtid_mode", "ON"),
     ("enforce_gtid_consistency", "ON"),
-    ("report_host", "127.0.0.1"),
     ("plugin_load_add", "group_replication.so"),
     ("group_replication_start_on_boot", "OFF"),
     ("group_replication_bootstrap_group", "OFF"),
-    ("group_replication_ip_allowlist", "127.0.0.1/32"),
     ("group_replication_recovery_get_public_key", "ON"),
     ("group_replication_message_cache_size", "134217728"),
 ];
@@ -43,7 +41,10 @@ impl Replication for GroupReplication {
         let seeds = cluster.group_addresses();
         let seeds: Vec<String> = seeds.map(|address| address.to_string()).collect();
         let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
+        let allowed: Vec<String> = cluster.ips().iter().map(|ip| format!("{ip}/32")).collect();
+        let ip = cluster.member(number).map(|member| member.ip.to_string());
         let own = [
+            ("report_host", ip.unwrap_or_default()),
             ("server_id", number.to_string()),
             ("group_replication_group_name", uuid(&cluster.id)),
             (
@@ -51,6 +52,7 @@ impl Replication for GroupReplication {
                 seeds.get(place).cloned().unwrap_or_default(),
             ),
             ("group_replication_group_seeds", seeds.join(",")),
+            ("group_replication_ip_allowlist", allowed.join(",")),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
         let all = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -64,7 +64,7 @@ pub(super) fn my_cnf(
             ("socket", paths.socket.display().to_string()),
             ("pid_file", below("pid")),
             ("port", paths.port.to_string()),
-            ("bind_address", "127.0.0.1".to_owned()),
+            ("bind_address", paths.address.addr().to_string()),
         ],
     );
     file.section(

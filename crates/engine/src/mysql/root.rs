@@ -3,22 +3,41 @@
 //! In a template, `root` is locked. Each run of a server sets a new password by its init file,
 //! which the server executes before it accepts connections.
 
+use ipnet::Ipv4Net;
+
+use crate::server::LOOPBACK;
+
 /// The name of the init file.
 pub(super) const INIT_FILE: &str = "init.sql";
 
-/// The statements that open the account with a password, for `localhost` (the socket) and
-/// 127.0.0.1. They are neither replicated nor logged.
-pub(super) fn statements(password: &str) -> [String; 2] {
-    [
-        "SET sql_log_bin = 0, sql_log_off = 1".to_owned(),
-        format!(
-            "ALTER USER root@localhost IDENTIFIED BY '{password}', \
-             root@'127.0.0.1' IDENTIFIED BY '{password}' ACCOUNT UNLOCK"
-        ),
-    ]
+/// The statements that open the account with a password, for `localhost` (the socket) and for the
+/// network of the server's address. They are neither replicated nor logged.
+pub(super) fn statements(address: Ipv4Net, password: &str) -> Vec<String> {
+    let clients = clients(address);
+    let mut statements = vec!["SET sql_log_bin = 0, sql_log_off = 1".to_owned()];
+    // Templates have the other one.
+    if address != LOOPBACK {
+        statements.extend([
+            format!("CREATE USER IF NOT EXISTS root@'{clients}' ACCOUNT LOCK"),
+            format!("GRANT ALL ON *.* TO root@'{clients}' WITH GRANT OPTION"),
+        ]);
+    }
+    statements.push(format!(
+        "ALTER USER root@localhost IDENTIFIED BY '{password}', \
+         root@'{clients}' IDENTIFIED BY '{password}' ACCOUNT UNLOCK"
+    ));
+    statements
+}
+
+/// The host part of an account for all of a network.
+fn clients(address: Ipv4Net) -> String {
+    match address.prefix_len() == address.max_prefix_len() {
+        true => address.addr().to_string(),
+        false => format!("{}/{}", address.network(), address.netmask()),
+    }
 }
 
 /// The same as an init file.
-pub(super) fn init_file(password: &str) -> String {
-    format!("{};\n", statements(password).join(";\n"))
+pub(super) fn init_file(address: Ipv4Net, password: &str) -> String {
+    format!("{};\n", statements(address, password).join(";\n"))
 }

@@ -1,9 +1,11 @@
 //! Servers of MariaDB and MySQL, for the laboratory.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use client::connection::LOGIN_LIMIT;
 use client::mysql::{Connection, Error, Mysql, Target, TlsOptions};
+use ipnet::Ipv4Net;
 use measure::finding::check::Check;
 
 use super::flavor::{Flavor, HELP};
@@ -137,10 +139,10 @@ impl Server for Flavor {
         &["auto.cnf", "ib_buffer_pool"]
     }
 
-    fn files(&self, password: &str) -> Vec<ServerFile> {
+    fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {
         vec![ServerFile {
             name: root::INIT_FILE,
-            text: root::init_file(password),
+            text: root::init_file(paths.address, password),
             is_temporary: true,
         }]
     }
@@ -185,10 +187,15 @@ impl Server for Flavor {
         )
     }
 
-    fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
+    fn set_password(
+        &self,
+        login: &Login<'_>,
+        address: Ipv4Net,
+        password: &str,
+    ) -> Result<(), EngineError> {
         let target = socket_target(login)?;
         let alter = async |connection: &mut Connection| {
-            for statement in root::statements(password) {
+            for statement in root::statements(address, password) {
                 connection.run(&statement).await?;
             }
             Ok(())
@@ -197,18 +204,18 @@ impl Server for Flavor {
         altered.map_err(|error| login.refused(&error))
     }
 
-    fn url(&self, port: u16, database: &str) -> String {
-        format!("mysql://root@127.0.0.1:{port}/{database}")
+    fn url(&self, server: SocketAddr, database: &str) -> String {
+        format!("mysql://root@{server}/{database}")
     }
 
     fn connect(
         &self,
-        port: u16,
+        server: SocketAddr,
         database: &str,
         password: &str,
         public_key: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, EngineError> {
-        let target = target(&self.url(port, database), password)?;
+        let target = target(&self.url(server, database), password)?;
         // Another program could have the port once this server is dead.
         let target = match public_key {
             Some(pem) => target.with_server_public_key(pem.to_vec()),
@@ -221,7 +228,7 @@ impl Server for Flavor {
         let size = |wanted: &str| {
             let mut values = config.iter().rev();
             let (_, value) = values.find(|(name, _)| same_name(self, name, wanted))?;
-            measure::bytes::parse_bytes(value)
+            plan::parse_bytes(value)
         };
         let log_bytes = size("innodb_log_file_size").or_else(|| size("innodb_redo_log_capacity"));
         let pool_bytes = size("innodb_buffer_pool_size").unwrap_or(DEFAULT_POOL_BYTES);

@@ -1,5 +1,6 @@
 //! Configuration files: the settings, and who may log in.
 
+use ipnet::Ipv4Net;
 use nix::unistd::{Uid, User};
 
 use super::format;
@@ -33,7 +34,7 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
             ("data_directory", paths.data.display().to_string()),
             ("hba_file", in_dir(HBA_FILE)),
             ("ident_file", in_dir(IDENT_FILE)),
-            ("listen_addresses", "127.0.0.1".to_owned()),
+            ("listen_addresses", paths.address.addr().to_string()),
             ("port", paths.port.to_string()),
             ("unix_socket_directories", paths.own.display().to_string()),
             ("unix_socket_permissions", "0700".to_owned()),
@@ -89,23 +90,25 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = '{quoted}'\n")
 }
 
-/// The files that say who may log in.
-pub(super) fn access_files() -> Vec<ServerFile> {
+/// The files that say who may log in to a server with this address.
+pub(super) fn access_files(address: Ipv4Net) -> Vec<ServerFile> {
     let file = |name, text| ServerFile {
         name,
         text,
         is_temporary: false,
     };
-    vec![file(HBA_FILE, hba()), file(IDENT_FILE, ident(None))]
+    vec![file(HBA_FILE, hba(address)), file(IDENT_FILE, ident(None))]
 }
 
 /// Who may log in: the superuser through the socket if the client is dyno's user, and the role of
-/// loads over TCP with its password. PostgreSQL rejects everything else.
-pub(super) fn hba() -> String {
+/// loads over TCP from the network of the server's address, with its password. PostgreSQL rejects
+/// everything else.
+pub(super) fn hba(address: Ipv4Net) -> String {
+    let network = address.trunc();
     format!(
         "local all {SUPERUSER} peer map=dyno\n\
-         host all {ROLE} 127.0.0.1/32 scram-sha-256\n\
-         host replication {REPLICATION_ROLE} 127.0.0.1/32 scram-sha-256\n"
+         host all {ROLE} {network} scram-sha-256\n\
+         host replication {REPLICATION_ROLE} {network} scram-sha-256\n"
     )
 }
 

@@ -289,7 +289,7 @@ fn access(cluster: &Formation, account: Option<&str>) -> (String, String) {
              host replication {REPLICATION_ROLE} {ip}/{bits} scram-sha-256\n"
         )
     };
-    let hba = configuration::hba() + &ips.iter().map(rewind).collect::<String>();
+    let hba = configuration::hba(address) + &ips.iter().map(rewind).collect::<String>();
     (hba, configuration::ident(account))
 }
 

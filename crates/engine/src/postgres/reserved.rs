@@ -2,7 +2,8 @@
 //! access, or contain secrets.
 
 const OWN_FILES: &str = "each server has its own directory for all its files";
-const OWN_ADDRESS: &str = "each server listens only on 127.0.0.1 and on a Unix socket of its own";
+const OWN_ADDRESS: &str =
+    "each server listens only on an address of its own site and on a Unix socket of its own";
 const OWN_ACCOUNT: &str = "dyno decides who can log in, and sets the password at startup";
 const OWN_LOG: &str = "the server's log is kept with the result, and dyno reads it";
 const OWN_MEMORY: &str = "a server that is killed must not leave shared memory behind";

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use client::TlsOptions;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
+use ipnet::Ipv4Net;
 use measure::finding::check::Check;
 use rustix::process::Signal;
 
@@ -202,8 +204,8 @@ impl Server for Postgres {
         &["postmaster.opts", "postmaster.pid"]
     }
 
-    fn files(&self, _: &str) -> Vec<ServerFile> {
-        configuration::access_files()
+    fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
+        configuration::access_files(paths.address)
     }
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {
@@ -268,23 +270,28 @@ impl Server for Postgres {
         )
     }
 
-    fn set_password(&self, login: &Login<'_>, password: &str) -> Result<(), EngineError> {
+    fn set_password(
+        &self,
+        login: &Login<'_>,
+        _: Ipv4Net,
+        password: &str,
+    ) -> Result<(), EngineError> {
         let target = socket_target(login)?;
         set_password(&target, LOGIN_LIMIT, password)?.map_err(|error| login.refused(&error))
     }
 
-    fn url(&self, port: u16, database: &str) -> String {
-        format!("postgres://{ROLE}@127.0.0.1:{port}/{database}")
+    fn url(&self, server: SocketAddr, database: &str) -> String {
+        format!("postgres://{ROLE}@{server}/{database}")
     }
 
     fn connect(
         &self,
-        port: u16,
+        server: SocketAddr,
         database: &str,
         password: &str,
         _: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, EngineError> {
-        let target = target(&self.url(port, database), Some(password))?;
+        let target = target(&self.url(server, database), Some(password))?;
         network::open::<client::postgres::Postgres>(target)
     }
 

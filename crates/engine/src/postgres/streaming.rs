@@ -68,12 +68,22 @@ impl Replication for Streaming {
         }
     }
 
+    fn quorum(&self) -> plan::Quorum {
+        match self {
+            Self::Asynchronous => plan::Quorum::One,
+            Self::Synchronous => plan::Quorum::Two,
+            Self::Quorum => plan::Quorum::Majority,
+        }
+    }
+
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
         let primary = format!(
-            "host=127.0.0.1 port={} user={REPLICATION_ROLE} password={} application_name={}",
+            "{} user={REPLICATION_ROLE} password={} application_name={}",
             cluster
                 .client_address(1)
-                .map_or(0, |address| address.port()),
+                .map_or_else(String::new, |server| {
+                    format!("host={} port={}", server.ip(), server.port())
+                }),
             cluster.password,
             member_name(number)
         );

@@ -1,7 +1,7 @@
 //! Virtualization and the limits of control groups.
 
-use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Note, Severe, Warning};
+use plan::shown_bytes;
 
 use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;

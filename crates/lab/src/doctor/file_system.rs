@@ -1,7 +1,7 @@
 //! The file system of a directory that holds data.
 
-use measure::bytes::shown_bytes;
 use measure::finding::Level::{self, Note, Severe, Warning};
+use plan::shown_bytes;
 
 use super::check::{About, Check, Observed, Remedy};
 use super::rule::graded;

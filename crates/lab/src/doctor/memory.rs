@@ -1,7 +1,7 @@
 //! Memory: huge pages, swap, overcommit, writeback.
 
-use measure::bytes::shown_bytes;
 use measure::finding::Level::{Note, Severe, Warning};
+use plan::shown_bytes;
 
 use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;

@@ -239,5 +239,5 @@ fn cache_limit() -> Result<u64, LabError> {
         return Ok(CACHE_LIMIT_BYTES);
     };
     let text = text.to_string_lossy();
-    measure::bytes::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
+    plan::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Installed, Invocation, Paths};
+use engine::{Installed, Invocation, LOOPBACK, Paths};
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -41,7 +41,7 @@ pub(crate) fn check(
     let validator = Validator {
         installed,
         // The port is not opened.
-        paths: data.paths(engine, 0, 1, 1),
+        paths: data.paths(engine, 0, LOOPBACK, 1, 1),
         data,
         interrupted,
     };

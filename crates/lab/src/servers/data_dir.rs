@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use engine::{Paths, Server};
+use ipnet::Ipv4Net;
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -72,6 +73,7 @@ impl DataDir {
         &self,
         engine: &dyn Server,
         number: u32,
+        address: Ipv4Net,
         port: u16,
         connections: u32,
     ) -> Paths {
@@ -82,6 +84,7 @@ impl DataDir {
             data: self.data(),
             closed: self.closed(),
             socket: engine.socket(&self.own(), port),
+            address,
             port,
             connections,
         }

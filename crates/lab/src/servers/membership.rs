@@ -28,20 +28,20 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// The memberships of a new cluster, one for each port; a free port for those that the study
-    /// does not set.
+    /// The memberships of a new cluster, one for each address and port; a free port for those that
+    /// the study does not set.
     ///
     /// # Errors
     /// When the operating system has no free port, or no random bytes.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
-        ports: &[Option<u16>],
+        places: &[(Ipv4Addr, Option<u16>)],
         ttl: Duration,
     ) -> Result<Vec<Self>, LabError> {
-        let members = ports.iter().map(|port| {
+        let members = places.iter().map(|(ip, port)| {
             let group_ports = (0..replication.group_ports()).map(|_| port::free());
             Ok(MemberAddress {
-                ip: Ipv4Addr::LOCALHOST.into(),
+                ip: (*ip).into(),
                 port: port.map_or_else(port::free, Ok)?,
                 group_ports: group_ports.collect::<Result<_, LabError>>()?,
             })

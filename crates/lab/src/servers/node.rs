@@ -1,5 +1,6 @@
 //! A node: one server process on a site with its data on a volume.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,10 +100,16 @@ impl Node {
         self.running.as_ref().map(|_| self.ready_at)
     }
 
-    /// Its port on 127.0.0.1.
+    /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where clients connect to it.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.site().address().addr().into(), self.port)
     }
 
     /// Its Unix socket.
@@ -127,7 +134,7 @@ impl Node {
     /// The URL of a database as the administrator, without the password.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        self.launcher.installed.engine.url(self.port, database)
+        self.launcher.installed.engine.url(self.address(), database)
     }
 
     /// The administrator's password, for this run.
@@ -143,7 +150,7 @@ impl Node {
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
         let (password, key) = (self.password(), self.public_key.as_deref());
         let engine = self.launcher.installed.engine;
-        Ok(engine.connect(self.port, database, password, key)?)
+        Ok(engine.connect(self.address(), database, password, key)?)
     }
 
     /// The server's key for passwords over TCP (PEM), if it has one.
@@ -270,7 +277,7 @@ impl Node {
             password: self.password(),
         };
         let engine = self.launcher.installed.engine;
-        engine.set_password(&login, none.text())?;
+        engine.set_password(&login, self.site().address(), none.text())?;
         self.launcher.password = none;
         Ok(())
     }

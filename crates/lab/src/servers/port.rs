@@ -1,14 +1,15 @@
-//! Ports of 127.0.0.1: free ones, and which process has taken one.
+//! Ports: free ones, and which process has taken one.
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 
 use host::sockets;
 
 use crate::error::LabError;
 
-/// A free port. Another process may take it before the server does.
+/// A port that is free on 127.0.0.1. Another process may take it before the server does. In a
+/// network namespace of its own, a server has all ports.
 pub(super) fn free() -> Result<u16, LabError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
@@ -17,14 +18,18 @@ pub(super) fn free() -> Result<u16, LabError> {
         .map_err(LabError::at("find a free port on", "127.0.0.1".as_ref()))
 }
 
-/// Checks that no process listens on a port.
-pub(super) fn check_free(port: u16) -> Result<(), LabError> {
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+/// Checks that no process of this host's network listens there.
+pub(super) fn check_free(address: SocketAddrV4) -> Result<(), LabError> {
+    match TcpListener::bind(address) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(taken(port)),
-        Err(error) => Err(LabError::at("listen on port", port.to_string().as_ref())(
-            error,
-        )),
+        Err(error) => match error.kind() {
+            io::ErrorKind::AddrInUse => Err(taken(address.port())),
+            // It belongs to a network namespace, where only the server listens.
+            io::ErrorKind::AddrNotAvailable => Ok(()),
+            _ => Err(LabError::at("listen on", address.to_string().as_ref())(
+                error,
+            )),
+        },
     }
 }
 
@@ -50,8 +55,9 @@ mod tests {
     #[test]
     fn a_taken_port_is_reported_with_its_process() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let error = check_free(port).unwrap_err();
+        let at = SocketAddrV4::new(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port());
+        let port = at.port();
+        let error = check_free(at).unwrap_err();
         let own = format!("(process {})", std::process::id());
         let text = error.to_string();
         assert!(
@@ -59,7 +65,7 @@ mod tests {
             "{text}"
         );
         drop(listener);
-        check_free(port).unwrap();
+        check_free(at).unwrap();
         assert!(free().unwrap() > 0);
     }
 }

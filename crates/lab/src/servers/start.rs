@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::net::SocketAddrV4;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,7 +138,7 @@ impl Launcher {
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
         if let Some(port) = self.fixed_port {
-            port::check_free(port)?;
+            port::check_free(SocketAddrV4::new(self.site.address().addr(), port))?;
         }
         let of_member = self.membership.as_ref().and_then(Membership::port);
         let fixed = self.fixed_port.or(before).or(of_member);
@@ -163,12 +164,12 @@ impl Launcher {
         port: u16,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
-        let engine = self.installed.engine;
-        let paths = data.paths(engine, self.number, port, self.connections);
+        let (engine, address) = (self.installed.engine, self.site.address());
+        let paths = data.paths(engine, self.number, address, port, self.connections);
         // A killed server leaves its socket, which must not be mistaken for the new one's.
         let _ = fs::remove_file(&paths.socket);
         self.write_config(&paths, data.home().account())?;
-        let files = engine.files(self.password.text());
+        let files = engine.files(&paths, self.password.text());
         for file in &files {
             write_for_server(
                 &paths.dir.join(file.name),

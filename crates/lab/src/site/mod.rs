@@ -8,9 +8,10 @@ use std::fs::File;
 use std::process::Child;
 use std::sync::Arc;
 
-use engine::Invocation;
+use engine::{Invocation, LOOPBACK};
 use host::Files;
 use host::throttling::Throttling;
+use ipnet::Ipv4Net;
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -37,6 +38,12 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// # Errors
     /// What could not be removed.
     fn end(&self) -> Result<(), LabError>;
+
+    /// The address that its servers listen on, with the prefix length of the network from which
+    /// clients and other members connect to them.
+    fn address(&self) -> Ipv4Net {
+        LOOPBACK
+    }
 
     /// The files of the machine.
     fn files(&self) -> &dyn Files;

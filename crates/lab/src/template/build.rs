@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::data::{Listener, PrepareError, Wanted};
-use engine::{EngineError, Installed, Invocation};
+use engine::{EngineError, Installed, Invocation, LOOPBACK};
 
 use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
         data.make_own("data")?;
         data.hand_over()?;
         let engine = self.installed.engine;
-        let paths = data.paths(engine, 0, 0, 0);
+        let paths = data.paths(engine, 0, LOOPBACK, 0, 0);
         let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
         let config = paths.config(engine);
         servers::write_for_server(&config, &steps.config, self.home.account())?;

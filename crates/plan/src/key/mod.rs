@@ -118,6 +118,8 @@ pub const THRESHOLDS: &str = "thresholds";
 pub const BASELINE: &str = "baseline";
 /// The list of what happens to servers during the measurement.
 pub const EVENT: &str = "event";
+/// The list of what is broken during the measurement.
+pub const FAULT: &str = "fault";
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{TomlValue, Walk};
+use super::Walk;
 use crate::content::TypedEvent;
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use plan::key::{EVENT, Key, Kind, Needs, word};
-use plan::{Action, FromValue, Origin, Span, Spanned, nearest, shown};
+use plan::{Action, Origin, Span, nearest, shown};
 
 const MAX_EVENTS: usize = 100;
 const HOW: &str = "write [[event]] on its own line, and below it at = \"20s\" and restart = 1";
@@ -49,7 +49,7 @@ impl Walk {
                 _ if i == MAX_EVENTS => {
                     let message = format!("the study has {} events", list.len());
                     let help = format!("a study has at most {MAX_EVENTS}");
-                    return self.faults.add(at, Fault::new(message, help));
+                    return self.diagnostics.add(at, Diagnostic::new(message, help));
                 }
                 DeValue::Table(table) => self.event(table, at),
                 other => self.not_events(other, at),
@@ -63,7 +63,7 @@ impl Walk {
             other => type_words(other),
         };
         let message = format!("`{EVENT}` is a list of tables, not {found}");
-        self.faults.add(at, Fault::new(message, HOW));
+        self.diagnostics.add(at, Diagnostic::new(message, HOW));
     }
 
     fn event(&mut self, table: &DeTable<'_>, place: Span) {
@@ -82,12 +82,12 @@ impl Walk {
             }
         }
         if at.is_none() {
-            let fault = Fault::new("this event has no `at`", HOW);
-            self.faults.add(place, fault);
+            let diagnostic = Diagnostic::new("this event has no `at`", HOW);
+            self.diagnostics.add(place, diagnostic);
         }
         if count != 1 {
             let message = format!("an event has one of `kill` and `restart`, not {count}");
-            self.faults.add(place, Fault::new(message, HOW));
+            self.diagnostics.add(place, Diagnostic::new(message, HOW));
         }
         if let (Some(Some(at)), [(action, node)]) = (at, actions.as_slice()) {
             self.content.events.push(TypedEvent {
@@ -97,16 +97,6 @@ impl Walk {
                 node: node.clone(),
             });
         }
-    }
-
-    fn typed<T: FromValue>(
-        &mut self,
-        key: &'static Key,
-        value: &TomlValue<'_>,
-    ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
-        let value = T::from_value(&value)?;
-        Some(Spanned { value, span })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod events;
+mod faults;
 mod leaves;
 pub(crate) mod overrides;
 mod sizes;
@@ -16,23 +17,23 @@ use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry};
-use crate::error::{Fault, Faults};
+use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use leaves::{joined, leaves};
-use plan::key::{self, EVENT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
-use plan::{Origin, Span, Spanned, Value, redact_url, shown};
+use plan::key::{self, EVENT, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
-/// The content of a study and its faults, while the study is read.
+/// The content of a study and its diagnostics, while the study is read.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) content: Content,
-    pub(crate) faults: Faults,
+    pub(crate) diagnostics: Diagnostics,
     /// URLs with passwords, and what replaces them in the text.
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
@@ -54,6 +55,8 @@ impl Walk {
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
                 DeValue::Array(list) if name == EVENT => self.events(list),
+                DeValue::Array(list) if name == FAULT => self.faults(list),
+                other if name == FAULT => self.not_faults(other, at),
                 other if name == EVENT => self.not_events(other, at),
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
@@ -92,7 +95,7 @@ impl Walk {
         match Name::find(&name) {
             Ok(Some(name)) => self.key(name, value, at, into),
             Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
-            Err(fault) => self.faults.add(at, fault),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
         }
     }
 
@@ -107,7 +110,7 @@ impl Walk {
                     &mut |full, value, at| match Name::find(&full) {
                         Ok(Some(name)) => self.entry(name, value, at, into),
                         Ok(None) => self.unknown("key", &full, at, String::new),
-                        Err(fault) => self.faults.add(at, fault),
+                        Err(diagnostic) => self.diagnostics.add(at, diagnostic),
                     },
                 );
             }
@@ -118,11 +121,11 @@ impl Walk {
 
     fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("duplicate key `{}`", name.full()),
                 "keep one of the two",
             );
-            return self.faults.add_of_two(first.at, at, fault);
+            return self.diagnostics.add_of_two(first.at, at, diagnostic);
         }
         if !self.has_room_for(&name, at) {
             return;
@@ -143,8 +146,8 @@ impl Walk {
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned { value, span }),
-            Err(fault) => {
-                self.faults.add(span, fault);
+            Err(diagnostic) => {
+                self.diagnostics.add(span, diagnostic);
                 None
             }
         }
@@ -164,6 +167,17 @@ impl Walk {
         }
     }
 
+    /// The same as the type that it is for.
+    fn typed<T: FromValue>(
+        &mut self,
+        key: &'static Key,
+        value: &TomlValue<'_>,
+    ) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let value = T::from_value(&value)?;
+        Some(Spanned { value, span })
+    }
+
     /// Whether the study may have one more setting. Their number is limited because each trial
     /// has a copy of all of them.
     fn has_room_for(&mut self, name: &Name, at: Span) -> bool {
@@ -175,31 +189,31 @@ impl Walk {
         }
         let has_room = self.settings.contains(setting);
         if !has_room {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("too many settings: `{}`", shown(setting)),
                 format!("a study has at most {MAX_SETTINGS} settings"),
             );
-            self.faults.add(at, fault);
+            self.diagnostics.add(at, diagnostic);
         }
         has_room
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
-        let fault = if self.faults.is_full() {
-            Fault::new("", "")
+        let diagnostic = if self.diagnostics.is_full() {
+            Diagnostic::new("", "")
         } else {
-            Fault::new(format!("unknown {what} `{}`", shown(name)), help())
+            Diagnostic::new(format!("unknown {what} `{}`", shown(name)), help())
         };
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let fault = Fault::new(
+        let diagnostic = Diagnostic::new(
             format!("`{name}` is a section, not {}", type_words(value)),
             format!("write [{name}] on its own line, and its keys below"),
         );
-        self.faults.add(at, fault);
+        self.diagnostics.add(at, diagnostic);
     }
 
     /// Records a URL that contains a password, however it is quoted.

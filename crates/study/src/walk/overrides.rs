@@ -122,7 +122,7 @@ impl Walk {
                     suggest::key_of_override(&change.key)
                 });
             }
-            Err(fault) => return self.faults.add(change.at, fault),
+            Err(diagnostic) => return self.diagnostics.add(change.at, diagnostic),
         };
         let typed = value(Some(&name), change.text);
         if self.content.axis(name.full()).is_some() {
@@ -205,7 +205,7 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, String)> {
     let name = Name::of(key);
     let read = read(&name, value(Some(&name), text).get_ref());
-    read.map_err(|fault| (fault.message, fault.help))
+    read.map_err(|diagnostic| (diagnostic.message, diagnostic.help))
 }
 
 /// Hides passwords in URLs that were recognized as values; others are already hidden by their

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::leaves::leaves;
 use super::{TomlValue, Walk};
 use crate::content::{Axis, Entries, Size};
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::suggest;
@@ -25,7 +25,7 @@ impl Walk {
                 other => {
                     let message = format!("`{SIZES}` has named tables, not {}", type_words(other));
                     let help = "write [sizes.large] on its own line, and its keys below";
-                    self.faults.add(at, Fault::new(message, help));
+                    self.diagnostics.add(at, Diagnostic::new(message, help));
                 }
             }
         }
@@ -38,12 +38,12 @@ impl Walk {
             let help = format!(
                 "a name has letters, digits, `_` or `-`, at most {MAX_NAME_BYTES} characters"
             );
-            return self.faults.add(at, Fault::new(message, help));
+            return self.diagnostics.add(at, Diagnostic::new(message, help));
         }
         if self.content.sizes.len() == MAX_SIZES {
             let message = format!("too many sizes: `{name}`");
             let help = format!("a study has at most {MAX_SIZES} sizes");
-            return self.faults.add(at, Fault::new(message, help));
+            return self.diagnostics.add(at, Diagnostic::new(message, help));
         }
         let mut size = Size {
             name: name.to_owned(),
@@ -67,14 +67,14 @@ impl Walk {
             Ok(Some(name)) if !name.key.axis => {
                 let message = format!("a size cannot set `{}`", name.full());
                 let help = "it is the same in every size: set it outside the sizes";
-                self.faults.add(at, Fault::new(message, help));
+                self.diagnostics.add(at, Diagnostic::new(message, help));
             }
             Ok(Some(name)) => match size.axes.iter().find(|a| a.name.full() == name.full()) {
                 Some(axis) => self.twice(&name, axis.at, at),
                 None => self.entry(name, value, at, &mut size.entries),
             },
             Ok(None) => self.unknown("key", key, at, || suggest::key_of_size(key)),
-            Err(fault) => self.faults.add(at, fault),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
         }
     }
 
@@ -93,8 +93,8 @@ impl Walk {
 
     fn twice(&mut self, name: &Name, one: Span, other: Span) {
         let message = format!("duplicate key `{}` in this size", name.full());
-        let fault = Fault::new(message, "keep one of the two");
-        self.faults.add_of_two(one, other, fault);
+        let diagnostic = Diagnostic::new(message, "keep one of the two");
+        self.diagnostics.add_of_two(one, other, diagnostic);
     }
 
     /// Replaces values of the file with those of a size.
@@ -112,7 +112,7 @@ impl Walk {
                 None => format!("this study has the sizes {}", names.join(", ")),
             };
             let message = format!("there is no size `{}`", shown(name));
-            return self.faults.add(at, Fault::new(message, help));
+            return self.diagnostics.add(at, Diagnostic::new(message, help));
         };
         for entry in size.entries.into_values() {
             self.forget(entry.name.full());

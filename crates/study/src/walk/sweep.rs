@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::leaves::leaves;
 use super::{TomlValue, Walk};
 use crate::content::Axis;
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::study::MAX_TRIALS;
@@ -29,12 +29,13 @@ impl Walk {
     fn add_axis(&mut self, axis: Axis) {
         if let Some(first) = self.content.axis(axis.name.full()) {
             let message = format!("duplicate axis `{}`", axis.name.full());
-            let fault = Fault::new(message, "put all values in one list");
-            self.faults.add_of_two(first.at, axis.at, fault);
+            let diagnostic = Diagnostic::new(message, "put all values in one list");
+            self.diagnostics.add_of_two(first.at, axis.at, diagnostic);
         } else if self.content.axes.len() == MAX_AXES {
             let message = format!("too many axes: `{}`", axis.name.full());
             let help = format!("a study has at most {MAX_AXES} axes");
-            self.faults.add(axis.at, Fault::new(message, help));
+            self.diagnostics
+                .add(axis.at, Diagnostic::new(message, help));
         } else {
             self.content.axes.push(axis);
         }
@@ -48,8 +49,8 @@ impl Walk {
                 self.unknown("axis", name, at, || suggest::axis(name));
                 return None;
             }
-            Err(fault) => {
-                self.faults.add(at, fault);
+            Err(diagnostic) => {
+                self.diagnostics.add(at, diagnostic);
                 return None;
             }
         };
@@ -70,26 +71,26 @@ impl Walk {
         let full = name.full();
         let DeValue::Array(list) = value.get_ref() else {
             let found = type_words(value.get_ref());
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("the axis `{full}` takes a list, not {found}"),
                 format!("write \"{full}\" = [value, value, …]"),
             );
-            self.faults.add(span, fault);
+            self.diagnostics.add(span, diagnostic);
             return Vec::new();
         };
         if list.is_empty() {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("the axis `{full}` has no values"),
                 "add a value, or remove the axis",
             );
-            self.faults.add(span, fault);
+            self.diagnostics.add(span, diagnostic);
         }
         if list.len() > MAX_TRIALS {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 format!("the axis `{full}` has {} values", list.len()),
                 format!("a study has at most {} trials", grouped(MAX_TRIALS as u64)),
             );
-            self.faults.add(span, fault);
+            self.diagnostics.add(span, diagnostic);
             return Vec::new();
         }
         let values: Vec<_> = list
@@ -107,9 +108,9 @@ impl Walk {
             let text = value.to_string();
             if known.contains(&text) {
                 let message = format!("duplicate value {} in the axis `{axis}`", shown(&text));
-                self.faults.add(
+                self.diagnostics.add(
                     value.span,
-                    Fault::new(
+                    Diagnostic::new(
                         message,
                         "remove one of the two; to repeat trials, use `load.repeats`",
                     ),

@@ -6,7 +6,7 @@ use super::leaves::leaves;
 use super::overrides;
 use super::{TomlValue, Walk};
 use crate::content::{EITHER, Entries, Variant};
-use crate::error::Fault;
+use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::suggest;
@@ -26,7 +26,7 @@ impl Walk {
                 _ if i == MAX_VARIANTS => {
                     let message = format!("too many variants: {}", list.len());
                     let help = format!("a study has at most {MAX_VARIANTS} variants");
-                    return self.faults.add(at, Fault::new(message, help));
+                    return self.diagnostics.add(at, Diagnostic::new(message, help));
                 }
                 DeValue::Table(table) => self.variant(table, at),
                 other => self.not_variants(other, at),
@@ -40,7 +40,7 @@ impl Walk {
             other => type_words(other),
         };
         let message = format!("`variant` is a list of tables, not {found}");
-        self.faults.add(at, Fault::new(message, HOW));
+        self.diagnostics.add(at, Diagnostic::new(message, HOW));
     }
 
     fn variant(&mut self, table: &DeTable<'_>, at: Span) {
@@ -55,8 +55,8 @@ impl Walk {
             }
         });
         if !is_named {
-            self.faults
-                .add(at, Fault::new("this variant has no name", HOW));
+            self.diagnostics
+                .add(at, Diagnostic::new("this variant has no name", HOW));
         }
         let Some(name) = name else { return };
         if self.is_free(&name) {
@@ -64,14 +64,15 @@ impl Walk {
         }
     }
 
-    /// Whether no other variant has this name; adds a fault otherwise.
+    /// Whether no other variant has this name; adds a diagnostic otherwise.
     fn is_free(&mut self, name: &Spanned<String>) -> bool {
         let mut others = self.content.variants.iter();
         let first = others.find(|v| v.name.value == name.value);
         if let Some(first) = first {
             let message = format!("two variants have the name `{}`", shown(name));
-            let fault = Fault::new(message, "give each variant a unique name");
-            self.faults.add_of_two(first.name.span, name.span, fault);
+            let diagnostic = Diagnostic::new(message, "give each variant a unique name");
+            self.diagnostics
+                .add_of_two(first.name.span, name.span, diagnostic);
         }
         first.is_none()
     }
@@ -85,8 +86,8 @@ impl Walk {
             let variants = self.content.variants.iter();
             let names: Vec<_> = variants.map(|v| v.name.value.as_str()).collect();
             let help = suggest::variant_of_override(&names);
-            let fault = Fault::new(format!("no variant matches `{}`", shown(rest)), help);
-            return self.faults.add(at, fault);
+            let diagnostic = Diagnostic::new(format!("no variant matches `{}`", shown(rest)), help);
+            return self.diagnostics.add(at, diagnostic);
         };
         if key == VARIANT_NAME.last() {
             let name = self.text(&VARIANT_NAME, &overrides::text(text), at.origin);
@@ -112,10 +113,10 @@ impl Walk {
             Ok(Some(name)) => {
                 let message = format!("a variant cannot set `{}`", name.full());
                 let help = "it is the same in every trial: set it outside the variants";
-                self.faults.add(at, Fault::new(message, help));
+                self.diagnostics.add(at, Diagnostic::new(message, help));
             }
             Ok(None) => self.unknown("key", key, at, || suggest::key_of_variant(key)),
-            Err(fault) => self.faults.add(at, fault),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
         }
     }
 }

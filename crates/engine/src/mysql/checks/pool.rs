@@ -5,7 +5,7 @@ use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::Facts;
 use crate::mysql::MARIADB;
-use measure::bytes::shown_bytes;
+use plan::shown_bytes;
 
 /// Both engines' default.
 const DEFAULT_BYTES: u64 = 128 << 20;

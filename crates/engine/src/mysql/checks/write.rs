@@ -5,7 +5,7 @@ use measure::finding::check::{About, Check, Observed, Remedy};
 
 use crate::checks::{Facts, switched};
 use crate::mysql::MYSQL;
-use measure::bytes::shown_bytes;
+use plan::shown_bytes;
 
 /// Two log files of 512 MiB, as in the paper; smaller logs fill up under a write load.
 const GOOD_LOG_BYTES: u64 = 1 << 30;

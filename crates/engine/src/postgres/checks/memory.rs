@@ -1,8 +1,8 @@
 //! The size of shared_buffers, relative to memory and data.
 
-use measure::bytes::shown_bytes;
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
+use plan::shown_bytes;
 
 use super::{bytes, size};
 use crate::checks::Facts;

@@ -1,8 +1,8 @@
 //! Writes besides commits: checkpoints and WAL, and what the planner assumes about the disk.
 
-use measure::bytes::shown_bytes;
 use measure::finding::Level;
 use measure::finding::check::{About, Check, Observed, Remedy};
+use plan::shown_bytes;
 
 use super::{bytes, ms, size};
 use crate::checks::{Facts, valued};

@@ -1,0 +1,344 @@
+//! What the client knows of its transfers, and the form in which it is stored: one JSON object per
+//! line, appended as it happens.
+
+use std::collections::HashMap;
+use std::collections::hash_map;
+use std::io::{BufRead, Read as _};
+
+use serde::{Deserialize, Serialize};
+
+use super::Transfer;
+
+/// Longest line of a stored history, in bytes.
+pub const MAX_LINE_BYTES: u64 = 4096;
+/// Most lines of a stored history.
+const MAX_LINES: u64 = 50_000_000;
+
+/// A line of a stored history. Times are in seconds on the trial's clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Record {
+    /// The first line.
+    Opened(Opening),
+    /// A transfer begins.
+    Begun {
+        /// When.
+        at_s: f64,
+        /// The transfer.
+        #[serde(flatten)]
+        transfer: Transfer,
+    },
+    /// A transfer has ended.
+    Ended {
+        /// When.
+        at_s: f64,
+        /// Its user.
+        user: i64,
+        /// Its sequence.
+        sequence: i64,
+        /// How it ended.
+        fate: Fate,
+        /// The error, unless it was acknowledged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A replica was read.
+    Read(Read),
+}
+
+impl Record {
+    /// The line, with its newline. Longer texts of errors are cut, so that it can be read again.
+    #[must_use]
+    pub fn line(mut self) -> Vec<u8> {
+        const MAX_ERROR_CHARS: usize = 300;
+        if let Self::Ended {
+            error: Some(error), ..
+        } = &mut self
+            && let Some((cut, _)) = error.char_indices().nth(MAX_ERROR_CHARS)
+        {
+            error.truncate(cut);
+        }
+        // Only maps whose keys are no strings cannot be written.
+        let mut line = serde_json::to_vec(&self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The accounts before the first transfer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// Number of accounts, which are numbered from 1.
+    pub accounts: i64,
+    /// What each of them has.
+    pub balance: i64,
+}
+
+/// A read of a replica: the highest sequence of one user that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Read {
+    /// When it began, in seconds on the trial's clock.
+    pub at_s: f64,
+    /// The member, from 1.
+    pub member: u32,
+    /// The user.
+    pub user: i64,
+    /// What it found; 0 if it found no transfer.
+    pub sequence: i64,
+}
+
+/// How a transfer ended, as far as the client knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// The server confirmed its commit.
+    Acknowledged,
+    /// It was rolled back, or its commit was never sent.
+    Failed,
+    /// Its commit was sent, and no reply says what became of it.
+    Unknown,
+}
+
+/// A transfer as the client knows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry {
+    /// The transfer.
+    pub transfer: Transfer,
+    /// When it began, in seconds on the trial's clock.
+    pub begun_s: f64,
+    /// When it ended; `None` if that was not recorded.
+    pub ended_s: Option<f64>,
+    /// How it ended.
+    pub fate: Fate,
+}
+
+/// What the client knows of all transfers, in the order in which they began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History {
+    /// The accounts before the first one.
+    pub opening: Opening,
+    entries: Vec<Entry>,
+    by_id: HashMap<(i64, i64), usize>,
+    /// Reads of replicas.
+    pub reads: Vec<Read>,
+}
+
+/// A stored history that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The file could not be read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A line is not what it should be.
+    #[error("line {line}: {problem}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl History {
+    /// A history without transfers.
+    #[must_use]
+    pub fn new(opening: Opening) -> Self {
+        Self {
+            opening,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a stored history. A last line without its newline was being written when the writer died
+    /// and does not count; a transfer without an end is of unknown fate.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and the first line that is no record or contradicts earlier ones.
+    pub fn read(mut file: impl BufRead) -> Result<Self, HistoryError> {
+        let mut history = Self::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            let at = |problem: String| HistoryError::Line {
+                line: number,
+                problem,
+            };
+            line.clear();
+            let mut limited = file.by_ref().take(MAX_LINE_BYTES);
+            limited.read_until(b'\n', &mut line)?;
+            if line.last() != Some(&b'\n') {
+                if line.len() as u64 == MAX_LINE_BYTES {
+                    return Err(at(format!("longer than {MAX_LINE_BYTES} bytes")));
+                }
+                break;
+            }
+            if number > MAX_LINES {
+                return Err(at(format!("more than {MAX_LINES} lines")));
+            }
+            let record = serde_json::from_slice(&line).map_err(|error| at(error.to_string()))?;
+            match (record, number) {
+                (Record::Opened(opening), 1) => history.opening = opening,
+                (Record::Opened(_), _) => return Err(at("a second opening".to_owned())),
+                (_, 1) => return Err(at("the opening is missing".to_owned())),
+                (record, _) => history.add(record).map_err(at)?,
+            }
+        }
+        Ok(history)
+    }
+
+    /// Adds what happened.
+    fn add(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Opened(opening) => self.opening = opening,
+            Record::Read(read) => self.reads.push(read),
+            Record::Begun { at_s, transfer } => {
+                let hash_map::Entry::Vacant(place) =
+                    self.by_id.entry((transfer.user, transfer.sequence))
+                else {
+                    return Err(format!("{transfer} begins again"));
+                };
+                place.insert(self.entries.len());
+                self.entries.push(Entry {
+                    transfer,
+                    begun_s: at_s,
+                    ended_s: None,
+                    fate: Fate::Unknown,
+                });
+            }
+            Record::Ended {
+                at_s,
+                user,
+                sequence,
+                fate,
+                ..
+            } => {
+                let index = self.by_id.get(&(user, sequence));
+                let entry = index.and_then(|&index| self.entries.get_mut(index));
+                let running = entry.filter(|entry| entry.ended_s.is_none());
+                let Some(entry) = running else {
+                    return Err(format!(
+                        "transfer {sequence} of user {user} ends and is not running"
+                    ));
+                };
+                (entry.ended_s, entry.fate) = (Some(at_s), fate);
+            }
+        }
+        Ok(())
+    }
+
+    /// All transfers, in the order in which they began.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// A transfer by its user and its sequence.
+    #[must_use]
+    pub fn find(&self, user: i64, sequence: i64) -> Option<&Entry> {
+        self.entries.get(*self.by_id.get(&(user, sequence))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRANSFER: Transfer = Transfer {
+        user: 1,
+        sequence: 1,
+        from: 7,
+        to: 8,
+        amount: 3,
+    };
+
+    fn stored(records: Vec<Record>) -> Vec<u8> {
+        records.into_iter().flat_map(Record::line).collect()
+    }
+
+    fn example() -> Vec<Record> {
+        let opening = Opening {
+            accounts: 10,
+            balance: 100,
+        };
+        vec![
+            Record::Opened(opening),
+            Record::Begun {
+                at_s: 1.25,
+                transfer: TRANSFER,
+            },
+            Record::Read(Read {
+                at_s: 1.5,
+                member: 2,
+                user: 1,
+                sequence: 0,
+            }),
+            Record::Ended {
+                at_s: 1.75,
+                user: 1,
+                sequence: 1,
+                fate: Fate::Acknowledged,
+                error: None,
+            },
+        ]
+    }
+
+    /// Whatever byte the writer died at, every complete line counts and no more.
+    #[test]
+    fn a_history_is_read_up_to_the_last_complete_line() {
+        let bytes = stored(example());
+        let ends: Vec<usize> = (0..bytes.len()).filter(|&i| bytes[i] == b'\n').collect();
+        for length in 0..=bytes.len() {
+            let history = History::read(&bytes[..length]).unwrap();
+            let lines = ends.iter().filter(|&&end| end < length).count();
+            let expected = match lines {
+                0 | 1 => None,
+                2 | 3 => Some((Fate::Unknown, None)),
+                _ => Some((Fate::Acknowledged, Some(1.75))),
+            };
+            let entry = history.find(1, 1);
+            assert_eq!(entry.map(|entry| (entry.fate, entry.ended_s)), expected);
+            assert!(entry.is_none_or(|entry| entry.transfer == TRANSFER));
+            assert_eq!(history.reads.len(), usize::from(lines >= 3));
+            assert_eq!(history.opening.accounts, if lines > 0 { 10 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn a_history_that_contradicts_itself_is_refused_with_its_line() {
+        let refused = |records: Vec<Record>| History::read(&*stored(records)).unwrap_err();
+        let [opened, begun, _, ended]: [Record; 4] = example().try_into().unwrap();
+        for (records, words) in [
+            (vec![begun.clone()], "line 1: the opening is missing"),
+            (vec![opened.clone(), opened.clone()], "line 2: a second"),
+            (vec![opened.clone(), begun.clone(), begun.clone()], "line 3"),
+            (vec![opened.clone(), ended.clone()], "line 2: transfer 1"),
+            (
+                vec![opened.clone(), begun, ended.clone(), ended],
+                "line 4: transfer 1 of user 1 ends and is not running",
+            ),
+        ] {
+            let error = refused(records).to_string();
+            assert!(error.starts_with(words), "{error}");
+        }
+        let mut bytes = stored(vec![opened]);
+        bytes.extend(b"{\"event\":\"begun\"}\n");
+        let error = History::read(&*bytes).unwrap_err().to_string();
+        assert!(error.starts_with("line 2: "), "{error}");
+        let endless = std::io::BufReader::new(std::io::repeat(b'x'));
+        let error = History::read(endless).unwrap_err().to_string();
+        assert!(error.contains("longer than 4096 bytes"), "{error}");
+    }
+
+    #[test]
+    fn the_longest_error_fits_in_a_line() {
+        let [opened, begun, _, _]: [Record; 4] = example().try_into().unwrap();
+        let ended = Record::Ended {
+            at_s: 2.0,
+            user: 1,
+            sequence: 1,
+            fate: Fate::Failed,
+            error: Some("\u{1}é\n".repeat(10_000)),
+        };
+        let history = History::read(&*stored(vec![opened, begun, ended])).unwrap();
+        assert_eq!(history.find(1, 1).unwrap().fate, Fate::Failed);
+    }
+}

@@ -1,0 +1,376 @@
+//! `[[fault]]`: what is broken during the measurement.
+
+use std::time::Duration;
+
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::{TomlValue, Walk};
+use crate::content::TypedFault;
+use crate::error::Diagnostic;
+use crate::read::type_words;
+use plan::key::{FAULT, Key, Kind, word};
+use plan::{
+    Fault, FaultKind, FaultProcess, FaultTarget, Origin, Span, Spanned, nearest, parse_bytes, shown,
+};
+
+const MAX_FAULTS: usize = 100;
+const MAX_ARGUMENTS: usize = 100;
+const HOW: &str =
+    "write [[fault]] on its own line, and below it at = \"30s\" and kill = \"primary\"";
+const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", or the number of a server";
+const HEALS: &str = "write a duration, counted from `at`, or heal = \"never\"";
+const NEVER: &str = "never";
+/// How long a fault lasts unless the study says otherwise.
+const DEFAULT_HEAL: Duration = Duration::from_secs(10);
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+
+static AT: Key = duration("fault.at", Duration::ZERO);
+static HEAL: Key = duration("fault.heal", Duration::from_millis(1));
+static DELAY: Key = Key {
+    kind: Kind::Duration {
+        min: Duration::from_millis(1),
+        max: Duration::from_secs(60),
+    },
+    ..word("fault.delay", 0)
+};
+static TARGET: Key = Key {
+    kind: Kind::Integer { min: 1, max: 576 },
+    ..word("fault.target", 0)
+};
+static PROCESS: Key = Key {
+    kind: Kind::Choice(FaultProcess::WORDS),
+    ..word("fault.process", 0)
+};
+static SEED: Key = Key {
+    kind: Kind::Integer {
+        min: 0,
+        max: u64::MAX,
+    },
+    ..word("fault.seed", 0)
+};
+static RATE: Key = word("fault.rate", 20);
+static ARGUMENT: Key = word("fault.command", 4000);
+static EXPECT_OUTAGE: Key = Key {
+    kind: Kind::Boolean,
+    ..word("fault.expect_outage", 0)
+};
+
+/// The keys besides `at` and those that name a kind.
+const OPTIONS: [&str; 8] = [
+    "heal",
+    "process",
+    "seed",
+    "rate",
+    "delay",
+    "target",
+    "heal_command",
+    "expect_outage",
+];
+
+const fn duration(name: &'static str, min: Duration) -> Key {
+    Key {
+        kind: Kind::Duration { min, max: MONTH },
+        ..word(name, 0)
+    }
+}
+
+/// A fault as far as it has been read. What was given but is invalid has been reported.
+#[derive(Default)]
+struct Parts {
+    kinds: Vec<(FaultKind, Span)>,
+    /// Its options, and where their names are.
+    given: Vec<(&'static str, Span)>,
+    has_at: bool,
+    at: Option<Spanned<Duration>>,
+    target: Option<Spanned<FaultTarget>>,
+    heal: Option<Spanned<Option<Duration>>>,
+    process: Option<Spanned<FaultProcess>>,
+    seed: Option<u64>,
+    bytes_per_s: Option<u64>,
+    delay: Option<Duration>,
+    command: Vec<String>,
+    heal_command: Vec<String>,
+    expect_outage: bool,
+}
+
+impl Parts {
+    fn place(&self, option: &str) -> Option<Span> {
+        let mut given = self.given.iter();
+        given.find(|(name, _)| *name == option).map(|(_, at)| *at)
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.place(option).is_some()
+    }
+
+    /// Why an option has no effect on a fault of this kind.
+    fn no_effect(&self, option: &str, kind: FaultKind) -> Option<&'static str> {
+        let is_any =
+            !matches!(&self.target, Some(target) if !matches!(target.value, FaultTarget::Any(_)));
+        let is_command = kind == FaultKind::Command;
+        let (has_effect, why) = match option {
+            "heal" if is_command => (
+                self.has("heal_command"),
+                "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
+            ),
+            "heal" => (
+                kind.lasts(),
+                "it is over once it took effect: remove `heal`",
+            ),
+            "process" => (
+                kind.is_of_processes(),
+                "only `kill`, `stop`, and `pause` are done to processes",
+            ),
+            "seed" => (is_any, "only the target \"any\" is drawn at random"),
+            "rate" | "delay" => (
+                kind == FaultKind::SlowLink,
+                "only `slow_link` has a rate and a delay",
+            ),
+            "target" => (
+                is_command,
+                "write the target after the kind: kill = \"primary\"",
+            ),
+            "heal_command" => (is_command, "only `command` is healed by a command"),
+            _ => (true, ""),
+        };
+        (!has_effect).then_some(why)
+    }
+
+    fn heal(&self, kind: FaultKind) -> Option<Duration> {
+        match &self.heal {
+            Some(heal) => heal.value,
+            None => (kind.lasts() || !self.heal_command.is_empty()).then_some(DEFAULT_HEAL),
+        }
+    }
+}
+
+impl Walk {
+    pub(super) fn faults(&mut self, list: &DeArray<'_>) {
+        for (i, typed) in list.iter().enumerate() {
+            let at = Span::new(Origin::File, typed.span());
+            match typed.get_ref() {
+                _ if i == MAX_FAULTS => {
+                    let message = format!("the study has {} faults", list.len());
+                    let help = format!("a study has at most {MAX_FAULTS}");
+                    return self.diagnostics.add(at, Diagnostic::new(message, help));
+                }
+                DeValue::Table(table) => self.fault(table, at),
+                other => self.not_faults(other, at),
+            }
+        }
+    }
+
+    pub(super) fn not_faults(&mut self, value: &DeValue<'_>, at: Span) {
+        let found = match value {
+            DeValue::Table(_) => "one table",
+            other => type_words(other),
+        };
+        let message = format!("`{FAULT}` is a list of tables, not {found}");
+        self.diagnostics.add(at, Diagnostic::new(message, HOW));
+    }
+
+    fn fault(&mut self, table: &DeTable<'_>, place: Span) {
+        let mut parts = Parts::default();
+        for (typed, value) in table.iter() {
+            let span = Span::new(Origin::File, typed.span());
+            self.part(typed.get_ref(), span, value, &mut parts);
+        }
+        if !parts.has_at {
+            let diagnostic = Diagnostic::new("this fault has no `at`", HOW);
+            self.diagnostics.add(place, diagnostic);
+        }
+        let &[(kind, kind_at)] = parts.kinds.as_slice() else {
+            let message = match parts.kinds.len() {
+                0 => "this fault does not say what to do".to_owned(),
+                count => format!("a fault does one thing, not {count}"),
+            };
+            let kinds: Vec<_> = FaultKind::WORDS.iter().map(|w| format!("`{w}`")).collect();
+            let help = format!("a fault has `at` and one of {}", kinds.join(", "));
+            return self.diagnostics.add(place, Diagnostic::new(message, help));
+        };
+        self.options_have_an_effect(&parts, kind, kind_at);
+        self.complete(parts, kind, kind_at);
+    }
+
+    fn options_have_an_effect(&mut self, parts: &Parts, kind: FaultKind, kind_at: Span) {
+        for (option, at) in &parts.given {
+            if let Some(why) = parts.no_effect(option, kind) {
+                let message = format!("`{option}` has no effect on `{kind}` here");
+                let diagnostic = Diagnostic::new(message, why).also(kind_at);
+                self.diagnostics.add(*at, diagnostic);
+            }
+        }
+        if kind == FaultKind::SlowLink && !parts.has("rate") && !parts.has("delay") {
+            let message = "this link is not slow";
+            let help =
+                "add a rate in bytes per second, rate = \"1M\", or delay = \"20ms\", or both";
+            self.diagnostics
+                .add(kind_at, Diagnostic::new(message, help));
+        }
+        let target = parts.target.as_ref();
+        if let (FaultKind::Switchover, Some(target)) = (kind, target)
+            && target.value == FaultTarget::Primary
+        {
+            let message = "the primary cannot take over from itself";
+            let help = "name the member that takes over: switchover = \"replica\"";
+            self.diagnostics
+                .add(target.span, Diagnostic::new(message, help));
+        }
+    }
+
+    fn complete(&mut self, parts: Parts, kind: FaultKind, kind_at: Span) {
+        let heal = parts.heal(kind);
+        let default = Spanned {
+            value: FaultTarget::Primary,
+            span: kind_at,
+        };
+        let target = match kind {
+            FaultKind::Command if !parts.has("target") => Some(default),
+            _ => parts.target,
+        };
+        let (Some(at), Some(target)) = (parts.at, target) else {
+            return;
+        };
+        self.content.faults.push(TypedFault {
+            fault: Fault {
+                at: at.value,
+                kind,
+                target: match (target.value, parts.seed) {
+                    (FaultTarget::Any(_), Some(seed)) => FaultTarget::Any(seed),
+                    (other, _) => other,
+                },
+                heal,
+                process: parts
+                    .process
+                    .as_ref()
+                    .map_or_else(FaultProcess::default, |p| p.value),
+                bytes_per_s: parts.bytes_per_s,
+                delay: parts.delay,
+                command: parts.command,
+                heal_command: parts.heal_command,
+                expect_outage: parts.expect_outage,
+            },
+            has_seed: parts.seed.is_some(),
+            kind: kind_at,
+            at: at.span,
+            target: target.span,
+            heal: parts.heal.map(|heal| heal.span),
+        });
+    }
+
+    fn part(&mut self, name: &str, span: Span, value: &TomlValue<'_>, parts: &mut Parts) {
+        if let Some(&kind) = FaultKind::ALL.iter().find(|kind| kind.name() == name) {
+            parts.kinds.push((kind, span));
+            match kind {
+                FaultKind::Command => parts.command = self.arguments(value),
+                _ => parts.target = self.target(value),
+            }
+            return;
+        }
+        let option = OPTIONS.iter().find(|option| **option == name);
+        parts.given.extend(option.map(|option| (*option, span)));
+        match name {
+            "at" => {
+                parts.has_at = true;
+                parts.at = self.typed(&AT, value);
+            }
+            "heal" => parts.heal = self.heal(value),
+            "process" => parts.process = self.typed(&PROCESS, value),
+            "seed" => parts.seed = self.typed(&SEED, value).map(|seed| seed.value),
+            "rate" => parts.bytes_per_s = self.bytes_per_s(value),
+            "delay" => parts.delay = self.typed(&DELAY, value).map(|delay| delay.value),
+            "target" => parts.target = self.target(value),
+            "heal_command" => parts.heal_command = self.arguments(value),
+            "expect_outage" => {
+                let is_expected = self.typed(&EXPECT_OUTAGE, value);
+                parts.expect_outage = is_expected.is_some_and(|is| is.value);
+            }
+            _ => self.unknown("key", name, span, || suggestion(name)),
+        }
+    }
+
+    fn target(&mut self, value: &TomlValue<'_>) -> Option<Spanned<FaultTarget>> {
+        let span = Span::new(Origin::File, value.span());
+        let value = match value.get_ref() {
+            DeValue::String(word) => match word.as_ref() {
+                "primary" => FaultTarget::Primary,
+                "replica" => FaultTarget::Replica,
+                "any" => FaultTarget::Any(0),
+                other => {
+                    let message = format!("`{}` is not the target of a fault", shown(other));
+                    self.diagnostics
+                        .add(span, Diagnostic::new(message, TARGETS));
+                    return None;
+                }
+            },
+            DeValue::Integer(_) => FaultTarget::Server(self.typed(&TARGET, value)?.value),
+            other => {
+                let message = format!("the target of a fault is not {}", type_words(other));
+                self.diagnostics
+                    .add(span, Diagnostic::new(message, TARGETS));
+                return None;
+            }
+        };
+        Some(Spanned { value, span })
+    }
+
+    fn heal(&mut self, value: &TomlValue<'_>) -> Option<Spanned<Option<Duration>>> {
+        let span = Span::new(Origin::File, value.span());
+        let value = match value.get_ref().as_str() {
+            Some(NEVER) => None,
+            Some(word) if !word.contains(|c: char| c.is_ascii_digit()) => {
+                let message = format!("`{}` is no time to heal a fault", shown(word));
+                self.diagnostics.add(span, Diagnostic::new(message, HEALS));
+                return None;
+            }
+            _ => Some(self.typed(&HEAL, value)?.value),
+        };
+        Some(Spanned { value, span })
+    }
+
+    fn bytes_per_s(&mut self, value: &TomlValue<'_>) -> Option<u64> {
+        let text = self.text(&RATE, value, Origin::File)?;
+        let rate = parse_bytes(&text).filter(|rate| *rate > 0);
+        if rate.is_none() {
+            let message = format!("`{}` is not a rate", shown(&text));
+            let help = "write bytes per second: rate = \"500K\" or rate = \"1M\"";
+            self.diagnostics
+                .add(text.span, Diagnostic::new(message, help));
+        }
+        rate
+    }
+
+    /// A program and its arguments.
+    fn arguments(&mut self, value: &TomlValue<'_>) -> Vec<String> {
+        let span = Span::new(Origin::File, value.span());
+        let list = value.get_ref().as_array();
+        let Some(list) = list.filter(|list| (1..=MAX_ARGUMENTS).contains(&list.len())) else {
+            let message = match value.get_ref() {
+                DeValue::Array(list) => format!("the command has {} parts", list.len()),
+                other => format!("a command is a list of strings, not {}", type_words(other)),
+            };
+            let help = format!(
+                "write the program and its arguments, at most {MAX_ARGUMENTS} parts: command = [\"/path/to/program\", \"argument\"]"
+            );
+            self.diagnostics.add(span, Diagnostic::new(message, help));
+            return Vec::new();
+        };
+        let parts = list.iter();
+        let parts = parts.filter_map(|part| self.text(&ARGUMENT, part, Origin::File));
+        parts.map(|part| part.value).collect()
+    }
+}
+
+fn suggestion(name: &str) -> String {
+    let words = || {
+        let kinds = FaultKind::WORDS.iter().copied();
+        kinds.chain(OPTIONS).chain(["at"])
+    };
+    match nearest(name, words()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let words: Vec<_> = words().map(|word| format!("`{word}`")).collect();
+            format!("a fault has {}", words.join(", "))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `[[fault]]`: what is broken during the measurement.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{SMALLEST, fails, plan};
+use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Trial};
+
+const CLUSTER: &str =
+    "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
+
+fn faults(text: &str) -> Vec<Fault> {
+    let plan = plan(&format!("{CLUSTER}{text}"), &[]);
+    plan.trials[0].topology.faults.clone()
+}
+
+fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
+    Fault {
+        at: Duration::from_millis(at_ms),
+        kind,
+        target,
+        heal: Some(Duration::from_secs(10)),
+        process: FaultProcess::Server,
+        bytes_per_s: None,
+        delay: None,
+        command: Vec::new(),
+        heal_command: Vec::new(),
+        expect_outage: false,
+    }
+}
+
+#[test]
+fn faults_are_those_of_every_trial_in_order_of_time() {
+    let text = format!(
+        "{CLUSTER}load.repeats = 2\n[[fault]]\nat = \"40s\"\nrestart = 2\n\
+         [[fault]]\nat = \"1500ms\"\nkill = \"primary\"\nheal = \"never\"\n\
+         [[fault]]\nat = \"20s\"\npause = \"replica\"\nheal = \"500ms\"\n"
+    );
+    let wanted = [
+        Fault {
+            heal: None,
+            ..fault(1500, FaultKind::Kill, FaultTarget::Primary)
+        },
+        Fault {
+            heal: Some(Duration::from_millis(500)),
+            ..fault(20_000, FaultKind::Pause, FaultTarget::Replica)
+        },
+        Fault {
+            heal: None,
+            ..fault(40_000, FaultKind::Restart, FaultTarget::Server(2))
+        },
+    ];
+    let plan = self::plan(&text, &[]);
+    assert_eq!(plan.trials.len(), 2);
+    assert!(plan.trials.iter().all(|t| t.topology.faults == wanted));
+    assert!(
+        self::plan(SMALLEST, &[]).trials[0]
+            .topology
+            .faults
+            .is_empty()
+    );
+}
+
+/// Rejoining is measured by default, and what is over at once is not healed.
+#[test]
+fn what_lasts_is_healed_after_ten_seconds() {
+    for kind in [FaultKind::Kill, FaultKind::Stop, FaultKind::Pause] {
+        let found = faults(&format!("[[fault]]\nat = \"1s\"\n{kind} = \"primary\"\n"));
+        assert_eq!(found, [fault(1000, kind, FaultTarget::Primary)]);
+        assert_eq!(found[0].healed_at(), Some(Duration::from_secs(11)));
+    }
+    let over = faults("[[fault]]\nat = \"1s\"\nswitchover = \"replica\"\n");
+    assert_eq!(over[0].healed_at(), None);
+}
+
+#[test]
+fn a_command_has_a_target_and_is_healed_by_a_command() {
+    let text = "[[fault]]\nat = \"1s\"\ncommand = [\"cut\", \"it\"]\n";
+    let wanted = Fault {
+        heal: None,
+        command: vec!["cut".to_owned(), "it".to_owned()],
+        ..fault(1000, FaultKind::Command, FaultTarget::Primary)
+    };
+    assert_eq!(faults(text), std::slice::from_ref(&wanted));
+    let healed = Fault {
+        heal: Some(Duration::from_secs(10)),
+        heal_command: vec!["mend".to_owned()],
+        target: FaultTarget::Server(3),
+        ..wanted
+    };
+    let text = format!("{text}heal_command = [\"mend\"]\ntarget = 3\n");
+    assert_eq!(faults(&text), [healed]);
+}
+
+fn seeds(trials: &[Trial]) -> Vec<u64> {
+    let faults = trials.iter().flat_map(|trial| &trial.topology.faults);
+    let seeds = faults.filter_map(|fault| match fault.target {
+        FaultTarget::Any(seed) => Some(seed),
+        _ => None,
+    });
+    seeds.collect()
+}
+
+/// The same study yields the same members; faults, repeats, and seeds of the data differ.
+#[test]
+fn members_are_drawn_with_a_seed() {
+    let text = format!(
+        "{CLUSTER}load.repeats = 3\n[[fault]]\nat = \"1s\"\nkill = \"any\"\n\
+         [[fault]]\nat = \"20s\"\nkill = \"any\"\n"
+    );
+    let drawn = seeds(&plan(&text, &[]).trials);
+    assert_eq!(drawn, seeds(&plan(&text, &[]).trials));
+    let other = seeds(&plan(&text, &[("data.seed", "99")]).trials);
+    let mut all = [drawn, other].concat();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 12);
+    let given = text.replace("\"any\"", "\"any\"\nseed = 7");
+    assert_eq!(seeds(&plan(&given, &[]).trials), [7; 6]);
+}
+
+/// Faults are a list, of which no key names one entry.
+#[test]
+fn what_cannot_vary_faults_is_refused_with_a_way_out() {
+    let text = format!("{SMALLEST}[[fault]]\nat = \"1s\"\nkill = \"primary\"\n");
+    let elsewhere = [
+        fails(&text, &[("fault.at", "2s")]),
+        fails(&text, &[("fault", "[]")]),
+        fails(&text, &[("sweep.fault.at", "[\"1s\", \"2s\"]")]),
+        fails(
+            &format!("{text}[[variant]]\nname = \"a\"\n[[variant.fault]]\nat = \"1s\"\n"),
+            &[],
+        ),
+        fails(&format!("{text}[sizes.a]\nfault.at = \"1s\"\n"), &[]),
+    ];
+    for error in elsewhere {
+        assert!(error.contains("[[fault]]"), "{error}");
+    }
+}
+
+#[test]
+fn numbers_reach_every_member_of_every_cluster() {
+    let kill = |node: u32| {
+        let text =
+            format!("{CLUSTER}topology.instances = 2\n[[fault]]\nat = \"1s\"\nkill = {node}\n");
+        study::Study::parse("s.toml", &text, engine::catalog())
+    };
+    assert!(kill(6).is_ok());
+    let text = kill(7).unwrap_err().to_string();
+    assert!(text.contains("the trial has 6"), "{text}");
+}

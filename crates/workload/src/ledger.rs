@@ -1,0 +1,170 @@
+//! The ledger's tables and statements: transfers of amounts between accounts, which leave the sum of
+//! all balances as it is.
+
+use crate::random;
+use crate::schema::Dialect;
+
+/// The table of accounts.
+pub const ACCOUNTS_TABLE: &str = "dyno_accounts";
+/// The table of transfers.
+pub const TRANSFERS_TABLE: &str = "dyno_transfers";
+/// Number of accounts, which are numbered from 1.
+pub const ACCOUNTS: u32 = 1000;
+/// What each of them has before the first transfer. Balances may become negative.
+pub const BALANCE: i64 = 1000;
+/// Largest amount of a transfer.
+const MAX_AMOUNT: u64 = 100;
+
+/// An amount that moves from one account to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Movement {
+    /// The account that it is taken from.
+    pub from: u32,
+    /// Another one, which it is given to.
+    pub to: u32,
+    /// How much, at least 1.
+    pub amount: u32,
+}
+
+impl Movement {
+    /// What a user moves in the transfer of this sequence.
+    #[must_use]
+    pub fn draw(seed: u64, user: u32, sequence: u64) -> Self {
+        let mut rng = random::row(random::table(seed, user), sequence);
+        let mut below = |n| u32::try_from(random::below(&mut rng, n)).unwrap_or(0);
+        let from = 1 + below(u64::from(ACCOUNTS));
+        let others = u64::from(ACCOUNTS) - 1;
+        // 1 to ACCOUNTS - 1 accounts further, beginning again after the last one.
+        let to = 1 + (from + below(others)) % ACCOUNTS;
+        let amount = 1 + below(MAX_AMOUNT);
+        Self { from, to, amount }
+    }
+
+    /// The statements between BEGIN and COMMIT. Accounts are locked in the order of their numbers, so
+    /// that transfers do not deadlock each other.
+    #[must_use]
+    pub fn statements(&self, user: u32, sequence: u64) -> [String; 3] {
+        let Self { from, to, amount } = *self;
+        let update = |account: u32| {
+            let sign = if account == from { '-' } else { '+' };
+            format!(
+                "UPDATE {ACCOUNTS_TABLE} SET balance = balance {sign} {amount} WHERE id = {account}"
+            )
+        };
+        [
+            update(from.min(to)),
+            update(from.max(to)),
+            format!(
+                "INSERT INTO {TRANSFERS_TABLE} (user_id, sequence, from_id, to_id, amount) \
+                 VALUES ({user}, {sequence}, {from}, {to}, {amount})"
+            ),
+        ]
+    }
+}
+
+/// The statements that create and fill the tables. No key is unique except those that the server
+/// generates: a transfer that a server commits twice must not be refused, but found.
+#[must_use]
+pub fn create_tables(dialect: &Dialect) -> Vec<String> {
+    let engine = dialect.storage_engine("");
+    let options = dialect.table_options.replace("{engine}", engine);
+    let rows: Vec<String> = (1..=ACCOUNTS)
+        .map(|account| format!("({account}, {BALANCE})"))
+        .collect();
+    let id = dialect.generated_id;
+    vec![
+        format!(
+            "CREATE TABLE {ACCOUNTS_TABLE} (id BIGINT NOT NULL PRIMARY KEY, balance BIGINT NOT NULL){options}"
+        ),
+        format!(
+            "CREATE TABLE {TRANSFERS_TABLE} (id {id}, user_id BIGINT NOT NULL, sequence BIGINT NOT NULL, \
+             from_id BIGINT NOT NULL, to_id BIGINT NOT NULL, amount BIGINT NOT NULL, \
+             PRIMARY KEY (id)){options}"
+        ),
+        format!("CREATE INDEX dyno_transfers_of_user ON {TRANSFERS_TABLE} (user_id, sequence)"),
+        format!(
+            "INSERT INTO {ACCOUNTS_TABLE} (id, balance) VALUES {}",
+            rows.join(", ")
+        ),
+    ]
+}
+
+/// The statements that drop the tables, if they exist.
+#[must_use]
+pub fn drop_tables() -> [String; 2] {
+    [ACCOUNTS_TABLE, TRANSFERS_TABLE].map(|table| format!("DROP TABLE IF EXISTS {table}"))
+}
+
+/// Reads up to `limit` transfers whose keys are above `after`: key, user, sequence, from, to, amount.
+#[must_use]
+pub fn read_transfers(after: i64, limit: usize) -> String {
+    format!(
+        "SELECT id, user_id, sequence, from_id, to_id, amount FROM {TRANSFERS_TABLE} \
+         WHERE id > {after} ORDER BY id LIMIT {limit}"
+    )
+}
+
+/// Reads up to `limit` accounts: number, balance.
+#[must_use]
+pub fn read_accounts(limit: usize) -> String {
+    format!("SELECT id, balance FROM {ACCOUNTS_TABLE} ORDER BY id LIMIT {limit}")
+}
+
+/// Reads one row that differs between two members unless they have, in all likelihood, applied the
+/// same transfers.
+#[must_use]
+pub fn read_digest() -> String {
+    format!(
+        "SELECT COUNT(*), COALESCE(MAX(id), 0), COALESCE(SUM(user_id * 1000003 + sequence), 0), \
+         COALESCE(SUM(id * amount), 0), (SELECT SUM(id * balance) FROM {ACCOUNTS_TABLE}) \
+         FROM {TRANSFERS_TABLE}"
+    )
+}
+
+/// Reads the highest sequence of a user; no row without transfers.
+#[must_use]
+pub fn read_sequence(user: u32) -> String {
+    format!(
+        "SELECT sequence FROM {TRANSFERS_TABLE} WHERE user_id = {user} \
+         ORDER BY sequence DESC LIMIT 1"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn movements_are_between_two_accounts_and_reach_all_of_them() {
+        let drawn: Vec<Movement> = (1..=20_000).map(|n| Movement::draw(7, 3, n)).collect();
+        let accounts = 1..=ACCOUNTS;
+        for Movement { from, to, amount } in &drawn {
+            assert!(accounts.contains(from) && accounts.contains(to) && from != to);
+            assert!((1..=100).contains(amount));
+        }
+        let from: HashSet<u32> = drawn.iter().map(|movement| movement.from).collect();
+        let to: HashSet<u32> = drawn.iter().map(|movement| movement.to).collect();
+        assert_eq!((from.len(), to.len()), (1000, 1000));
+        let again: Vec<Movement> = (1..=20_000).map(|n| Movement::draw(7, 3, n)).collect();
+        assert_eq!(drawn, again);
+        assert_ne!(Movement::draw(7, 4, 1), drawn[0]);
+    }
+
+    #[test]
+    fn accounts_are_locked_in_order() {
+        for (from, to) in [(2, 9), (9, 2)] {
+            let movement = Movement {
+                from,
+                to,
+                amount: 5,
+            };
+            let [first, second, insert] = movement.statements(1, 12);
+            assert!(first.ends_with("WHERE id = 2") && second.ends_with("WHERE id = 9"));
+            assert_eq!(first.contains("balance - 5"), from == 2);
+            assert_eq!(second.contains("balance - 5"), from == 9);
+            assert!(insert.ends_with(&format!("VALUES (1, 12, {from}, {to}, 5)")));
+        }
+    }
+}
