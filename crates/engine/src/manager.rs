@@ -1,7 +1,6 @@
 //! Programs of a cluster besides its servers: services that its members share, and cluster managers.
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -95,9 +94,4 @@ pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, EngineError> 
             message: format!("the program {name} was not found on PATH or in the usual directories"),
             remedy: Some(remedy.to_owned()),
         })
-}
-
-/// An answer of a manager or a service that could not be had.
-pub(crate) fn unanswered(what: &str, error: &io::Error) -> EngineError {
-    EngineError::failed(Cause::Server, format!("cannot {what}: {error}"))
 }

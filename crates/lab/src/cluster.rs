@@ -9,7 +9,7 @@ use engine::replication::Replication;
 use crate::Database;
 use crate::error::LabError;
 use crate::monitors::MonitoredServer;
-use crate::servers::Node;
+use crate::servers::{Node, Services};
 use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
@@ -27,6 +27,8 @@ pub(crate) struct Cluster {
     primary: AtomicUsize,
     /// How they replicate; `None`: a single node.
     replication: Option<&'static dyn Replication>,
+    /// What the members share; it ends after them.
+    services: Option<Services>,
 }
 
 /// A node of a cluster, with what may be used while something happens to it.
@@ -47,7 +49,11 @@ impl Cluster {
     /// # Errors
     /// The first node that does not replicate within 60 s or ends, with its log's last lines; a
     /// node whose database cannot be opened; the user's wish to stop.
-    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, LabError> {
+    pub(crate) fn of(
+        nodes: Vec<Node>,
+        services: Option<Services>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, LabError> {
         let replication = nodes.first().and_then(Node::replication);
         let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {
             if index > 0 {
@@ -63,6 +69,7 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
+            services,
         };
         if let Some(first) = cluster.members.first() {
             first.lock().complete_cluster()?;
@@ -95,8 +102,10 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.members.into_iter().map(Member::into_node)
+    /// Its nodes in the order of their numbers, and the services that they share.
+    pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
+        let nodes = self.members.into_iter().map(Member::into_node);
+        (nodes.collect(), self.services)
     }
 
     /// Whether what the study did to the node that loads connect to explains that a load has been

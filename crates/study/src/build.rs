@@ -160,6 +160,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     };
     let cluster = at.maybe_spanned("topology.cluster")?;
     let members = at.get("topology.members")?;
+    let ttl = at.get("topology.ttl")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
         cluster: cluster.map(|kind| Cluster {
@@ -167,6 +168,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
             members,
             follow: Follow::default(),
             failover: None,
+            ttl,
             network: Network::default(),
         }),
         node,

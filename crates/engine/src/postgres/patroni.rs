@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use plan::Quorum;
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
@@ -15,7 +16,7 @@ use super::{format, streaming};
 use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
-use crate::manager::{Managed, Manager, ManagerFile, Service, program, unanswered};
+use crate::manager::{Managed, Manager, ManagerFile, Service, program};
 use crate::replication::{Formation, MemberState, Replication, View, member_name};
 use crate::server::{Invocation, Login};
 use crate::settings::Settings;
@@ -27,8 +28,11 @@ const HOW_TO_INSTALL: &str =
 const CONFIG_FILE: &str = "patroni.yml";
 /// The user of its REST API.
 const API_USER: &str = "dyno";
-/// How long it may take to answer a request to switch over, which it does once that is done.
-const SWITCHOVER_LIMIT: Duration = Duration::from_secs(120);
+/// How often it checks what it must do while the cluster forms, in seconds.
+const FORMING_LOOP_WAIT_S: u64 = 1;
+/// How long it may take to answer a request, for instance to switch over, which it does before it
+/// answers.
+const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
 /// Patroni's default.
 const MAX_LAG_BYTES: u32 = 1 << 20;
@@ -64,17 +68,35 @@ impl Replication for Patroni {
         Vec::new()
     }
 
-    /// The first primary creates the account with which standbys log in and are rewound.
+    /// The first primary creates the account with which standbys log in and are rewound, and the
+    /// slots that Patroni would create a little later: a standby that finds none waits for 5 s.
     fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
         if number != 1 {
             return Ok(());
         }
         let grant = |function| format!("GRANT EXECUTE ON FUNCTION {function} TO {REPLICATION_ROLE}");
-        streaming::create_roles(cluster, login, REWIND_RIGHTS.iter().map(grant))
+        let slot = |number| {
+            let name = member_name(number);
+            format!("SELECT pg_create_physical_replication_slot('{name}', true)")
+        };
+        let grants = REWIND_RIGHTS.iter().map(grant);
+        let slots = cluster.followers().map(slot);
+        streaming::create_roles(cluster, login, grants.chain(slots))
+    }
+
+    /// The managers check as rarely from now on as the study wants.
+    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+        let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl)});
+        request(cluster, 1, login, ("PATCH", "/config"), &wanted)
     }
 
     fn elects(&self) -> bool {
         true
+    }
+
+    /// Replication is asynchronous, as it is by default.
+    fn quorum(&self) -> Quorum {
+        Quorum::One
     }
 
     /// The port of Patroni's REST API.
@@ -95,7 +117,7 @@ impl Replication for Patroni {
         let name = member_name(1);
         let (client_url, peer_url) = (format!("http://{client}"), format!("http://{peer}"));
         let cluster_option = format!("{name}={peer_url}");
-        let data = dir.join("data").display().to_string();
+        let data = dir.join("etcd").display().to_string();
         let options = [
             ("name", name.as_str()),
             ("data-dir", &data),
@@ -136,8 +158,9 @@ impl Replication for Patroni {
             kept: None,
             is_program: false,
         };
-        let (hba, ident) = access(cluster, server.account);
-        let programs = PROGRAMS.iter().filter_map(|name| wrapper(name, server));
+        let (hba, ident) = access(server);
+        let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
+        let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let files = [
             ManagerFile {
                 kept: Some(config(HIDDEN, HIDDEN)),
@@ -175,29 +198,48 @@ impl Replication for Patroni {
         to: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let address = api(cluster, from).ok_or_else(|| {
-            let message = format!("{} is no member of its cluster", login.server);
-            EngineError::failed(Cause::Internal, message)
-        })?;
         let wanted = json!({"leader": member_name(from), "candidate": member_name(to)});
-        let reply = http::send(
-            address,
-            ("POST", "/switchover"),
-            (API_USER, &cluster.manager_password),
-            &wanted.to_string(),
-            SWITCHOVER_LIMIT,
-        );
-        let what = format!("ask the manager of {} to switch over", login.server);
-        let reply = reply.map_err(|error| unanswered(&what, &error))?;
-        match reply.is_success() {
-            true => Ok(()),
-            false => {
-                let words = cluster.without_passwords(reply.body.trim());
-                let message = format!("cannot {what}: {words} ({})", reply.status);
-                Err(EngineError::failed(Cause::Server, message))
-            }
-        }
+        request(cluster, from, login, ("POST", "/switchover"), &wanted)
     }
+}
+
+/// Has the manager of a member do something.
+fn request(
+    cluster: &Formation,
+    number: u32,
+    login: &Login<'_>,
+    (method, path): (&str, &str),
+    wanted: &Value,
+) -> Result<(), EngineError> {
+    let address = api(cluster, number).ok_or_else(|| {
+        let message = format!("{} is no member of its cluster", login.server);
+        EngineError::failed(Cause::Internal, message)
+    })?;
+    let reply = http::send(
+        address,
+        (method, path),
+        (API_USER, &cluster.manager_password),
+        &wanted.to_string(),
+        REQUEST_LIMIT,
+    );
+    let failed = |words: &str| {
+        let words = cluster.without_passwords(words);
+        let message = format!(
+            "{method} {path} failed at the cluster manager of {}: {words}",
+            login.server
+        );
+        EngineError::failed(Cause::Server, message)
+    };
+    let reply = reply.map_err(|error| failed(&error.to_string()))?;
+    match reply.is_success() {
+        true => Ok(()),
+        false => Err(failed(&format!("{} ({})", reply.body.trim(), reply.status))),
+    }
+}
+
+/// How often managers check what they must do, in seconds.
+fn loop_wait_s(ttl: Duration) -> u64 {
+    ttl.as_secs() / 3
 }
 
 /// The address of a member's REST API.
@@ -266,12 +308,11 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
         .map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into()))
         .collect();
     let ttl_s = ttl.as_secs();
-    let loop_wait_s = ttl_s / 3;
     json!({
         "ttl": ttl_s,
-        "loop_wait": loop_wait_s,
+        "loop_wait": FORMING_LOOP_WAIT_S,
         // It wants loop_wait + 2 * retry_timeout <= ttl.
-        "retry_timeout": (ttl_s - loop_wait_s) / 2,
+        "retry_timeout": (ttl_s - loop_wait_s(ttl)) / 2,
         "maximum_lag_on_failover": MAX_LAG_BYTES,
         "postgresql": {"use_pg_rewind": true, "use_slots": true, "parameters": parameters},
     })
@@ -279,27 +320,27 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
 
 /// The files that say who may log in: besides those who may on any server, Patroni as superuser
 /// through the socket, and the account for rewinding from other members.
-fn access(cluster: &Formation, account: Option<&str>) -> (String, String) {
-    let mut ips: Vec<_> = cluster.members.iter().map(|member| member.ip).collect();
-    ips.dedup();
-    let rewind = |ip| {
-        let bits = if std::net::IpAddr::is_ipv4(ip) { 32 } else { 128 };
-        format!(
-            "host {SUPERUSER} {REPLICATION_ROLE} {ip}/{bits} scram-sha-256\n\
-             host replication {REPLICATION_ROLE} {ip}/{bits} scram-sha-256\n"
-        )
-    };
-    let hba = configuration::hba(address) + &ips.iter().map(rewind).collect::<String>();
-    (hba, configuration::ident(account))
+fn access(server: &Managed<'_>) -> (String, String) {
+    let address = server.paths.address;
+    let network = address.trunc();
+    let rewind = format!("host {SUPERUSER} {REPLICATION_ROLE} {network} scram-sha-256\n");
+    let hba = configuration::hba(address) + &rewind;
+    (hba, configuration::ident(server.account))
 }
 
-/// A program that runs one of PostgreSQL's, if that exists. A server reads its configuration file
+/// A program that runs one of PostgreSQL's. A server reads its configuration file
 /// as standard input, which identifies its processes like those that the laboratory starts: Patroni
 /// gives it /dev/null.
-fn wrapper(name: &'static str, server: &Managed<'_>) -> Option<ManagerFile> {
-    let program = server.installed.program.with_file_name(name);
+fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, EngineError> {
+    // Distributions link to the server from elsewhere, but not to all others.
+    let postgres = &server.installed.program;
+    let postgres = postgres.canonicalize().unwrap_or_else(|_| postgres.clone());
+    let program = postgres.with_file_name(name);
     if !program.is_file() {
-        return None;
+        return Err(EngineError::BadProgram {
+            program: postgres,
+            words: format!("its {name} is missing"),
+        });
     }
     let program = quoted(&program);
     let config = quoted(&server.paths.config(server.installed.engine));
@@ -309,7 +350,7 @@ fn wrapper(name: &'static str, server: &Managed<'_>) -> Option<ManagerFile> {
         }
         _ => String::new(),
     };
-    Some(ManagerFile {
+    Ok(ManagerFile {
         name,
         text: format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n"),
         kept: None,

@@ -24,6 +24,13 @@ pub(super) const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'p
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
      ELSE 'detached' END";
 
+/// The same of a member of a cluster that forms: a standby replicates once it has applied what the
+/// primary had written before it connected, such as passwords.
+const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
+     WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming' \
+     AND latest_end_lsn <= pg_last_wal_replay_lsn()) THEN 'replica' \
+     ELSE 'detached' END";
+
 /// The ways in which PostgreSQL's servers replicate.
 pub(super) static KINDS: [&dyn Replication; 4] = [
     &Streaming::Asynchronous,
@@ -160,7 +167,7 @@ pub(super) fn create_roles(
     let create = format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION");
     let created = as_superuser(login, async |connection| {
         for sql in std::iter::once(create).chain(further) {
-            connection.run(&sql).await?;
+            connection.rows(&sql).await?;
         }
         connection.set_password(ROLE, login.password).await?;
         connection
@@ -181,7 +188,7 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 
 /// A member's role.
 pub(super) fn state(login: &Login<'_>) -> Result<MemberState, EngineError> {
-    let rows = as_superuser(login, async |connection| connection.rows(STATE).await)?;
+    let rows = as_superuser(login, async |connection| connection.rows(FORMING_STATE).await)?;
     let rows = rows.map_err(|error| login.refused(&error))?;
     Ok(role(&first_cell(rows).unwrap_or_default()))
 }

@@ -13,6 +13,7 @@ mod node;
 mod password;
 mod port;
 mod running;
+mod service;
 mod start;
 
 pub use data_dir::DataDir;
@@ -23,5 +24,6 @@ pub use running::ProcessId;
 pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
+pub(crate) use service::Services;
 pub(crate) use log::{failure, read_tail};
 pub(crate) use start::{write_for_server, write_readable};

@@ -71,15 +71,9 @@ impl Node {
         self.launcher.name()
     }
 
-    /// Its process; `None` after [`Node::kill`].
+    /// Its server's process, which a cluster manager may have restarted; `None` while there is none.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.launcher.process.get()
-    }
-
-    /// Its server's process; with a cluster manager, that may have restarted it.
-    #[must_use]
-    pub fn server_pid(&self) -> Option<u32> {
         self.launcher.process.get()
     }
 

@@ -322,7 +322,7 @@ impl Launcher {
 }
 
 /// Opens a log to which every start of a server appends.
-fn append(path: &Path) -> Result<File, LabError> {
+pub(super) fn append(path: &Path) -> Result<File, LabError> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(LabError::at("write", path))
 }

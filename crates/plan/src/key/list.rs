@@ -170,6 +170,8 @@ pub static KEYS: &[Key] = &[
         "How the servers of each instance replicate; the load goes to the primary. Default: a single server.")),
     needs(Needs::Cluster, key("topology.members", count(1, 9), "3",
         "Servers of each cluster, including the primary.")),
+    needs(Needs::Cluster, key("topology.ttl", span(Duration::from_secs(5), HOUR), "\"30s\"",
+        "How long a cluster manager waits for a primary that does not answer before it makes another server the primary. The intervals of its checks follow from it. Only for clusters with a manager.")),
 
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled once per second. Use `false` to measure the cost of monitoring."),
