@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
+use std::os::fd::BorrowedFd;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use wire::gather::{Gatherer, Message};
 use wire::reply::Done;
 use wire::rows::{Cell, TextReply};
 use wire::{ProtocolError, ServerError};
-use workload::session::Param;
+use workload::session::{Param, SessionError};
 
 use crate::error::{Error, Refusal};
 use crate::net::{Peer, Stream};
@@ -94,6 +95,10 @@ pub trait Protocol: Sized + 'static {
         false
     }
 
+    /// Whether an error means that the server has no longer the role in its cluster that it
+    /// had: it does not serve clients for now or, where writes are expected of it, is read-only.
+    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool;
+
     /// Writes a statement with its parameters in place.
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
 }
@@ -146,6 +151,11 @@ impl<P: Protocol> Connection<P> {
     /// The system's.
     pub fn peer(&self) -> std::io::Result<Peer> {
         self.stream.peer()
+    }
+
+    /// The socket, for shutting it down from elsewhere.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
     }
 
     /// TLS version and cipher, if the connection uses TLS.

@@ -12,6 +12,7 @@ pub mod net;
 mod peer;
 pub mod postgres;
 pub mod reactor;
+pub mod route;
 pub mod session;
 pub mod sqlite;
 pub mod statement_protocol;

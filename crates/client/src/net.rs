@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -65,6 +66,14 @@ impl Stream {
             Address::Unix(path) => Socket::Unix(dial::unix(path).await?),
         };
         Ok(Self { socket, tls: None })
+    }
+
+    /// The socket under the connection.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Tcp(io) => io.socket().stream().as_fd(),
+            Socket::Unix(io) => io.socket().as_fd(),
+        }
     }
 
     /// The two ends of the connection.

@@ -1,20 +1,26 @@
 //! A virtual user's connection to a server.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use wire::reply::Done;
 use workload::catalog::{Catalog, Label};
-use workload::session::{Connect, Param, Reply, Session, SessionError};
+use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
 use crate::connection::{Connection, Protocol};
 use crate::error::Error;
+use crate::route::{Place, Route};
 use crate::statement_protocol::StatementProtocol;
 
-/// Opens connections to one server.
+/// Opens connections to one server, or to those of several that its route has open.
 #[derive(Debug)]
 pub struct Connector<P: Protocol> {
-    /// The server and the account.
-    pub target: P::Target,
+    /// The servers, each with its account, in the order of the route.
+    pub targets: Vec<Arc<P::Target>>,
+    /// Which of them to connect to.
+    pub route: Arc<Route>,
     /// How statements are sent.
     pub protocol: StatementProtocol,
     /// Make the kernel stamp the arrival of replies, where it can.
@@ -24,6 +30,8 @@ pub struct Connector<P: Protocol> {
 /// One connection with its statements.
 #[derive(Debug)]
 pub struct NetworkSession<P: Protocol> {
+    /// The first field: it is dropped before the connection is closed.
+    place: Place,
     connection: Connection<P>,
     catalog: Arc<Catalog>,
     /// By the catalog's numbers; empty for the text protocol, and `None` for a statement that
@@ -33,11 +41,14 @@ pub struct NetworkSession<P: Protocol> {
     text: String,
 }
 
-impl<P: Protocol> Connect for Connector<P> {
-    type Session = NetworkSession<P>;
-
-    async fn connect(&self, catalog: &Arc<Catalog>) -> Result<NetworkSession<P>, SessionError> {
-        let opened = Connection::open(&self.target).await;
+impl<P: Protocol> Connector<P> {
+    /// Opens a connection to a server.
+    async fn open(
+        &self,
+        target: &P::Target,
+        catalog: &Arc<Catalog>,
+    ) -> Result<Opened<P>, SessionError> {
+        let opened = Connection::open(target).await;
         let mut connection = opened.map_err(|error| error.into_session_error(None))?;
         if self.stamp_replies {
             // Without stamps, replies are timed when they are read; the summary says so.
@@ -54,20 +65,103 @@ impl<P: Protocol> Connect for Connector<P> {
                 });
             }
         }
-        Ok(NetworkSession {
+        Ok(Opened {
             connection,
-            catalog: Arc::clone(catalog),
             prepared: prepared.into_boxed_slice(),
-            text: String::new(),
         })
+    }
+
+    /// Opens a connection to the next server; `None` if none is open, or it is closed meanwhile.
+    async fn open_next(
+        &self,
+        catalog: &Arc<Catalog>,
+    ) -> Result<Option<NetworkSession<P>>, SessionError> {
+        let Some(server) = self.route.next() else {
+            return Ok(None);
+        };
+        let Some(target) = self.targets.get(server) else {
+            return Ok(None);
+        };
+        // The login to a server that hangs would take until its limit.
+        let opening = before(self.route.closed(server), self.open(target, catalog));
+        let Some(opened) = opening.await.transpose()? else {
+            return Ok(None);
+        };
+        let place = self.route.add(server, opened.connection.socket());
+        Ok(place.map(|place| NetworkSession {
+            place,
+            connection: opened.connection,
+            catalog: Arc::clone(catalog),
+            prepared: opened.prepared,
+            text: String::new(),
+        }))
     }
 }
 
-#[inline]
-fn finish(done: Result<Done, Error>, sql: &str) -> Result<Reply, SessionError> {
-    match done {
-        Ok(Done { rows, affected }) => Ok(Reply { rows, affected }),
-        Err(error) => Err(error.into_session_error(Some(sql))),
+impl<P: Protocol> Connect for Connector<P> {
+    type Session = NetworkSession<P>;
+
+    async fn connect(&self, catalog: &Arc<Catalog>) -> Result<NetworkSession<P>, SessionError> {
+        let opened = self.open_next(catalog).await;
+        let opened = opened.and_then(|session| session.ok_or_else(no_server));
+        opened.inspect_err(|_| self.route.fail())
+    }
+
+    fn route(&self) -> Option<u64> {
+        self.route.choice()
+    }
+
+    async fn rerouted(&self, from: Option<u64>) {
+        self.route.changed(from).await;
+    }
+}
+
+/// A connection with its prepared statements.
+struct Opened<P: Protocol> {
+    connection: Connection<P>,
+    prepared: Box<[Option<P::Statement>]>,
+}
+
+/// Runs `work`; `None` if `end` comes before its end.
+async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+fn no_server() -> SessionError {
+    SessionError {
+        kind: FailureKind::Away,
+        sqlstate: None,
+        number: None,
+        message: "no server of the cluster accepts connections of the load".to_owned(),
+        statement: None,
+    }
+}
+
+impl<P: Protocol> NetworkSession<P> {
+    #[inline]
+    fn finish(&self, done: Result<Done, Error>, sql: &str) -> Result<Reply, SessionError> {
+        match done {
+            Ok(Done { rows, affected }) => Ok(Reply { rows, affected }),
+            Err(error) => Err(self.failed(error, sql)),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, error: Error, sql: &str) -> SessionError {
+        let route = self.place.route();
+        let mut error = error.into_session_error(Some(sql));
+        if error.kind == FailureKind::Refused && P::has_lost_role(&error, route.expects_writes()) {
+            error.kind = FailureKind::Away;
+        }
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {
+            route.fail();
+        }
+        error
     }
 }
 
@@ -80,15 +174,16 @@ impl<P: Protocol> Session for NetworkSession<P> {
         let sql = &self.catalog.statements[statement as usize].sql;
         if let Some(Some(prepared)) = self.prepared.get_mut(statement as usize) {
             let done = self.connection.execute(prepared, params, sql).await;
-            return finish(done, sql);
+            return self.finish(done, sql);
         }
         P::write_text(&mut self.text, sql, params);
-        finish(self.connection.run(&self.text).await, &self.text)
+        let done = self.connection.run(&self.text).await;
+        self.finish(done, &self.text)
     }
 
     async fn query(&mut self, _label: Label, sql: &str) -> Result<Reply, SessionError> {
         let done = self.connection.run(sql).await;
-        finish(done, sql)
+        self.finish(done, sql)
     }
 
     async fn rollback(&mut self) -> Result<(), SessionError> {
@@ -96,7 +191,8 @@ impl<P: Protocol> Session for NetworkSession<P> {
             return Ok(());
         }
         let sql = "ROLLBACK";
-        finish(self.connection.run(sql).await, sql).map(drop)
+        let done = self.connection.run(sql).await;
+        self.finish(done, sql).map(drop)
     }
 
     #[inline]
@@ -105,6 +201,7 @@ impl<P: Protocol> Session for NetworkSession<P> {
     }
 
     async fn close(self) {
+        drop(self.place);
         self.connection.close().await;
     }
 }

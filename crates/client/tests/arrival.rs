@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use client::clock::monotonic_ns;
 use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
 use client::net::{Address, Stream};
+use client::route::Route;
 use common::{account, closed, open, run};
 use testkit::MariaDb;
 use workload::catalog::{Catalog, Class};
@@ -66,7 +67,8 @@ fn a_stamp_tells_of_the_arrival_however_late_it_is_read() {
 
 async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
     let connector = Connector {
-        target,
+        targets: vec![Arc::new(target)],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies,
     };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use client::mysql::{Connector, MysqlSession, StatementProtocol};
 use client::reactor::Reactor;
+use client::route::Route;
 use common::{accepting, account, root, run};
 use testkit::{MariaDb, MySql, Server};
 use workload::catalog::{Catalog, Class, Label};
@@ -27,7 +28,8 @@ fn connector(server: &Server, user: &str) -> Connector {
         user => account(server, user, "p", &accepting()),
     };
     Connector {
-        target,
+        targets: vec![Arc::new(target)],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies: true,
     }

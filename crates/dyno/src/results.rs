@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::{Cause, Observer, Trial};
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
@@ -275,6 +276,13 @@ impl Observer for Results {
         files.trial.server_dir(instance).map_err(storage_failure)
     }
 
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, lab::Failure> {
+        let Some(files) = &self.current else {
+            return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
+        };
+        Ok(files.trial.ledger_file(instance))
+    }
+
     fn stage(&mut self, what: &str) {
         self.screen.stage(what);
     }
@@ -320,6 +328,10 @@ impl Observer for Results {
 
     fn event(&mut self, event: &NodeEvent) {
         self.screen.line(&format!("event: {event}"));
+    }
+
+    fn fault(&mut self, fault: &FaultRecord) {
+        self.screen.line(&format!("fault: {fault}"));
     }
 
     fn draining(&mut self, running: usize) {

@@ -10,7 +10,6 @@ mod common;
 use std::path::Path;
 
 use common::{Cache, Finished, Program};
-use measure::event::NodeEventKind;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 
@@ -111,23 +110,21 @@ fn members_of_mariadb_clusters_apply_what_their_primary_writes() {
 fn a_replica_that_returns_catches_up() {
     let place = Cache::new();
     let rest = "[topology]\ncluster = \"synchronous\"\nmembers = 2\n\
-         [[event]]\nat = \"2s\"\nkill = 2\n[[event]]\nat = \"4s\"\nrestart = 2\n";
+         [[fault]]\nat = \"2s\"\nkill = \"replica\"\nheal = \"2s\"\n";
     let done = study("postgres", "12s", rest)
         .cache(&place)
         .run()
         .succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let whats: Vec<_> = trial.events.iter().map(|e| (e.node, e.what)).collect();
-    assert_eq!(
-        whats,
-        [(2, NodeEventKind::Killed), (2, NodeEventKind::Restarted)]
-    );
+    let [fault] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert_eq!((fault.node, &*fault.target), (Some(2), "replica"));
     // The only standby that commits wait for was away.
-    let (killed, restarted) = (&trial.events[0], &trial.events[1]);
-    let back_s = restarted.done_s.unwrap();
+    let (gone_s, back_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
     let series = done.series();
-    let waiting = |t: f64| t > killed.done_s.unwrap() + 1.0 && t + 1.0 < restarted.at_s;
+    let waiting = |t: f64| t > gone_s + 1.0 && t + 1.0 < fault.heal_asked_s.unwrap();
     let stalled = series.iter().filter(|second| waiting(second.t_s));
     assert!(
         stalled

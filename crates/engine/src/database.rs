@@ -1,5 +1,6 @@
 //! A database that can be loaded, driven and watched.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
+use ::load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pulse, Stop};
 use client::net::Peer;
+use client::route::Route;
 use client::{StatementProtocol, TlsOptions};
 use workload::built_in::BuiltIn;
 use workload::options::Options;
@@ -52,8 +54,12 @@ pub struct Load<'a> {
     pub workload: &'a BuiltIn,
     /// Where it waits for the other loads of its trial.
     pub barrier: &'a Barrier,
+    /// Which of the database's servers its users connect to.
+    pub route: &'a Arc<Route>,
     /// What ends it early.
     pub stop: &'a Stop,
+    /// Shows it between its seconds; `None`: nobody looks.
+    pub pulse: Option<&'a Arc<Pulse>>,
     /// Receives its events.
     pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
 }
@@ -74,6 +80,7 @@ impl Load<'_> {
             self.workload,
             self.barrier,
             self.stop,
+            self.pulse,
             self.tell,
         )
     }
@@ -103,8 +110,8 @@ pub struct ServerReport {
     pub host_name: Option<String>,
 }
 
-/// An open database: of a server, or in process.
-pub trait Database: fmt::Debug + Send + Sync {
+/// An open database: of a server, of several that replicate, or in process.
+pub trait Database: Any + fmt::Debug + Send + Sync {
     /// Its engine.
     fn engine(&self) -> &'static dyn Engine;
 
@@ -151,6 +158,13 @@ pub trait Database: fmt::Debug + Send + Sync {
     /// # Errors
     /// Why the server could not be reached within `limit`; an in-process database has none.
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;
+
+    /// The same database for loads whose routes choose among these servers; `None` if a server
+    /// has another protocol.
+    fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
+        let _ = members;
+        None
+    }
 
     /// TLS version and cipher; `None` without TLS.
     fn tls(&self) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Databases of servers that are reached over the network.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -71,9 +72,11 @@ pub(crate) trait NetworkEngine: Loads {
     fn is_secret(name: &str, value: &str) -> bool;
 }
 
-/// A database of a server that answers.
+/// A database of a server that answers, or of several that replicate.
 pub(crate) struct NetworkDatabase<P: NetworkEngine> {
     target: Arc<P::Target>,
+    /// All servers, this one included, in the order of routes.
+    targets: Vec<Arc<P::Target>>,
     engine: &'static dyn Engine,
     version: String,
     tls: Option<String>,
@@ -95,8 +98,10 @@ pub(crate) fn open<P: NetworkEngine>(target: P::Target) -> Result<Arc<dyn Databa
         ))
     };
     let (engine, version, tls) = connected(&target, &AtomicBool::new(false), identify)?;
+    let target = Arc::new(target);
     Ok(Arc::new(NetworkDatabase::<P> {
-        target: Arc::new(target),
+        targets: vec![Arc::clone(&target)],
+        target,
         engine,
         version,
         tls,
@@ -157,8 +162,10 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     }
 
     fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError> {
+        let route = Arc::clone(load.route);
         load.run(Connector::<P> {
-            target: P::Target::clone(&self.target),
+            targets: self.targets.clone(),
+            route,
             protocol: sending.protocol,
             stamp_replies: sending.stamp_replies,
         })
@@ -167,6 +174,21 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError> {
         let opened = Blocking::<P>::open(&self.target, limit)?;
         Ok(Box::new(opened))
+    }
+
+    fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
+        let target_of = |database: &Arc<dyn Database>| {
+            let database: &dyn Any = database.as_ref();
+            let database = database.downcast_ref::<Self>()?;
+            Some(Arc::clone(&database.target))
+        };
+        Some(Arc::new(Self {
+            target: Arc::clone(&self.target),
+            targets: members.iter().map(target_of).collect::<Option<_>>()?,
+            engine: self.engine,
+            version: self.version.clone(),
+            tls: self.tls.clone(),
+        }))
     }
 
     fn tls(&self) -> Option<String> {

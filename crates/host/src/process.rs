@@ -25,6 +25,16 @@ pub struct ProcessStat {
     reaped_ticks: u64,
     rss_bytes: u64,
     is_zombie: bool,
+    is_stopped: bool,
+}
+
+/// A process and whether a signal has stopped it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relative {
+    /// Its ID.
+    pub pid: u32,
+    /// Whether it is stopped.
+    pub is_stopped: bool,
 }
 
 /// The change of a process's counters in an interval.
@@ -64,6 +74,26 @@ pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
         }
     }
     None
+}
+
+/// A process and its descendants that have not ended, each after its parent; none if the process
+/// has ended.
+#[must_use]
+pub fn family(files: &dyn Files, pid: u32) -> Vec<Relative> {
+    let relative = |pid, process: &ProcessStat| Relative {
+        pid,
+        is_stopped: process.is_stopped,
+    };
+    let first = read(files, pid);
+    let mut found: Vec<Relative> = first.iter().map(|process| relative(pid, process)).collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).map(|one| one.pid) {
+        let children = children(files, parent).into_iter();
+        let alive = children.filter(|(_, process)| !process.is_zombie);
+        found.extend(alive.map(|(pid, process)| relative(pid, &process)));
+        next += 1;
+    }
+    found
 }
 
 /// The children of a process, including zombies.
@@ -121,13 +151,15 @@ pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().take(22).collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let state = *fields.first()?;
     Some(ProcessStat {
         started: number(19)?,
         parent: fields.get(1)?.parse().ok()?,
         cpu_ticks: number(11)?.checked_add(number(12)?)?,
         reaped_ticks: number(13)?.checked_add(number(14)?)?,
         rss_bytes: number(21)?.checked_mul(rustix::param::page_size() as u64)?,
-        is_zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        is_zombie: matches!(state, "Z" | "X" | "x"),
+        is_stopped: matches!(state, "T" | "t"),
     })
 }
 

@@ -219,7 +219,7 @@ impl Building<'_> {
             data,
             config: &self.config,
             port: port(self.spec, number),
-            connections: self.trial.planned.load.threads,
+            connections: self.trial.connections(),
             site,
             membership,
             keep: &keep,

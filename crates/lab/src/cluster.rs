@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use client::route::Route;
 use engine::replication::Replication;
+use plan::Follow;
 
 use crate::Database;
 use crate::error::LabError;
@@ -14,9 +16,6 @@ use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
-/// How long all users may take to notice that a node accepts connections again. They try at least
-/// every 5 s.
-const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Nodes that serve one data set. A single node is a cluster of one.
 #[derive(Debug)]
@@ -102,20 +101,26 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
+    /// The route of a load before anything has happened to the members. A single server that is
+    /// read-only is unfit for the load; a member has lost its role.
+    pub(crate) fn route(&self, follow: Follow) -> Route {
+        let primary = self.primary_index();
+        match follow {
+            Follow::Primary => {
+                let is_cluster = self.replication.is_some();
+                Route::new(self.members.len(), |index| index == primary, is_cluster)
+            }
+            Follow::Any => Route::new(self.members.len(), |_| true, false),
+            Follow::Fixed => Route::new(self.members.len(), |index| index == 0, false),
+        }
+    }
+
     /// Its nodes in the order of their numbers, and the services that they share.
     pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
         let nodes = self.members.into_iter().map(Member::into_node);
         (nodes.collect(), self.services)
     }
 
-    /// Whether what the study did to the node that loads connect to explains that a load has been
-    /// without a connection since `lost_at`: it is down, or it restarted so recently that users may
-    /// not be back yet.
-    pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
-        let node = self.primary().and_then(Member::try_lock);
-        let up_since = node.and_then(|node| node.up_since());
-        !up_since.is_some_and(|up| up <= lost_at || up.elapsed() > RECONNECT_LIMIT)
-    }
 }
 
 impl Member {
@@ -149,25 +154,5 @@ impl Member {
         self.node
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_restart_explains_a_loss_before_it_and_a_kill_any() {
-        let keep = tempfile::tempdir().unwrap();
-        let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
-        let cluster = Cluster::of(vec![node], &never).unwrap();
-        let primary = cluster.primary().unwrap();
-        let lost_at = Instant::now();
-        assert!(!cluster.explains_loss(lost_at), "it was up all the time");
-        primary.lock().restart(&never).unwrap();
-        assert!(cluster.explains_loss(lost_at));
-        assert!(!cluster.explains_loss(Instant::now()));
-        primary.lock().kill();
-        assert!(cluster.explains_loss(Instant::now()));
     }
 }

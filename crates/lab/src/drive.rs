@@ -1,20 +1,23 @@
 //! Drives all instances of a trial at the same time, each with its own load.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
 use client::StatementProtocol;
+use client::route::Route;
 use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
 use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
-use crate::events;
 use crate::failure::{Cause, Failure};
+use crate::faults;
 use crate::files;
+use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
@@ -27,44 +30,56 @@ use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor}
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
+    ledgers: &[Ledger<'_>],
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
+    faults::check(trial, rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
-    let databases: Vec<Database> = rig.databases().cloned().collect();
+    let follow = trial.planned.topology.follow();
+    let routes = rig.instances.iter();
+    let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
-        for (index, database) in databases.iter().enumerate() {
+        for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
                 index,
-                database,
+                database: &instance.endpoint.database,
+                route,
                 barrier: &barrier,
                 stop: &stop,
                 sender: sender.clone(),
             };
             load.spawn(scope)?;
         }
-        let schedule = events::Schedule {
+        let schedule = faults::Schedule {
+            trial,
+            rig,
+            barrier: &barrier,
+            over: &over,
+        };
+        let mut threads = Vec::from_iter(faults::spawn(scope, schedule, &sender)?);
+        let schedule = ledger::Schedule {
             trial,
             barrier: &barrier,
             over: &over,
         };
-        let events = events::spawn(scope, schedule, rig, &sender)?;
+        threads.extend(ledger::spawn(scope, schedule, ledgers)?);
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
         // The scope propagates their panics.
-        events.into_iter().for_each(|thread| drop(thread.join()));
+        threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
         monitor.into_results()
     })
 }
 
-/// Ends loads and events when their monitor returns, for whatever reason, because the scope waits
+/// Ends loads and faults when their monitor returns, for whatever reason, because the scope waits
 /// for their threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
@@ -80,6 +95,7 @@ struct Load<'a> {
     trial: &'a Trial,
     index: usize,
     database: &'a Database,
+    route: &'a Arc<Route>,
     barrier: &'a Barrier,
     stop: &'a Stop,
     sender: Sender<TrialMessage>,
@@ -130,7 +146,9 @@ impl<'a> Load<'a> {
             spec,
             workload,
             barrier: self.barrier,
+            route: self.route,
             stop: self.stop,
+            pulse: None,
             tell: &mut tell,
         };
         self.database.drive(sending, load)
@@ -199,10 +217,13 @@ mod tests {
             reset: None,
             made_for: None,
         };
-        let mut observer = Silent { panics: true };
+        let mut observer = Silent {
+            panics: true,
+            ..Silent::default()
+        };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &mut observer, &never).map(drop)
+            drive(&trial, &rig, &[], &mut observer, &never).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -164,6 +164,23 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
+    /// A server was to be broken or put right, but there is none.
+    #[error("{server} is not running")]
+    NotRunning {
+        /// Which server.
+        server: String,
+    },
+    /// A process did not react to a signal.
+    #[error("a process of {server} did not obey {signal} within 10 s")]
+    Disobeyed {
+        /// Which server.
+        server: String,
+        /// The signal's name.
+        signal: &'static str,
+    },
+    /// A fault cannot be done to what a trial has.
+    #[error("{0}")]
+    Impossible(String),
     /// A server runs but does not answer.
     #[error("{server} did not {what} within {limit_s} s; its log ends:\n{log}")]
     TooSlow {
@@ -230,9 +247,13 @@ impl LabError {
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
             Self::StillRunning { .. } => "end it, then run dyno clean",
-            Self::NotStarted { .. } | Self::Ended(_) | Self::TooSlow { .. } | Self::Interrupted => {
-                return None;
-            }
+            Self::NotStarted { .. }
+            | Self::Ended(_)
+            | Self::NotRunning { .. }
+            | Self::Disobeyed { .. }
+            | Self::Impossible(_)
+            | Self::TooSlow { .. }
+            | Self::Interrupted => return None,
         };
         Some(text.to_owned())
     }

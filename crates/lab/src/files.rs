@@ -21,5 +21,8 @@ pub(crate) fn of_loads(trial: &Trial) -> u64 {
         let workers = u64::from(trial.run_options.workers.unwrap_or(0));
         users + u64::from(trial.run_options.connect_limit) + workers * WORKER
     };
-    load.saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
+    // Each of the ledger's connections has an event loop.
+    let ledger = trial.planned.ledger.as_ref();
+    let ledger = ledger.map_or(0, |ledger| u64::from(ledger.users() + 1) * (WORKER + 1));
+    (load + ledger).saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
 }

@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, MutexGuard};
 
+use client::route::Route;
 use measure::instance::ServerProcess;
+use plan::Follow;
 
 use crate::Database;
 use crate::cluster::{Cluster, Member};
+use crate::faults::Disturbance;
 use crate::monitors::MonitoredServer;
 use crate::server_process::FoundProcess;
 use crate::servers::Node;
@@ -28,6 +31,8 @@ pub(crate) struct Instance {
     pub(crate) cluster: Option<Cluster>,
     /// The server's settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
+    /// What the study has broken of it.
+    pub(crate) disturbance: Disturbance,
 }
 
 impl Instance {
@@ -40,16 +45,25 @@ impl Instance {
             },
             cluster: None,
             settings: Vec::new(),
+            disturbance: Disturbance::default(),
         }
     }
 
     /// The database of a cluster, at its primary; `None` without members.
     pub(crate) fn on(cluster: Cluster) -> Option<Self> {
-        let database = cluster.primary()?.database.clone();
+        let members = cluster.members().iter();
+        let databases: Vec<Database> = members.map(|member| member.database.clone()).collect();
+        let database = cluster.primary()?.database.with_members(&databases)?;
         Some(Self {
             cluster: Some(cluster),
             ..Self::of(database)
         })
+    }
+
+    /// The route of a load, before anything happens to the servers.
+    pub(crate) fn route(&self, follow: Follow) -> Route {
+        let of_cluster = self.cluster.as_ref().map(|cluster| cluster.route(follow));
+        of_cluster.unwrap_or_else(Route::fixed)
     }
 
     /// The node that serves it, if dyno started it.

@@ -106,7 +106,7 @@ impl MemberProbe {
     }
 
     /// Asks for the member's view. A single server is its own primary.
-    fn view(&mut self) -> Result<View, SessionError> {
+    pub(crate) fn view(&mut self) -> Result<View, SessionError> {
         let Some(replication) = self.replication else {
             return Ok(View {
                 state: MemberState::Primary,

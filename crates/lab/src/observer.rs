@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
 use measure::setup::StatementKind;
@@ -25,6 +26,12 @@ pub trait Observer {
     /// # Errors
     /// When it cannot be created.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
+
+    /// The file for the history of an instance's ledger.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
     /// A phase that takes a while begins.
     fn stage(&mut self, what: &str);
@@ -50,8 +57,11 @@ pub trait Observer {
     /// The metrics of an interval.
     fn monitored(&mut self, point: &MonitorPoint);
 
-    /// Something happened to a node.
+    /// Something happened to a node that the study did not ask for.
     fn event(&mut self, event: &NodeEvent);
+
+    /// A fault has struck, failed, or been healed.
+    fn fault(&mut self, fault: &FaultRecord);
 
     /// The load has ended and is waiting for running transactions.
     fn draining(&mut self, running: usize);

@@ -8,6 +8,7 @@ use measure::summary::TrialSummary;
 use crate::drive;
 use crate::failure::Failure;
 use crate::lab::Lab;
+use crate::ledger::{self, Ledger, Verified};
 use crate::observer::Observer;
 use crate::preload::preload;
 use crate::rig::Rig;
@@ -44,7 +45,7 @@ pub fn run(
 }
 
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and events on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
+/// monitors and faults on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
 /// taken down, in reverse order.
 fn phases(
     lab: &mut Lab,
@@ -53,14 +54,31 @@ fn phases(
     interrupted: &AtomicBool,
 ) -> Result<FinishedTrial, Failure> {
     let rig = lab.set_up(trial, observer, interrupted)?;
-    let ran = preload(trial, &rig, observer, interrupted)
-        .and_then(|()| drive::drive(trial, &rig, observer, interrupted))
-        .map(|driven| summarize(trial, &rig, driven));
+    let ran = run_on(trial, &rig, observer, interrupted);
     lab.take_down(rig, observer);
     ran
 }
 
-fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
+fn run_on(
+    trial: &Trial,
+    rig: &Rig,
+    observer: &mut dyn Observer,
+    interrupted: &AtomicBool,
+) -> Result<FinishedTrial, Failure> {
+    preload(trial, rig, observer, interrupted)?;
+    let ledgers = ledger::open(trial, rig, observer, interrupted)?;
+    let driven = drive::drive(trial, rig, &ledgers, observer, interrupted)?;
+    let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
+    let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
+    Ok(summarize(trial, rig, driven, &verified))
+}
+
+fn summarize(
+    trial: &Trial,
+    rig: &Rig,
+    driven: LoadResults,
+    verified: &[Verified],
+) -> FinishedTrial {
     let mut summary = driven.gather.finish(Input {
         started_at: Some(driven.started_at),
         setup: setup(trial, rig),
@@ -72,6 +90,17 @@ fn summarize(trial: &Trial, rig: &Rig, driven: LoadResults) -> FinishedTrial {
         outcome: driven.outcome,
     });
     summary.events = driven.events;
+    summary.faults = driven.faults;
+    summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
+    for fault in &mut summary.faults {
+        let index = usize::try_from(fault.instance)
+            .ok()
+            .and_then(|n| n.checked_sub(1));
+        let ledger = index.and_then(|index| verified.get(index));
+        if let (Some(recovery), Some(at_s)) = (&mut fault.recovery, fault.effect_s) {
+            recovery.in_flight = ledger.map(|ledger| ledger.in_flight(at_s));
+        }
+    }
     FinishedTrial {
         summary,
         failure: driven.failure,

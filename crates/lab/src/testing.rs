@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Input, Outcome, StatementKind, Unfinished};
@@ -119,9 +120,12 @@ pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
 }
 
 /// Ignores everything.
+#[derive(Default)]
 pub(crate) struct Silent {
     /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
+    /// The file of the ledger's history.
+    pub(crate) ledger: PathBuf,
 }
 
 impl Observer for Silent {
@@ -130,6 +134,9 @@ impl Observer for Silent {
     }
     fn server_dir(&mut self, _: u32) -> Result<PathBuf, Failure> {
         Ok(PathBuf::new())
+    }
+    fn ledger_file(&mut self, _: u32) -> Result<PathBuf, Failure> {
+        Ok(self.ledger.clone())
     }
     fn stage(&mut self, _: &str) {}
     fn note(&mut self, _: &str) {}
@@ -142,6 +149,7 @@ impl Observer for Silent {
     fn instance_second(&mut self, _: u32, _: &Second, _: &[StatementKind]) {}
     fn monitored(&mut self, _: &MonitorPoint) {}
     fn event(&mut self, _: &NodeEvent) {}
+    fn fault(&mut self, _: &FaultRecord) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

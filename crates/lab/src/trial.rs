@@ -173,6 +173,14 @@ impl Trial {
         place.map(|place| place.display().to_string())
     }
 
+    /// How many connections a server must accept at once.
+    pub(crate) fn connections(&self) -> u32 {
+        let ledger = self.planned.ledger.as_ref();
+        // One more reads replicas.
+        let ledger = ledger.map_or(0, |ledger| ledger.users() + 1);
+        self.planned.load.threads.saturating_add(ledger)
+    }
+
     fn spec(&self) -> Option<&EngineSpec> {
         match &self.target {
             Target::Private(spec) => Some(spec),

@@ -47,8 +47,7 @@ impl Outage {
         let Some(failed_before) = attempts.checked_sub(1) else {
             return Duration::ZERO;
         };
-        let is_new = !std::mem::replace(&mut self.is_away, true);
-        self.control.user_is_away(is_new, error);
+        self.count_away(error);
         let longest = match error.kind {
             FailureKind::Away => MAX_WAIT_FOR_RESTART,
             FailureKind::Lost | FailureKind::Restart | FailureKind::Refused => MAX_WAIT,
@@ -56,6 +55,17 @@ impl Outage {
         let wait = FIRST_WAIT.saturating_mul(1 << failed_before.min(16));
         // Jitter keeps users that lost the server together from reconnecting together.
         wait.min(longest).mul_f64(rng.random_range(0.5..=1.0))
+    }
+
+    /// Counts the user among those without a connection, because of `error`.
+    pub(crate) fn count_away(&mut self, error: &SessionError) {
+        let is_new = !std::mem::replace(&mut self.is_away, true);
+        self.control.user_is_away(is_new, error);
+    }
+
+    /// Starts again with no wait, since other servers are to be tried.
+    pub(crate) fn restart(&mut self) {
+        self.attempts = 0;
     }
 
     /// Ends the outage after a successful transaction.

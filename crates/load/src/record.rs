@@ -1,7 +1,7 @@
 //! Records the measurements of a worker.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use measure::slice::{ErrorCount, Slice};
 use workload::label::Label;
@@ -9,6 +9,7 @@ use workload::session::SessionError;
 use workload::virtual_user::Done;
 
 use crate::control::lock;
+use crate::pulse::Pulse;
 
 /// The measurements of one worker. Its thread locks the slice to record, and the main thread once a
 /// second to exchange it, so that all slices are cut at the same instant, even if a worker hangs in
@@ -22,15 +23,18 @@ pub(crate) struct Recorder {
     last_end_ns: AtomicU64,
     /// The thread ID of the worker; 0 before it runs.
     pub(crate) thread: AtomicU32,
+    /// Shared by all workers of the load.
+    pulse: Option<Arc<Pulse>>,
 }
 
 impl Recorder {
-    pub(crate) fn new(labels: usize, users: usize) -> Self {
+    pub(crate) fn new(labels: usize, users: usize, pulse: Option<Arc<Pulse>>) -> Self {
         Self {
             slice: Mutex::new(Slice::new(labels)),
             running: (0..users).map(|_| AtomicU64::new(0)).collect(),
             last_end_ns: AtomicU64::new(0),
             thread: AtomicU32::new(0),
+            pulse,
         }
     }
 
@@ -62,15 +66,20 @@ impl Recorder {
             .filter_map(|start| start.load(Ordering::Relaxed).checked_sub(1))
     }
 
-    /// Records a transaction that ended at `now_ns`.
+    /// Records a transaction that ended at `now_ns`, and whose last attempt started at
+    /// `attempt_ns`.
     pub(crate) fn transaction(
         &self,
+        attempt_ns: u64,
         now_ns: u64,
         response_ns: u64,
         service_ns: Option<u64>,
         done: Done,
     ) {
         self.last_end_ns.store(now_ns, Ordering::Relaxed);
+        if let Some(pulse) = &self.pulse {
+            pulse.transaction(attempt_ns, now_ns);
+        }
         let mut slice = lock(&self.slice);
         slice.response.record(response_ns);
         if let Some(service_ns) = service_ns {
@@ -88,7 +97,11 @@ impl Recorder {
         lock(&self.slice).reconnects += 1;
     }
 
-    pub(crate) fn error(&self, error: &SessionError, action: &str) {
+    /// Records an error that was received at `now_ns`.
+    pub(crate) fn error(&self, now_ns: u64, error: &SessionError, action: &'static str) {
+        if let Some(pulse) = &self.pulse {
+            pulse.error(now_ns, error, action);
+        }
         let mut slice = lock(&self.slice);
         let entry = slice
             .errors

@@ -15,6 +15,7 @@ use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
 use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
+use crate::pulse::Pulse;
 use crate::record::Recorder;
 use crate::runtime::{Runtime, Spawn, Threads};
 use crate::stall::{ReplyProgress, is_unreachable, stalled_error};
@@ -39,7 +40,8 @@ const LOST_AFTER_NS: u64 = SECOND_NS;
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
 /// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures, stops.
-/// `on_event` receives each second as it ends; `stop` may end the load early.
+/// `on_event` receives each second as it ends; `stop` may end the load early; `pulse`, if there is
+/// one, shows it between the seconds.
 ///
 /// # Errors
 /// When the load could not start, or a worker died. Any other end is part of the outcome.
@@ -49,6 +51,7 @@ pub fn run<C, W>(
     workload: &W,
     barrier: &Barrier,
     stop: &Stop,
+    pulse: Option<&Arc<Pulse>>,
     on_event: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<LoadOutcome, LoadError>
 where
@@ -62,6 +65,7 @@ where
         connector,
         workload,
         stop,
+        pulse,
         on_event,
     )
 }
@@ -73,9 +77,10 @@ pub(crate) fn run_on<C, W: Workload>(
     connector: &Arc<C>,
     workload: &W,
     stop: &Stop,
+    pulse: Option<&Arc<Pulse>>,
     on_event: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<LoadOutcome, LoadError> {
-    let mut load = Load::new(runtime, spec, workload.catalog().labels.count());
+    let mut load = Load::new(runtime, spec, workload.catalog().labels.count(), pulse);
     let connected = load
         .spawn_workers(connector, workload)
         .and_then(|()| load.connect(stop, on_event));
@@ -113,9 +118,11 @@ struct Load<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> Load<'a, R> {
-    fn new(runtime: R, spec: &'a LoadSpec, labels: usize) -> Self {
-        let recorders = (0..spec.workers)
-            .map(|worker| Arc::new(Recorder::new(labels, users_of(spec, worker).len())));
+    fn new(runtime: R, spec: &'a LoadSpec, labels: usize, pulse: Option<&Arc<Pulse>>) -> Self {
+        let recorders = (0..spec.workers).map(|worker| {
+            let users = users_of(spec, worker).len();
+            Arc::new(Recorder::new(labels, users, pulse.cloned()))
+        });
         Self {
             runtime,
             spec,

@@ -1,6 +1,7 @@
 //! A virtual user: one connection that runs one transaction after another.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -28,6 +29,8 @@ struct ConnectedUser<'a, C: Connect, K, U> {
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
+    /// When the running transaction was last started: again after each error.
+    attempt_ns: u64,
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
@@ -51,6 +54,7 @@ where
         session,
         outage: Outage::new(&worker.context.control),
         unsent: Vec::new(),
+        attempt_ns: 0,
     };
     // The user ends with either result.
     let _ = user.run().await;
@@ -62,6 +66,7 @@ where
 async fn open_first<C: Connect, K: Clock>(
     worker: &Worker<C, K>,
 ) -> Option<TimedSession<C::Session, K>> {
+    worker.wait_for_route().await;
     let _permit = worker.connecting.acquire().await;
     if worker.context.control.reached(Stage::Stop) {
         return None;
@@ -137,6 +142,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Runs a transaction, and repeats it until it succeeds.
     async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
         let started_ns = self.session.now_ns();
+        self.attempt_ns = started_ns;
         loop {
             match self.user.transaction(&mut self.session).await {
                 Ok(done) => {
@@ -161,6 +167,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let recorder = &self.worker.context.recorder;
         recorder.begin(self.index, *oldest_ns);
         let started_ns = self.session.now_ns();
+        self.attempt_ns = started_ns;
         while let Err(error) = self.user.finish(&mut self.session).await {
             self.recover(error).await?;
         }
@@ -197,29 +204,36 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let response_ns = end_ns.saturating_sub(intended_ns);
         context
             .recorder
-            .transaction(end_ns, response_ns, service_ns, done);
+            .transaction(self.attempt_ns, end_ns, response_ns, service_ns, done);
     }
 
     /// Prepares the session for another attempt.
     async fn recover(&mut self, error: SessionError) -> Result<(), LoadOver> {
+        self.repair(error).await?;
+        self.attempt_ns = self.worker.context.clock.now_ns();
+        Ok(())
+    }
+
+    /// Rolls back or reconnects after an error.
+    async fn repair(&mut self, error: SessionError) -> Result<(), LoadOver> {
         // Transactions that the user no longer buffers were sent, and are lost.
         let lost = self.unsent.len().saturating_sub(self.user.unsent());
         self.unsent.drain(..lost);
-        let recorder = &self.worker.context.recorder;
+        let context = &self.worker.context;
         let mut error = error;
         loop {
             match error.kind {
                 FailureKind::Lost | FailureKind::Away => {
-                    recorder.error(&error, "reconnected");
+                    context.error(&error, "reconnected");
                     return self.reconnect(error).await;
                 }
-                FailureKind::Restart => recorder.error(&error, "restarted"),
+                FailureKind::Restart => context.error(&error, "restarted"),
                 FailureKind::Refused if self.worker.ignores(&error) => {
-                    recorder.error(&error, "ignored");
+                    context.error(&error, "ignored");
                 }
                 FailureKind::Refused => {
-                    recorder.error(&error, "stopped the load");
-                    self.worker.context.control.fail(error);
+                    context.error(&error, "stopped the load");
+                    context.control.fail(error);
                     return Err(LoadOver);
                 }
             }
@@ -233,17 +247,27 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     /// Opens a new connection, however long that takes.
     async fn reconnect(&mut self, error: SessionError) -> Result<(), LoadOver> {
         let (worker, context) = (self.worker, &self.worker.context);
-        let mut error = error;
+        let (mut error, mut route) = (error, worker.connector.route());
         loop {
+            if worker.connector.route() != route {
+                // It has not failed to connect to these servers yet.
+                self.outage.restart();
+            }
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
             if !wait.is_zero() {
-                context.sleep(ns(wait)).await;
+                let waited = context.sleep(ns(wait));
+                either(waited, worker.connector.rerouted(route)).await;
             }
+            if worker.connector.route().is_none() {
+                self.outage.count_away(&error);
+            }
+            worker.wait_for_route().await;
             if context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
             }
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
+                route = worker.connector.route();
                 worker.connector.connect(&worker.context.catalog).await
             };
             match attempt {
@@ -253,7 +277,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                     return Ok(());
                 }
                 Err(failed) => {
-                    context.recorder.error(&failed, "reconnected");
+                    context.error(&failed, "reconnected");
                     error = failed;
                 }
             }
@@ -261,7 +285,36 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
     }
 }
 
+impl<C: Connect, K: Clock> Worker<C, K> {
+    /// Waits until there is a server to connect to, or until the load stops.
+    async fn wait_for_route(&self) {
+        let control = &self.context.control;
+        while self.connector.route().is_none() && !control.reached(Stage::Stop) {
+            either(
+                self.connector.rerouted(None),
+                self.context.reached(Stage::Stop),
+            )
+            .await;
+        }
+    }
+}
+
+/// Waits for the first of two events.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => other.as_mut().poll(context),
+    })
+    .await;
+}
+
 impl<K: Clock> LoadContext<K> {
+    /// Records an error that a user has just received, and what it does about it.
+    fn error(&self, error: &SessionError, action: &'static str) {
+        self.recorder.error(self.clock.now_ns(), error, action);
+    }
+
     /// Waits until the load reaches `stage`.
     async fn reached(&self, stage: Stage) {
         // A change of the stage wakes every task.
@@ -280,7 +333,7 @@ impl<K: Clock> LoadContext<K> {
 
     /// Waits until `until_ns`, or until the load stops.
     async fn sleep_until(&self, until_ns: u64) {
-        let mut sleep = std::pin::pin!(self.clock.sleep_until(until_ns));
+        let mut sleep = pin!(self.clock.sleep_until(until_ns));
         poll_fn(|cx| {
             if self.control.reached(Stage::Stop) {
                 return Poll::Ready(());

@@ -1,5 +1,7 @@
 //! What was broken during a trial, and how it recovered.
 
+use std::fmt;
+
 use plan::FaultKind;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,33 @@ pub struct FaultRecord {
     pub error: Option<String>,
     /// How the instance recovered; `None` if the fault had no effect.
     pub recovery: Option<Recovery>,
+}
+
+/// A line for people: `at 12.0 s: kill of server 1 (primary), healed at 14.2 s`.
+impl fmt::Display for FaultRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {:.1} s: {}", self.asked_s, self.words())?;
+        if let Some(healed_s) = self.healed_s {
+            write!(f, ", healed at {healed_s:.1} s")?;
+        }
+        match &self.error {
+            Some(error) => write!(f, ", failed: {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FaultRecord {
+    /// What was done, and to what: `kill of server 1 (primary)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (kind, target) = (self.kind, &self.target);
+        match self.node {
+            None => format!("{kind} of {target}"),
+            Some(node) if *target == format!("server {node}") => format!("{kind} of {target}"),
+            Some(node) => format!("{kind} of server {node} ({target})"),
+        }
+    }
 }
 
 /// How an instance recovered from a fault. Times are in seconds from the fault's effect; `None` for

@@ -23,6 +23,7 @@ mod long_run;
 pub mod metric;
 pub mod point_estimate;
 pub mod quantile;
+pub mod recovery;
 mod reference;
 pub mod result;
 pub mod scale;

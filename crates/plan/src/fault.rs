@@ -176,6 +176,15 @@ pub struct Ledger {
     pub replica_reads: f64,
 }
 
+impl Ledger {
+    /// Number of users who make the transfers of an instance: one for every 25 per second, at most
+    /// 64.
+    #[must_use]
+    pub fn users(&self) -> u32 {
+        (self.rate / 25.0).ceil().clamp(1.0, 64.0) as u32
+    }
+}
+
 /// A random schedule of faults. The plan contains the faults that were drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chaos {

@@ -9,7 +9,6 @@ mod bytes;
 mod choice;
 mod duration;
 mod engine;
-mod event;
 mod fault;
 pub mod key;
 mod load;
@@ -28,7 +27,6 @@ mod value;
 pub use bytes::{parse_bytes, shown_bytes};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use engine::{ClusterTraits, EngineTraits, Quorum};
-pub use event::{Action, Event};
 pub use fault::{Chaos, Fault, FaultKind, FaultProcess, FaultTarget, Follow, Ledger, Network};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duration::optional_text;
-use crate::duration::text;
-use crate::{Event, Fault, Follow, Network, Spanned};
+use crate::duration::{optional_text, text};
+use crate::{Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,9 +20,6 @@ pub struct Topology {
     /// What each node runs on; the default unless dyno starts the servers as processes.
     #[serde(flatten)]
     pub node: Node,
-    /// What happens to nodes during the measurement, in order of time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Event>,
     /// What is broken during the measurement, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -36,7 +32,6 @@ impl Default for Topology {
             instances: 1,
             cluster: None,
             node: Node::default(),
-            events: Vec::new(),
             faults: Vec::new(),
         }
     }
@@ -46,6 +41,13 @@ impl Topology {
     /// Nodes of each instance, at least 1.
     pub fn members(&self) -> u32 {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
+    }
+
+    /// Which members of each instance virtual users connect to.
+    pub fn follow(&self) -> Follow {
+        self.cluster
+            .as_ref()
+            .map_or_else(Follow::default, |cluster| cluster.follow)
     }
 
     /// Nodes of all instances, at least 1.

@@ -32,3 +32,8 @@ pub const SCALING: &str = "scaling.csv";
 pub const JUNIT: &str = "junit.xml";
 /// All numbers, one line per trial.
 pub const CSV: &str = "results.csv";
+
+/// The history of an instance's ledger: one line per event.
+pub fn ledger(instance: u32) -> String {
+    format!("ledger-{instance}.jsonl")
+}

@@ -94,6 +94,12 @@ impl TrialWriter {
         Ok(path)
     }
 
+    /// The file for the history of an instance's ledger.
+    #[must_use]
+    pub fn ledger_file(&self, instance: u32) -> PathBuf {
+        self.path.join(names::ledger(instance))
+    }
+
     /// Starts the files of one of several servers.
     ///
     /// # Errors

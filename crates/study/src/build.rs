@@ -5,7 +5,7 @@ use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use plan::key::{KEYS, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Event, Fault, FaultTarget, FindMax, Follow, Limited, Load,
+    Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Follow, Limited, Load,
     LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
     Topology, Trial, Until, Volume,
 };
@@ -26,7 +26,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
     let order = order(&first, repeats)?;
     let values = content.axes.iter().map(|a| a.values.len());
     let combinations = values.product::<usize>();
-    let (events, mut trials, mut number) = (events(content), Vec::new(), 0);
+    let (mut trials, mut number) = (Vec::new(), 0);
     let blocks = order::blocks(bases.len(), combinations, repeats, order);
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -37,7 +37,6 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             }
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
-            trial.topology.events.clone_from(&events);
             trial.topology.faults = faults(content, trial.data.seed, repeat);
             trials.push(trial);
         }
@@ -172,24 +171,8 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
             network: Network::default(),
         }),
         node,
-        events: Vec::new(),
         faults: Vec::new(),
     })
-}
-
-/// Ordered by time; events at the same time remain in the order of the study.
-fn events(content: &Content) -> Vec<Event> {
-    let mut events: Vec<_> = content.events.iter().map(event).collect();
-    events.sort_by_key(|event| event.at);
-    events
-}
-
-fn event(typed: &crate::content::TypedEvent) -> Event {
-    Event {
-        at: typed.at.value,
-        action: typed.action,
-        node: typed.node.value,
-    }
 }
 
 /// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study

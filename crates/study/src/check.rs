@@ -21,7 +21,6 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
     crate::engines::check(content, engines, diagnostics);
     swept_or_in_a_variant(content, diagnostics);
     crate::effect::check(content, engines, diagnostics);
-    crate::events::check(content, diagnostics);
     crate::faults::check(content, diagnostics);
     until(content, diagnostics);
     find_max(content, diagnostics);

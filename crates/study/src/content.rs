@@ -1,10 +1,9 @@
 //! The content of a study as written: each value with its location.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::name::Name;
-use plan::{Action, Span, Spanned, ThresholdSpec, Value};
+use plan::{Span, Spanned, ThresholdSpec, Value};
 
 /// A key and its value.
 #[derive(Debug, Clone)]
@@ -50,16 +49,6 @@ pub(crate) struct TypedTable {
     pub(crate) columns: Vec<Spanned<String>>,
 }
 
-/// Something that is done to a server during the measurement.
-#[derive(Debug, Clone)]
-pub(crate) struct TypedEvent {
-    /// The key that names its action.
-    pub(crate) name: Name,
-    pub(crate) at: Spanned<Duration>,
-    pub(crate) action: Action,
-    pub(crate) node: Spanned<u32>,
-}
-
 /// Something that is broken during the measurement.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedFault {
@@ -80,7 +69,6 @@ pub(crate) struct Content {
     pub(crate) entries: Entries,
     pub(crate) axes: Vec<Axis>,
     pub(crate) variants: Vec<Variant>,
-    pub(crate) events: Vec<TypedEvent>,
     pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TypedTable>,
     pub(crate) sizes: Vec<Size>,

@@ -48,12 +48,6 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &m
             }
         }
     }
-    for event in &content.events {
-        let gap = on_each(event.name.key.needs).find(|met| *met != Coverage::All);
-        if let Some(gap) = gap {
-            diagnostics.add(event.node.span, no_effect(&event.name, gap));
-        }
-    }
     for entry in first_of_each_key(content.entries.values()) {
         let is_missing = |met: &Coverage| matches!(met, Coverage::None(_));
         let mut met = on_each(entry.name.key.needs);

@@ -16,7 +16,6 @@ mod content;
 mod effect;
 mod engines;
 mod error;
-mod events;
 mod faults;
 mod name;
 mod nesting;

@@ -1,7 +1,7 @@
 //! What to write instead of an unknown key.
 
 use crate::name::Name;
-use plan::key::{self, EVENT, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
 
 /// For an unknown key in a section, or at the top.
@@ -54,12 +54,12 @@ fn sections() -> impl Iterator<Item = &'static str> {
     SECTIONS
         .iter()
         .map(|(name, _)| *name)
-        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, FAULT, EVENT])
+        .chain([SWEEP, SIZES, THRESHOLDS, VARIANT, FAULT])
 }
 
 /// For an unknown axis.
 pub(crate) fn axis(name: &str) -> String {
-    if let Some(help) = event(name) {
+    if let Some(help) = fault(name) {
         return help;
     }
     if let Ok(Some(name)) = Name::find(name) {
@@ -86,7 +86,7 @@ pub(crate) fn key_of_size(name: &str) -> String {
 }
 
 fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
-    match (event(name), near) {
+    match (fault(name), near) {
         (Some(help), _) => help,
         (None, Some(near)) => format!("did you mean `{near}`?"),
         (None, None) => known.to_owned(),
@@ -94,10 +94,9 @@ fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
 }
 
 /// For a key of a list that is the same in every trial, outside of it.
-fn event(name: &str) -> Option<String> {
-    let list = name.split('.').next()?;
-    [EVENT, FAULT].contains(&list).then(|| {
-        format!("{list}s are the same in every trial: edit [[{list}]] at the top level of the file")
+fn fault(name: &str) -> Option<String> {
+    (name.split('.').next()? == FAULT).then(|| {
+        format!("faults are the same in every trial: edit [[{FAULT}]] at the top level of the file")
     })
 }
 
@@ -123,7 +122,7 @@ pub(crate) fn key_of_override(name: &str) -> String {
         }
         _ => {}
     }
-    if let Some(help) = event(name) {
+    if let Some(help) = fault(name) {
         return help;
     }
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);

@@ -37,14 +37,14 @@ fn kinds_and_members_are_axes() {
 }
 
 #[test]
-fn events_reach_every_member() {
-    let event = |node: u32| {
+fn faults_reach_every_member() {
+    let fault = |node: u32| {
         let text = format!(
-            "{CLUSTER}cluster = \"quorum\"\ninstances = 2\n[[event]]\nat = \"1s\"\nkill = {node}\n"
+            "{CLUSTER}cluster = \"quorum\"\ninstances = 2\n[[fault]]\nat = \"1s\"\nkill = {node}\n"
         );
         study::Study::parse("s.toml", &text, engine::catalog())
     };
-    assert!(event(6).is_ok());
-    let text = event(7).unwrap_err().to_string();
+    assert!(fault(6).is_ok());
+    let text = fault(7).unwrap_err().to_string();
     assert!(text.contains("the trial has 6"), "{text}");
 }

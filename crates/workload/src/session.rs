@@ -76,6 +76,18 @@ pub trait Connect {
         &self,
         catalog: &Arc<Catalog>,
     ) -> impl Future<Output = Result<Self::Session, SessionError>>;
+
+    /// The number of the servers that connections are opened to at present, which may change
+    /// while a load runs; `None` while there are none.
+    fn route(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    /// Waits until [`Connect::route`] is not `from` any more.
+    fn rerouted(&self, from: Option<u64>) -> impl Future<Output = ()> {
+        let _ = from;
+        std::future::pending()
+    }
 }
 
 /// What the load does about a failed statement.

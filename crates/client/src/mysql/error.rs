@@ -17,13 +17,25 @@ pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
 /// What the load does about a server's error.
 fn failure_kind(number: u32) -> FailureKind {
     match number {
-        // Deadlock, lock wait timeout, record changed since last read: sysbench's list.
-        1213 | 1205 | 1020 => FailureKind::Restart,
+        // Deadlock, lock wait timeout, record changed since last read: sysbench's list. And a
+        // transaction that a member of the group has rolled back, because of a conflict.
+        1213 | 1205 | 1020 | 3101 => FailureKind::Restart,
         // Shutdown in progress.
         1053 => FailureKind::Away,
         // Too many connections, killed, server gone.
         1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
         _ => FailureKind::Refused,
+    }
+}
+
+/// Whether a server has no longer the role in its cluster that it had: it does not serve clients
+/// for now or, where writes are expected of it, is read-only.
+pub(super) fn has_lost_role(number: u32, expects_writes: bool) -> bool {
+    match number {
+        // Galera's member is not connected to a majority; Group Replication's cannot commit.
+        1047 | 3100 => true,
+        1290 | 1792 | 1836 => expects_writes,
+        _ => false,
     }
 }
 
@@ -77,5 +89,11 @@ mod tests {
         ] {
             assert_eq!(failure_kind(number), kind, "{number}");
         }
+    }
+
+    #[test]
+    fn a_read_only_server_has_lost_its_role_where_writes_are_expected() {
+        assert!(has_lost_role(1290, true) && !has_lost_role(1290, false));
+        assert!(has_lost_role(1047, false) && !has_lost_role(1142, true));
     }
 }

@@ -8,9 +8,9 @@ use wire::mysql::reply::{Prepared, ReplyReader};
 use wire::mysql::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
-use workload::session::Param;
+use workload::session::{Param, SessionError};
 
-use super::error::refusal;
+use super::error::{has_lost_role, refusal};
 use super::login::{self, LoggedIn};
 use super::target::Target;
 use super::text::write_text;
@@ -160,6 +160,10 @@ impl Protocol for Mysql {
 
     fn is_unpreparable(error: &Error) -> bool {
         error.number() == Some(NOT_PREPARABLE)
+    }
+
+    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool {
+        has_lost_role(error.number.unwrap_or_default(), expects_writes)
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

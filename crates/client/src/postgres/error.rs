@@ -5,6 +5,9 @@ use workload::session::FailureKind;
 
 use crate::error::Refusal;
 
+/// A write to a standby.
+pub(super) const READ_ONLY: &str = "25006";
+
 pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
     Refusal {
         kind: failure_kind(error.sqlstate()),
@@ -55,7 +58,7 @@ pub fn refusal_remedy(sqlstate: &str) -> Option<&'static str> {
         "53200" => {
             "the server is out of memory: lower work_mem or shared_buffers, or use fewer --threads"
         }
-        "25006" => "the server is read-only: use the primary, or a read-only workload",
+        READ_ONLY => "the server is read-only: use the primary, or a read-only workload",
         "57P03" => "the server is starting up or shutting down: try again",
         _ => return None,
     })

@@ -6,9 +6,9 @@ use wire::postgres::reply::ReplyReader;
 use wire::postgres::rows::TextResult;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
-use workload::session::Param;
+use workload::session::{Param, SessionError};
 
-use super::error::refusal;
+use super::error::{READ_ONLY, refusal};
 use super::login::{self, LoggedIn};
 use super::target::Target;
 use super::text::write_text;
@@ -141,6 +141,10 @@ impl Protocol for Postgres {
 
     fn refusal(error: Box<ServerError>) -> Refusal {
         refusal(error)
+    }
+
+    fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool {
+        expects_writes && error.has_code(READ_ONLY)
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {

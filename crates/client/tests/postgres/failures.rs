@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use client::postgres::{Connection, Connector, Error, PostgresSession};
 use client::reactor::{Reactor, timeout};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use client::tls::{TlsFailure, TlsMode};
 use testkit::{Postgres, PostgresServer};
@@ -19,7 +20,8 @@ const CONNECTIONS: usize = 12;
 
 fn connector(server: &PostgresServer) -> Connector {
     Connector {
-        target: root(server),
+        targets: vec![Arc::new(root(server))],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies: true,
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use client::clock::monotonic_ns;
 use client::postgres::{Connection, Connector, PostgresSession};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};
@@ -249,7 +250,8 @@ fn sessions(server: &PostgresServer) {
     server.sql("CREATE TABLE s (id int PRIMARY KEY, c char(20)); INSERT INTO s VALUES (1, 'one'), (2, 'two')");
     for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
         let mut connector = Connector {
-            target: root(server),
+            targets: vec![Arc::new(root(server))],
+            route: Arc::new(Route::fixed()),
             protocol,
             stamp_replies: true,
         };
@@ -290,7 +292,8 @@ fn sessions(server: &PostgresServer) {
         server.port()
     );
     let connector = Connector {
-        target: target(&url, None, &tls(TlsMode::Preferred)),
+        targets: vec![Arc::new(target(&url, None, &tls(TlsMode::Preferred)))],
+        route: Arc::new(Route::fixed()),
         protocol: StatementProtocol::Prepared,
         stamp_replies: true,
     };

@@ -1,6 +1,9 @@
 //! Every workload against a real server, by both protocols.
 
+use std::sync::Arc;
+
 use client::postgres::{Connection, Connector, DIALECT};
+use client::route::Route;
 use client::statement_protocol::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
@@ -59,7 +62,8 @@ fn every_workload_runs() {
                 prepare(&mut connection, name, &options).await;
                 let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
                 let connector = Connector {
-                    target: root(&server),
+                    targets: vec![Arc::new(root(&server))],
+                    route: Arc::new(Route::fixed()),
                     protocol,
                     stamp_replies: false,
                 };

@@ -5,6 +5,7 @@
 //! row count and checksum. A table whose mark still says *loading* was interrupted and is rebuilt.
 
 pub(crate) mod inspect;
+pub mod ledger;
 pub(crate) mod load;
 pub(crate) mod loads;
 pub(crate) mod lock;

@@ -36,7 +36,7 @@ fn stopped(rig: Rig) -> Failure {
             std::thread::sleep(Duration::from_millis(200));
             interrupted.store(true, Ordering::Relaxed);
         });
-        let mut observer = Silent { panics: false };
+        let mut observer = Silent::default();
         preload(&trial(), &rig, &mut observer, &interrupted).unwrap_err()
     })
 }
@@ -45,7 +45,7 @@ fn stopped(rig: Rig) -> Failure {
 fn a_server_that_dies_is_reported_with_the_end_of_its_log() {
     let keep = tempfile::tempdir().unwrap();
     let rig = node_after(Signal::KILL, keep.path());
-    let mut observer = Silent { panics: false };
+    let mut observer = Silent::default();
     let failure = preload(&trial(), &rig, &mut observer, &NEVER).unwrap_err();
     let text = failure.message;
     assert!(text.contains("server 1"), "{text}");

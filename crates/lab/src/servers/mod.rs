@@ -6,6 +6,7 @@
 
 mod check;
 mod data_dir;
+mod family;
 mod find;
 mod log;
 mod membership;

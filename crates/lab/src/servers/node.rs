@@ -34,7 +34,6 @@ pub struct Node {
     running: Option<Running>,
     launcher: Launcher,
     port: u16,
-    ready_at: Instant,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
@@ -46,7 +45,6 @@ impl Node {
             running: Some(started.running),
             launcher,
             port: started.port,
-            ready_at: Instant::now(),
             notes: started.notes,
             public_key: started.public_key,
             data,
@@ -87,11 +85,6 @@ impl Node {
     #[must_use]
     pub fn process(&self) -> &ProcessId {
         &self.launcher.process
-    }
-
-    /// When it last became ready for connections; `None` after dyno stopped it.
-    pub(crate) fn up_since(&self) -> Option<Instant> {
-        self.running.as_ref().map(|_| self.ready_at)
     }
 
     /// Its port.
@@ -174,7 +167,7 @@ impl Node {
 
     /// Joins it again after a restart, within 60 s: the others may still have to notice that it was
     /// gone.
-    fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             let joined = self.as_member(|member, login| {
@@ -295,9 +288,54 @@ impl Node {
         how.map(|how| self.describe_end(&how))
     }
 
-    /// Kills it as `kill -9` does, and reaps it. Its directory stays until the node is dropped.
-    pub fn kill(&mut self) {
-        self.running = None;
+    /// Kills it as `kill -9` does, and reaps it; returns when it was gone, or `None` if it was not
+    /// running. Its directory stays until the node is dropped.
+    pub fn kill(&mut self) -> Option<Instant> {
+        let mut running = self.running.take()?;
+        Some(running.kill(self.launcher.site.files()))
+    }
+
+    /// Shuts it down, waiting at most 300 s; returns when it was gone.
+    ///
+    /// # Errors
+    /// When it is not running, or ends with a failure; when it does not end in time or the user
+    /// interrupts, in which case it is killed.
+    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+        self.running()?;
+        self.stop_process(interrupted)?;
+        Ok(Instant::now())
+    }
+
+    /// Stops all its processes by a signal; returns when the last one stood still.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn pause(&mut self) -> Result<Instant, LabError> {
+        let site = Arc::clone(&self.launcher.site);
+        let paused = self.running()?.pause(site.files());
+        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
+    }
+
+    /// Lets a paused server go on; returns when all its processes did.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
+        let site = Arc::clone(&self.launcher.site);
+        let resumed = self.running()?.resume(site.files());
+        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
+    }
+
+    fn running(&mut self) -> Result<&mut Running, LabError> {
+        let server = self.launcher.name();
+        self.running.as_mut().ok_or(LabError::NotRunning { server })
+    }
+
+    fn disobeyed(&self, signal: &'static str) -> LabError {
+        LabError::Disobeyed {
+            server: self.launcher.name(),
+            signal,
+        }
     }
 
     /// Stops it if it is running, and starts it with the same data, port and password.
@@ -309,14 +347,22 @@ impl Node {
             self.kill();
         }
         self.stop_process(interrupted)?;
+        self.start_again(interrupted)?;
+        self.rejoin(interrupted)
+    }
+
+    /// Starts it with the same data, port, and password; returns when it accepted connections.
+    ///
+    /// # Errors
+    /// As [`crate::servers::start`]'s.
+    pub(crate) fn start_again(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
         let started = self
             .launcher
             .start(&self.data, Some(self.port), interrupted)?;
         self.running = Some(started.running);
-        self.ready_at = Instant::now();
         self.notes = started.notes;
         self.public_key = started.public_key;
-        self.rejoin(interrupted)
+        Ok(Instant::now())
     }
 
     /// Shuts it down, waiting at most 300 s, and removes its directory.
@@ -352,6 +398,9 @@ impl Node {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
+        if running.is_paused() {
+            running.resume(self.launcher.site.files());
+        }
         let signal = self.launcher.installed.engine.stop_signal();
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),

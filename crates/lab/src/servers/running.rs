@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use host::Files;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
@@ -14,6 +15,7 @@ use crate::error::LabError;
 use crate::home::{shared_memory, survivors};
 use crate::process;
 use crate::servers::DataDir;
+use crate::servers::family::{self, Family};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
@@ -104,6 +106,8 @@ impl ProcessFile {
 pub(super) struct Running {
     child: Child,
     has_ended: bool,
+    /// Whether a signal has stopped it.
+    is_paused: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
@@ -116,6 +120,7 @@ impl Running {
         let running = Self {
             child,
             has_ended: false,
+            is_paused: false,
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
@@ -134,6 +139,38 @@ impl Running {
     /// The same, for a process that is about to end: waits for it.
     pub(super) fn ended_soon(&mut self) -> Option<String> {
         process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
+    }
+
+    /// Stops all its processes by a signal; returns when the last one stood still, or `None` if
+    /// one did not.
+    pub(super) fn pause(&mut self, files: &dyn Files) -> Option<Instant> {
+        self.is_paused = true;
+        self.family(files).stop()
+    }
+
+    /// Lets all its processes go on; returns when they did, or `None` if one did not.
+    pub(super) fn resume(&mut self, files: &dyn Files) -> Option<Instant> {
+        self.is_paused = false;
+        self.family(files).resume()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was gone.
+    pub(super) fn kill(&mut self, files: &dyn Files) -> Instant {
+        let descendants = self.family(files).descendants();
+        process::kill(&mut self.child);
+        family::send(&descendants, Signal::KILL);
+        Instant::now()
+    }
+
+    fn family<'a>(&self, files: &'a dyn Files) -> Family<'a> {
+        Family {
+            files,
+            first: self.child.id(),
+        }
     }
 
     /// Asks it to end, and waits at most `limit`; otherwise as [`process::finish`].

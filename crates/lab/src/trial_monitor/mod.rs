@@ -1,4 +1,4 @@
-//! Monitors a running trial: its loads, its servers, its events and its metrics. Ends the trial when
+//! Monitors a running trial: its loads, its servers, its faults, and its metrics. Ends the trial when
 //! one of them fails.
 
 mod failure;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{NodeEvent, NodeEventKind};
+use measure::fault::FaultRecord;
 use measure::metric::{Metrics, MonitorPoint};
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
@@ -34,8 +35,10 @@ pub(crate) enum TrialMessage {
     /// From the load of the instance with this index.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
-    /// An event of the study that has happened, and why it failed, if it did.
-    Event(NodeEvent, Option<Failure>),
+    /// What a fault has done by now, and why the trial cannot go on, if it cannot.
+    Fault(Box<FaultRecord>, Option<Failure>),
+    /// The trial cannot go on.
+    Failed(Failure),
 }
 
 /// A message from a load.
@@ -66,6 +69,7 @@ pub(crate) struct TrialMonitor<'a> {
     /// The failure that ended the trial, and the outcome.
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
+    faults: Vec<FaultRecord>,
 }
 
 /// The state of a load.
@@ -113,6 +117,7 @@ impl<'a> TrialMonitor<'a> {
             stop,
             ended_by: None,
             events: Vec::new(),
+            faults: Vec::new(),
             trial,
             rig,
             barrier,
@@ -156,18 +161,30 @@ impl<'a> TrialMonitor<'a> {
         match message {
             TrialMessage::Load(index, message) => self.load_message(index, message),
             TrialMessage::Monitored(point) => self.observer.monitored(&point),
-            TrialMessage::Event(event, failure) => {
-                self.record_event(event);
-                if let Some(failure) = failure {
-                    self.ended_by.get_or_insert_with(|| failed(failure, None));
-                }
+            TrialMessage::Fault(fault, failure) => {
+                self.record_fault(*fault);
+                failure.into_iter().for_each(|failure| self.fail(failure));
             }
+            TrialMessage::Failed(failure) => self.fail(failure),
         }
     }
 
-    fn record_event(&mut self, event: NodeEvent) {
-        self.observer.event(&event);
-        self.events.push(event);
+    fn fail(&mut self, failure: Failure) {
+        self.ended_by.get_or_insert_with(|| failed(failure, None));
+    }
+
+    /// Replaces what was known of the fault before.
+    fn record_fault(&mut self, fault: FaultRecord) {
+        self.observer.fault(&fault);
+        let place = |one: &FaultRecord| (one.number, one.instance);
+        match self
+            .faults
+            .iter_mut()
+            .find(|one| place(one) == place(&fault))
+        {
+            Some(before) => *before = fault,
+            None => self.faults.push(fault),
+        }
     }
 
     fn load_message(&mut self, index: usize, message: LoadMessage) {
@@ -237,27 +254,25 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Whether an instance's load lost its server because of an event of the study.
+    /// Whether an instance's load lost its server because of a fault of the study.
     fn is_expected(&self, index: usize, end: &End) -> bool {
         let End::ServerLost { at_ns, .. } = end else {
             return false;
         };
         let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
         let instance = self.rig.instances.get(index);
-        let cluster = instance.and_then(|instance| instance.cluster.as_ref());
-        cluster.is_some_and(|cluster| cluster.explains_loss(lost_at))
+        instance.is_some_and(|instance| instance.disturbance.explains_loss(lost_at))
     }
 
-    /// The first death of a node that was not caused by an event of the study.
+    /// The first death of a node that was not caused by a fault of the study.
     fn node_death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
         let (node, failure) = self.rig.death(is_likely)?;
         if self.barrier.begun().is_none() {
             return Some(failed(failure, None));
         }
         let at = self.barrier.origin().elapsed();
-        self.record_event(NodeEvent {
+        let event = NodeEvent {
             at_s: at.as_secs_f64(),
-            done_s: None,
             node,
             what: NodeEventKind::Died,
             reason: failure
@@ -266,7 +281,9 @@ impl<'a> TrialMonitor<'a> {
                 .next()
                 .unwrap_or_default()
                 .to_owned(),
-        });
+        };
+        self.observer.event(&event);
+        self.events.push(event);
         Some(failed(failure, Some(at)))
     }
 

@@ -3,6 +3,7 @@
 use load::{End, LoadOutcome};
 use measure::ended::Ended;
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
 use measure::setup::{Input, Outcome, Unfinished};
@@ -25,8 +26,10 @@ pub(crate) struct LoadResults {
     pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
-    /// The events of the trial.
+    /// What happened to nodes, besides its faults.
     pub(crate) events: Vec<NodeEvent>,
+    /// What was broken, in order of time.
+    pub(crate) faults: Vec<FaultRecord>,
 }
 
 impl TrialMonitor<'_> {
@@ -68,6 +71,7 @@ impl TrialMonitor<'_> {
             gather: self.gather,
             started_at: self.started_at,
             events: self.events,
+            faults: self.faults,
             metrics,
             outcome,
             failure,

@@ -5,6 +5,7 @@ mod errors;
 mod open_loop;
 mod own_workload;
 mod properties;
+mod pulse;
 mod reconnect;
 mod script;
 mod seconds;
@@ -22,7 +23,7 @@ use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Stop};
+use crate::{LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Pulse, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 
@@ -123,15 +124,28 @@ fn drive_workload(
 }
 
 /// The same with any workload.
-#[expect(
-    clippy::arc_with_non_send_sync,
-    reason = "the engine takes an Arc; a simulation has one thread"
-)]
 fn drive_own<W: Workload>(
     workload: &W,
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
+    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
+) -> Driven {
+    let pulse = Arc::default();
+    drive_watched(workload, spec, server, stop, &pulse, on_event)
+}
+
+/// The same; `pulse` shows it between the seconds.
+#[expect(
+    clippy::arc_with_non_send_sync,
+    reason = "the engine takes an Arc; a simulation has one thread"
+)]
+fn drive_watched<W: Workload>(
+    workload: &W,
+    spec: &LoadSpec,
+    server: &Scripted,
+    stop: &Stop,
+    pulse: &Arc<Pulse>,
     mut on_event: impl FnMut(&LoadEvent<'_>, &Stop),
 ) -> Driven {
     let mut seconds = Vec::new();
@@ -143,7 +157,15 @@ fn drive_own<W: Workload>(
     };
     let runtime = server.simulation().clone();
     let connector = Arc::new(server.clone());
-    let ended = run_on(runtime, spec, &connector, workload, stop, &mut tell);
+    let ended = run_on(
+        runtime,
+        spec,
+        &connector,
+        workload,
+        stop,
+        Some(pulse),
+        &mut tell,
+    );
     Driven {
         ended,
         seconds,

@@ -246,3 +246,57 @@ fn a_load_without_a_time_limit_ends_when_the_server_stays_away() {
     let slack = 2 * SECOND;
     assert!((limit..limit + slack).contains(&driven.ended_ns));
 }
+
+/// A server that is gone for good; another one is found later.
+fn moved(kind: FailureKind, found: u64) -> (Scripted, LoadSpec) {
+    let server = Scripted::new(&simulation(), away(SECOND..found, kind));
+    server.reroute([(SECOND + 250 * MS, None), (found, Some(1))]);
+    let spec = LoadSpec {
+        users: 64,
+        workers: 2,
+        connect_limit: 8,
+        ..one_user(20)
+    };
+    (server, spec)
+}
+
+#[test]
+fn users_connect_the_moment_that_another_server_is_found() {
+    let found = 10 * SECOND;
+    for kind in [FailureKind::Lost, FailureKind::Away] {
+        let (server, spec) = moved(kind, found);
+        let driven = drive(&spec, &server);
+        assert_eq!(driven.outcome().end, End::Completed);
+        assert_eq!(driven.measured().reconnects, 64);
+        let connections = times(&server, Asked::Connection);
+        assert_eq!(connections[connections.len() - 64..], [found; 64]);
+        // Nobody tries while there is no server.
+        let while_away = SECOND + 250 * MS..found;
+        assert!(!connections.iter().any(|at_ns| while_away.contains(at_ns)));
+    }
+}
+
+#[test]
+fn a_load_ends_in_time_while_its_users_wait_for_a_server() {
+    let (server, spec) = moved(FailureKind::Lost, 90 * SECOND);
+    let driven = drive(&spec, &server);
+    assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
+    assert!(
+        driven.ended_ns < 20 * SECOND + 100 * MS,
+        "{}",
+        driven.ended_ns
+    );
+}
+
+#[test]
+fn first_connections_wait_for_a_server() {
+    let server = Scripted::answering(&simulation(), |_| done(SERVICE));
+    server.reroute([(0, None), (3 * SECOND, Some(1))]);
+    let driven = drive(&lasting_s(1), &server);
+    assert_eq!(driven.outcome().end, End::Completed);
+    assert!(
+        times(&server, Asked::Connection)
+            .iter()
+            .all(|at_ns| *at_ns >= 3 * SECOND)
+    );
+}

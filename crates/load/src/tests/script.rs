@@ -76,6 +76,8 @@ pub(crate) struct Server {
     log: RefCell<Vec<Entry>>,
     /// How long after its arrival a reply is stamped: what a clock that was set adds.
     stamp_offset_ns: Cell<Option<i64>>,
+    /// The changes of the route and their times, in order.
+    routes: RefCell<Vec<(u64, Option<u64>)>>,
 }
 
 /// Opens connections to a scripted server.
@@ -105,12 +107,18 @@ impl Scripted {
             counts: RefCell::default(),
             log: RefCell::default(),
             stamp_offset_ns: Cell::new(None),
+            routes: RefCell::default(),
         }))
     }
 
     /// Stamps the arrival of each reply, so much after it came (or before).
     pub(crate) fn stamp_replies(&self, offset_ns: i64) {
         self.0.stamp_offset_ns.set(Some(offset_ns));
+    }
+
+    /// Changes the route at these times; it is `Some(0)` before.
+    pub(crate) fn reroute(&self, routes: impl IntoIterator<Item = (u64, Option<u64>)>) {
+        self.0.routes.borrow_mut().extend(routes);
     }
 
     pub(crate) fn simulation(&self) -> &Simulation {
@@ -178,6 +186,28 @@ impl Connect for Scripted {
             number,
             arrived_ns: None,
         })
+    }
+
+    fn route(&self) -> Option<u64> {
+        let now_ns = self.0.simulation.now_ns();
+        let routes = self.0.routes.borrow();
+        let last = routes.iter().rev().find(|(at_ns, _)| *at_ns <= now_ns);
+        last.map_or(Some(0), |(_, route)| *route)
+    }
+
+    async fn rerouted(&self, from: Option<u64>) {
+        while self.route() == from {
+            let now_ns = self.0.simulation.now_ns();
+            let next_ns = {
+                let routes = self.0.routes.borrow();
+                let mut times = routes.iter().map(|(at_ns, _)| *at_ns);
+                times.find(|at_ns| *at_ns > now_ns)
+            };
+            match next_ns {
+                Some(at_ns) => self.0.simulation.sleep_until(at_ns).await,
+                None => std::future::pending().await,
+            }
+        }
     }
 }
 

@@ -119,7 +119,7 @@ pub fn drive(
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
     let (barrier, stop) = (Barrier::new(1), Stop::default());
-    run(spec, server, &workload, &barrier, &stop, tell)
+    run(spec, server, &workload, &barrier, &stop, None, tell)
 }
 
 /// Drives a load to its end; returns the seconds of its measurement.

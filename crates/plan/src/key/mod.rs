@@ -116,8 +116,6 @@ pub const SIZES: &str = "sizes";
 pub const THRESHOLDS: &str = "thresholds";
 /// …and its one key that is none.
 pub const BASELINE: &str = "baseline";
-/// The list of what happens to servers during the measurement.
-pub const EVENT: &str = "event";
 /// The list of what is broken during the measurement.
 pub const FAULT: &str = "fault";
 /// The list of named alternatives; also the name of their axis.

@@ -128,8 +128,14 @@ fn load(points: &[SeriesPoint], aside: Vec<(f64, f64, Phase)>, summary: &TrialSu
 
 fn events(summary: &TrialSummary) -> Vec<(f64, String)> {
     let events = summary.events.iter();
-    let words = events.map(|event| (event.at_s, format!("server {} {}", event.node, event.what)));
-    words.collect()
+    let events = events.map(|event| (event.at_s, format!("server {} {}", event.node, event.what)));
+    let struck = summary.faults.iter();
+    let struck = struck.map(|fault| (fault.effect_s.unwrap_or(fault.asked_s), fault.words()));
+    let healed = summary.faults.iter();
+    let healed = healed.filter_map(|f| Some((f.healed_s?, format!("healed: {}", f.words()))));
+    let mut all: Vec<_> = events.chain(struck).chain(healed).collect();
+    all.sort_by(|(one_s, _), (other_s, _)| one_s.total_cmp(other_s));
+    all
 }
 
 /// As the trial's warning tells them.

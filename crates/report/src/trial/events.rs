@@ -1,23 +1,24 @@
-//! What happened to nodes.
+//! What was broken, and what else happened to nodes.
 
 use measure::event::NodeEvent;
+use measure::fault::FaultRecord;
 use measure::summary::TrialSummary;
 
 use crate::grid::{Grid, heads};
 
 pub(super) fn grid(trial: &TrialSummary) -> Grid {
-    let took = |event: &NodeEvent| event.done_s.map(|done_s| done_s - event.at_s);
-    let rows = trial.events.iter().map(|event| {
-        vec![
-            format!("{:.1}", event.at_s),
-            event.node.to_string(),
-            event.what.to_string(),
-            took(event).map_or_else(String::new, |took_s| format!("{took_s:.1}")),
-            event.reason.clone(),
-        ]
-    });
-    let mut heads = heads(["at", "server", "event", "took", "reason"]);
-    for column in [0, 3] {
+    let faults = trial
+        .faults
+        .iter()
+        .map(|fault| (fault.asked_s, of_fault(fault)));
+    let events = trial
+        .events
+        .iter()
+        .map(|event| (event.at_s, of_event(event)));
+    let mut rows: Vec<_> = faults.chain(events).collect();
+    rows.sort_by(|(one_s, _), (other_s, _)| one_s.total_cmp(other_s));
+    let mut heads = heads(["at", "server", "event", "effect", "healed", "error"]);
+    for column in [0, 3, 4] {
         heads[column].unit = "s";
     }
     Grid {
@@ -25,7 +26,32 @@ pub(super) fn grid(trial: &TrialSummary) -> Grid {
         heads,
         keys: 1,
         words: 1,
-        rows: rows.collect(),
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
         ..Grid::default()
     }
+}
+
+fn of_fault(fault: &FaultRecord) -> Vec<String> {
+    let time = |at_s: Option<f64>, digits| {
+        at_s.map_or_else(String::new, |at_s| format!("{at_s:.digits$}"))
+    };
+    vec![
+        time(Some(fault.asked_s), 1),
+        fault.node.map_or_else(String::new, |node| node.to_string()),
+        fault.words(),
+        time(fault.effect_s, 3),
+        time(fault.healed_s, 1),
+        fault.error.clone().unwrap_or_default(),
+    ]
+}
+
+fn of_event(event: &NodeEvent) -> Vec<String> {
+    vec![
+        format!("{:.1}", event.at_s),
+        event.node.to_string(),
+        event.what.to_string(),
+        String::new(),
+        String::new(),
+        event.reason.clone(),
+    ]
 }

@@ -1,6 +1,5 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
-mod events;
 mod faults;
 mod leaves;
 pub(crate) mod overrides;
@@ -23,8 +22,13 @@ use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use leaves::{joined, leaves};
-use plan::key::{self, EVENT, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+
+/// What `[[fault]]` was called before, and how to write it now.
+const OLD_FAULT: &str = "event";
+const NEW_FAULT: &str = "write, for example, [[fault]], and below it at = \"20s\", kill = 1, and heal = \"5s\", \
+     which starts the server again 5 s later; without `heal`, that is after 10 s";
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
@@ -54,10 +58,13 @@ impl Walk {
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
-                DeValue::Array(list) if name == EVENT => self.events(list),
                 DeValue::Array(list) if name == FAULT => self.faults(list),
                 other if name == FAULT => self.not_faults(other, at),
-                other if name == EVENT => self.not_events(other, at),
+                _ if name == OLD_FAULT => {
+                    let message = "`[[event]]` is now `[[fault]]`";
+                    self.diagnostics
+                        .add(at, Diagnostic::new(message, NEW_FAULT));
+                }
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>

@@ -1,4 +1,4 @@
-//! Events of a study: servers are killed and restarted while their load goes on.
+//! Faults of a study: servers are killed, paused, and restarted while their load goes on.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -8,10 +8,11 @@
 mod common;
 
 use common::{Cache, Finished, Program};
-use measure::event::{NodeEvent, NodeEventKind};
+use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
+use plan::FaultKind;
 
 /// A metric that every server counts itself.
 const COUNTED: &str = "io.reads_per_s";
@@ -24,8 +25,17 @@ fn study(engine: &str, time: &str, rest: &str) -> Program {
     ))
 }
 
-fn only<T: Copy>(events: &[NodeEvent], of: impl Fn(&NodeEvent) -> T) -> Vec<T> {
-    events.iter().map(of).collect()
+/// The kinds of a trial's faults, and the nodes that they hit.
+fn hits(trial: &TrialSummary) -> Vec<(FaultKind, Option<u32>)> {
+    let faults = trial.faults.iter();
+    faults.map(|fault| (fault.kind, fault.node)).collect()
+}
+
+/// Its times are in order, and it took effect and was healed.
+fn is_whole(fault: &FaultRecord) -> bool {
+    let times = [fault.effect_s, fault.heal_asked_s, fault.healed_s];
+    let times: Vec<f64> = times.into_iter().flatten().collect();
+    times.len() == 3 && times.is_sorted() && fault.asked_s <= times[0] && fault.error.is_none()
 }
 
 /// The throughput of each second of an instance's load, with its start.
@@ -67,16 +77,15 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
     }
 }
 
-/// Runs for a time in which a server is back, under load and monitored; a slow machine needs more of
-/// it.
-fn with_time_to_restart(engine: &str, rest: &str, place: &Cache) -> Finished {
+/// Runs for a time in which all faults are healed, under load and monitored; a slow machine needs
+/// more of it.
+fn with_time_to_heal(engine: &str, rest: &str, place: &Cache) -> Finished {
     let run = |time| study(engine, time, rest).cache(place).run().succeeds();
     let is_back = |done: &Finished| {
         let trial = done.trial();
-        let last_s = trial.events.iter().filter_map(|event| event.done_s);
+        let last_s = trial.faults.iter().filter_map(|fault| fault.healed_s);
         let last_s = last_s.fold(0.0, f64::max);
-        trial.events.iter().all(|event| event.done_s.is_some())
-            && trial.reconnects >= 2
+        trial.faults.iter().all(is_whole)
             && seconds(done)
                 .iter()
                 .any(|&(t, tps)| t > last_s && tps > 0.0)
@@ -85,63 +94,90 @@ fn with_time_to_restart(engine: &str, rest: &str, place: &Cache) -> Finished {
                 point.t_s >= last_s && point.values.keys().any(counted)
             })
     };
-    let done = ["10s", "30s"].into_iter().map(run).find(is_back);
+    let done = ["14s", "30s"].into_iter().map(run).find(is_back);
     done.unwrap_or_else(|| run("150s"))
 }
 
+/// No transaction ended in the seconds between these times, and some did after the second one.
+fn stood_still(done: &Finished, from_s: f64, to_s: f64) {
+    let seconds = seconds(done);
+    let during = |t: f64| t > from_s && t + 1.0 < to_s;
+    let still = seconds.iter().filter(|(t, _)| during(*t));
+    assert!(still.clone().count() > 0, "{seconds:?}, {from_s} to {to_s}");
+    assert!(
+        still.clone().all(|(_, tps)| *tps == 0.0),
+        "{seconds:?}, {from_s} to {to_s}"
+    );
+    let is_back = |&(t, tps): &(f64, f64)| t > to_s && tps > 0.0;
+    assert!(seconds.iter().any(is_back), "{seconds:?}, back at {to_s}");
+}
+
 #[test]
-fn a_server_that_is_killed_and_restarted_gets_its_load_back() {
+fn a_server_that_is_killed_and_started_again_gets_its_load_back() {
     let place = Cache::new();
-    let rest = "[[event]]\nat = \"6s\"\nrestart = 1\n[[event]]\nat = \"2s\"\nkill = 1\n";
-    let done = with_time_to_restart("mariadb", rest, &place);
+    let rest = "[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"4s\"\n";
+    let done = with_time_to_heal("mariadb", rest, &place);
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let events = &trial.events;
-    let whats = only(events, |event| (event.node, event.what));
-    assert_eq!(
-        whats,
-        [(1, NodeEventKind::Killed), (1, NodeEventKind::Restarted)]
-    );
-    let [killed, restarted] = events.as_slice() else {
-        panic!("{events:?}")
+    let [fault] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
     };
+    assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
+    assert!(is_whole(fault), "{fault:?}");
     // The clock begins before the connections are open, and the warm-up is on it.
+    let asked_s = fault.heal_asked_s.unwrap();
     assert!(
-        killed.at_s >= 3.0 && restarted.at_s - killed.at_s >= 3.9,
-        "{events:?}"
+        fault.asked_s >= 3.0 && asked_s - fault.asked_s >= 3.9,
+        "{fault:?}"
     );
-    let back_s = restarted.done_s.unwrap();
-    assert!(back_s > restarted.at_s, "{events:?}");
-
-    let seconds = seconds(&done);
-    let dead_s = killed.done_s.unwrap();
-    let down = |t: f64| t > dead_s && t + 1.0 < restarted.at_s;
-    assert!(seconds.iter().any(|(t, _)| down(*t)), "{seconds:?}");
-    assert!(
-        seconds.iter().all(|(t, tps)| !down(*t) || *tps == 0.0),
-        "{seconds:?}"
-    );
-    let is_back = |&(t, tps): &(f64, f64)| t > back_s && tps > 0.0;
-    assert!(seconds.iter().any(is_back), "{seconds:?}, back at {back_s}");
+    let (gone_s, back_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
+    stood_still(&done, gone_s, back_s);
     assert!(
         trial.reconnects >= 2 && trial.failures() > 0,
         "{:?}",
         trial.errors
     );
-    monitors_followed(&done, killed.at_s, back_s);
+    monitors_followed(&done, fault.asked_s, back_s);
 
     let log = store::trial_dirs(&done.out()).unwrap()[0].join("servers/1/error.log");
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
     assert!(
-        done.stderr.contains("server 1 restarted, ready after"),
+        done.stderr.contains("kill of server 1, healed at"),
         "{}",
         done.shown()
     );
     let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
-    assert!(page.contains("server 1 restarted"), "the figure marks it");
+    assert!(
+        page.contains("healed: kill of server 1"),
+        "the figure marks it"
+    );
     assert!(page.contains("Events, on the clock"), "the trial lists it");
     place.assert_nothing_left();
+}
+
+/// A server of one process and one of many: both stand still for a while, are stopped, and
+/// restarted.
+#[test]
+fn a_server_that_is_paused_goes_on_and_one_that_is_stopped_starts_again() {
+    for engine in ["mariadb", "postgres"] {
+        let place = Cache::new();
+        let rest = "[[fault]]\nat = \"1s\"\npause = \"primary\"\nheal = \"3s\"\n\
+                    [[fault]]\nat = \"5s\"\nstop = \"any\"\nheal = \"1s\"\n";
+        let done = with_time_to_heal(engine, rest, &place);
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed);
+        let kinds = [(FaultKind::Pause, Some(1)), (FaultKind::Stop, Some(1))];
+        assert_eq!(hits(&trial), kinds);
+        let [paused, stopped] = trial.faults.as_slice() else {
+            panic!("{:?}", trial.faults)
+        };
+        assert!(is_whole(paused) && is_whole(stopped), "{:?}", trial.faults);
+        assert!(stopped.target.starts_with("any (seed "), "{stopped:?}");
+        stood_still(&done, paused.effect_s.unwrap(), paused.healed_s.unwrap());
+        assert!(trial.reconnects >= 2, "{:?}", trial.errors);
+        place.assert_nothing_left();
+    }
 }
 
 /// The transactions of each instance.
@@ -164,15 +200,12 @@ fn a_server_of_many_processes_restarts_too() {
 
 fn restarts_one_of_two(engine: &str) {
     let place = Cache::new();
-    let rest = "[topology]\ninstances = 2\n[[event]]\nat = \"1s\"\nrestart = 2\n";
-    let done = with_time_to_restart(engine, rest, &place);
+    let rest = "[topology]\ninstances = 2\n[[fault]]\nat = \"1s\"\nrestart = 2\n";
+    let done = with_time_to_heal(engine, rest, &place);
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    assert_eq!(
-        only(&trial.events, |e| (e.node, e.what)),
-        [(2, NodeEventKind::Restarted)]
-    );
-    assert!(trial.events[0].done_s.is_some(), "{:?}", trial.events);
+    assert_eq!(hits(&trial), [(FaultKind::Restart, Some(2))]);
+    assert!(is_whole(&trial.faults[0]), "{:?}", trial.faults);
     let counts = transactions(&trial);
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
     assert_eq!(trial.instances[0].errors, 0);
@@ -183,7 +216,7 @@ fn restarts_one_of_two(engine: &str) {
 #[test]
 fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     let place = Cache::new();
-    let rest = "[topology]\ninstances = 2\n[[event]]\nat = \"1s\"\nkill = 1\n";
+    let rest = "[topology]\ninstances = 2\n[[fault]]\nat = \"1s\"\nkill = 1\nheal = \"never\"\n";
     let done = study("mariadb", "4s", rest).cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
@@ -195,9 +228,7 @@ fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
         "{killed:?}"
     );
     assert_eq!(other.outcome, Outcome::Completed);
-    assert_eq!(
-        only(&trial.events, |e| (e.node, e.what)),
-        [(1, NodeEventKind::Killed)]
-    );
+    assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
+    assert_eq!(trial.faults[0].healed_s, None);
     place.assert_nothing_left();
 }

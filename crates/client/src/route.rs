@@ -1,0 +1,330 @@
+//! Which of several servers virtual users connect to.
+//!
+//! Whoever watches the servers opens and closes them while a load runs. A server that is closed
+//! loses the connections that users have to it: one that hangs would keep its users for ever.
+
+use std::future::poll_fn;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use rustix::net::{Shutdown, shutdown};
+use slab::Slab;
+
+/// The servers that accept the connections of a load. Users are spread over those that are open.
+#[derive(Debug)]
+pub struct Route {
+    state: Mutex<State>,
+    /// Notified when a connection fails.
+    failed: Condvar,
+    /// Whether a server that refuses to write has lost its role, rather than being unfit for the
+    /// load.
+    expects_writes: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    servers: Vec<Server>,
+    /// Counts the connections that were opened, to spread them.
+    turn: usize,
+    /// Counts the changes of what is open.
+    changes: u64,
+    /// Counts the connections that failed.
+    failures: u64,
+    /// Tasks that wait for a change.
+    waiting: Vec<Waker>,
+}
+
+#[derive(Debug, Default)]
+struct Server {
+    is_open: bool,
+    /// The sockets of its connections.
+    sockets: Slab<RawFd>,
+}
+
+impl Route {
+    /// A route whose open servers are changed by its owner. With `expects_writes`, a server that
+    /// refuses a write because it is read-only has lost its role, and its users reconnect.
+    #[must_use]
+    pub fn new(servers: usize, is_open: impl Fn(usize) -> bool, expects_writes: bool) -> Self {
+        let server = |index| Server {
+            is_open: is_open(index),
+            sockets: Slab::new(),
+        };
+        Self {
+            state: Mutex::new(State {
+                servers: (0..servers).map(server).collect(),
+                turn: 0,
+                changes: 0,
+                failures: 0,
+                waiting: Vec::new(),
+            }),
+            failed: Condvar::new(),
+            expects_writes,
+        }
+    }
+
+    /// A route to the first server, whatever happens to it.
+    #[must_use]
+    pub fn fixed() -> Self {
+        Self::new(1, |_| true, false)
+    }
+
+    /// Opens the servers of which `is_open` is true, by their index, and closes the others, whose
+    /// connections are shut down.
+    pub fn set(&self, is_open: impl Fn(usize) -> bool) {
+        let mut state = self.lock();
+        let mut has_changed = false;
+        for (index, server) in state.servers.iter_mut().enumerate() {
+            if server.is_open != is_open(index) {
+                server.is_open = !server.is_open;
+                has_changed = true;
+            }
+            if !server.is_open {
+                server.shut_down();
+            }
+        }
+        if has_changed {
+            state.changes += 1;
+            let waiting = std::mem::take(&mut state.waiting);
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Whether users connect to a server.
+    #[must_use]
+    pub fn is_open(&self, server: usize) -> bool {
+        self.lock().is_open(server)
+    }
+
+    /// How many connections of users there are to a server.
+    #[must_use]
+    pub fn connections(&self, server: usize) -> usize {
+        let state = self.lock();
+        state.servers.get(server).map_or(0, |it| it.sockets.len())
+    }
+
+    /// How many connections have failed, once that is another number than `known`, or after
+    /// `limit`.
+    pub fn wait_for_failure(&self, known: u64, limit: Duration) -> u64 {
+        let is_known = |state: &mut State| state.failures == known;
+        let waited = self
+            .failed
+            .wait_timeout_while(self.lock(), limit, is_known)
+            .unwrap_or_else(PoisonError::into_inner);
+        waited.0.failures
+    }
+
+    /// Whether a server that refuses to write has lost its role.
+    pub(crate) fn expects_writes(&self) -> bool {
+        self.expects_writes
+    }
+
+    /// Tells those who watch the servers that a connection has failed.
+    pub(crate) fn fail(&self) {
+        self.lock().failures += 1;
+        self.failed.notify_all();
+    }
+
+    /// The number of the present choice; `None` while no server is open.
+    pub(crate) fn choice(&self) -> Option<u64> {
+        self.lock().choice()
+    }
+
+    /// Waits until the choice is another one than `known`.
+    pub(crate) async fn changed(&self, known: Option<u64>) {
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if state.choice() != known {
+                return Poll::Ready(());
+            }
+            let waker = context.waker();
+            if !state.waiting.iter().any(|other| other.will_wake(waker)) {
+                state.waiting.push(waker.clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits until a server is closed.
+    pub(crate) async fn closed(&self, server: usize) {
+        loop {
+            let choice = {
+                let state = self.lock();
+                if !state.is_open(server) {
+                    return;
+                }
+                state.choice()
+            };
+            self.changed(choice).await;
+        }
+    }
+
+    /// The server that the next connection is opened to; `None` while none is open.
+    pub(crate) fn next(&self) -> Option<usize> {
+        let mut state = self.lock();
+        let count = state.servers.len();
+        let turn = state.turn;
+        let mut indexes = (0..count).map(|step| (turn + step) % count);
+        let next = indexes.find(|index| state.is_open(*index))?;
+        state.turn = next + 1;
+        Some(next)
+    }
+
+    /// Adds a connection to those that are shut down when its server is closed; `None` if it is
+    /// closed already. The result must be dropped before the socket is closed.
+    pub(crate) fn add(self: &Arc<Self>, server: usize, socket: BorrowedFd<'_>) -> Option<Place> {
+        let mut state = self.lock();
+        let open = state.servers.get_mut(server).filter(|it| it.is_open)?;
+        Some(Place {
+            key: open.sockets.insert(socket.as_raw_fd()),
+            server,
+            route: Arc::clone(self),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No holder leaves it inconsistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_open(&self, server: usize) -> bool {
+        self.servers.get(server).is_some_and(|it| it.is_open)
+    }
+
+    fn choice(&self) -> Option<u64> {
+        let has_open = self.servers.iter().any(|server| server.is_open);
+        has_open.then_some(self.changes)
+    }
+}
+
+impl Server {
+    #[expect(
+        unsafe_code,
+        reason = "a copy of each descriptor would double the number of open files"
+    )]
+    fn shut_down(&self) {
+        for (_, socket) in &self.sockets {
+            // SAFETY: the socket is open, because its place is dropped before it is closed, and
+            // dropping the place takes the lock that is held here.
+            let socket = unsafe { BorrowedFd::borrow_raw(*socket) };
+            // Fails only if the connection is broken already.
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+    }
+}
+
+/// A connection among those that are shut down when its server is closed. Dropping it takes the
+/// connection out.
+#[derive(Debug)]
+pub(crate) struct Place {
+    route: Arc<Route>,
+    server: usize,
+    key: usize,
+}
+
+impl Place {
+    /// The route that the connection was opened on.
+    pub(crate) fn route(&self) -> &Route {
+        &self.route
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.route.lock();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.sockets.try_remove(self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::reactor::Reactor;
+
+    fn none(_: usize) -> bool {
+        false
+    }
+
+    #[test]
+    fn users_are_spread_over_the_open_servers() {
+        let route = Route::new(3, |_| true, false);
+        let next = |count: usize| -> Vec<_> { (0..count).map(|_| route.next()).collect() };
+        assert_eq!(next(4), [Some(0), Some(1), Some(2), Some(0)]);
+        route.set(|server| server != 1);
+        assert_eq!(next(3), [Some(2), Some(0), Some(2)]);
+        route.set(none);
+        assert_eq!((next(1), route.choice()), (vec![None], None));
+    }
+
+    #[test]
+    fn a_closed_server_loses_its_connections_and_accepts_none() {
+        let route = Arc::new(Route::new(2, |server| server == 0, true));
+        let (mut ours, _theirs) = UnixStream::pair().unwrap();
+        let place = route.add(0, ours.as_fd()).unwrap();
+        assert_eq!(route.connections(0), 1);
+        assert!(route.add(1, ours.as_fd()).is_none());
+        route.set(|server| server == 1);
+        // It would block otherwise.
+        assert_eq!(ours.read(&mut [0]).unwrap(), 0);
+        assert!(route.add(0, ours.as_fd()).is_none());
+        drop(place);
+        assert_eq!(route.connections(0), 0);
+    }
+
+    #[test]
+    fn a_connection_that_left_is_not_shut_down() {
+        let route = Arc::new(Route::fixed());
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(route.add(0, ours.as_fd()).unwrap());
+        route.set(none);
+        theirs.set_nonblocking(true).unwrap();
+        let read = (&theirs).read(&mut [0]).unwrap_err();
+        assert_eq!(read.kind(), std::io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn waiting_tasks_notice_a_change_by_another_thread() {
+        let route = Arc::new(Route::new(2, none, true));
+        let remote = Arc::clone(&route);
+        let thread = std::thread::spawn(move || {
+            // Repeated, because the task may not wait yet.
+            while remote.lock().waiting.is_empty() {}
+            remote.set(|server| server == 1);
+            while remote.lock().waiting.is_empty() {}
+            remote.set(|server| server == 0);
+        });
+        let waited = async {
+            route.changed(None).await;
+            let next = route.next();
+            route.closed(1).await;
+            (next, route.next())
+        };
+        let waited = Reactor::new().unwrap().block_on(waited).unwrap();
+        assert_eq!(waited, (Some(1), Some(0)));
+        thread.join().unwrap();
+        assert!(route.lock().waiting.is_empty());
+    }
+
+    #[test]
+    fn a_failure_ends_the_wait_for_it() {
+        let route = Route::fixed();
+        assert_eq!(route.wait_for_failure(0, Duration::ZERO), 0);
+        route.fail();
+        let begun = Instant::now();
+        assert_eq!(route.wait_for_failure(0, Duration::from_secs(600)), 1);
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+}

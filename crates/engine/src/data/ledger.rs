@@ -1,0 +1,85 @@
+//! The ledger's tables in a database, with dyno's mark.
+
+use std::time::Duration;
+
+use workload::ledger::{ACCOUNTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
+use workload::session::SessionError;
+
+use super::marker::{CREATE_MARKER, MARKER_TABLE};
+use crate::cause::Cause;
+use crate::database::Database;
+use crate::error::EngineError;
+use crate::sql::Sql;
+
+/// How long a server may take to open a connection, and for a statement.
+const LOGIN_LIMIT: Duration = Duration::from_secs(10);
+const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+const TABLES: [&str; 2] = [ACCOUNTS_TABLE, TRANSFERS_TABLE];
+
+/// Creates the ledger's tables; replaces those of an earlier run.
+///
+/// # Errors
+/// When the server cannot be reached or refuses, or has tables of these names that are not dyno's.
+pub fn create(database: &dyn Database) -> Result<(), EngineError> {
+    let failed = |error| failed(database, &error);
+    let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;
+    let sql = &mut *sql;
+    run(sql, CREATE_MARKER).map_err(failed)?;
+    for table in TABLES {
+        if is_marked(sql, table).map_err(failed)? {
+            continue;
+        }
+        if run(sql, &format!("SELECT 1 FROM {table} WHERE 1 = 0")).is_ok() {
+            return Err(EngineError::Failed {
+                cause: Cause::Usage,
+                message: format!(
+                    "the ledger needs the table {table} of {}, which exists and is not dyno's",
+                    database.shown()
+                ),
+                remedy: Some("rename the table, or use another database".to_owned()),
+            });
+        }
+        let mark = format!("INSERT INTO {MARKER_TABLE} VALUES ('{table}', 'ledger', '', 0, 0)");
+        run(sql, &mark).map_err(failed)?;
+    }
+    let create = create_tables(database.engine().dialect());
+    for statement in drop_tables().into_iter().chain(create) {
+        run(sql, &statement).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Drops the ledger's tables that have dyno's mark, and the marks.
+///
+/// # Errors
+/// When the server cannot be reached or refuses.
+pub fn remove(database: &dyn Database) -> Result<(), EngineError> {
+    let failed = |error| failed(database, &error);
+    let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;
+    for (table, drop_it) in TABLES.into_iter().zip(drop_tables()) {
+        if is_marked(&mut *sql, table).map_err(failed)? {
+            let unmark = format!("DELETE FROM {MARKER_TABLE} WHERE name = '{table}'");
+            run(&mut *sql, &drop_it).map_err(failed)?;
+            run(&mut *sql, &unmark).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_marked(sql: &mut dyn Sql, table: &str) -> Result<bool, SessionError> {
+    let marked = format!("SELECT 1 FROM {MARKER_TABLE} WHERE name = '{table}'");
+    let rows = sql.rows(&marked, STATEMENT_LIMIT)?;
+    Ok(!rows.is_empty())
+}
+
+fn run(sql: &mut dyn Sql, statement: &str) -> Result<(), SessionError> {
+    sql.rows(statement, STATEMENT_LIMIT).map(drop)
+}
+
+fn failed(database: &dyn Database, error: &SessionError) -> EngineError {
+    EngineError::Failed {
+        cause: Cause::Server,
+        message: format!("the tables of the ledger in {}: {error}", database.shown()),
+        remedy: database.remedy(error).map(str::to_owned),
+    }
+}

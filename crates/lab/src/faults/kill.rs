@@ -1,0 +1,29 @@
+//! Kills a node as `kill -9` does.
+
+use std::time::Instant;
+
+use super::{Fault, Scene, nodes};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+pub(super) struct Kill;
+
+impl Fault for Kill {
+    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+        nodes(instance).map(drop)
+    }
+
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let mut node = scene.node()?;
+        let server = node.name();
+        node.kill().ok_or(LabError::NotRunning { server })
+    }
+
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        scene.node()?.start_again(scene.over)
+    }
+
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+        scene.node()?.rejoin(scene.over)
+    }
+}

@@ -1,0 +1,114 @@
+//! When the faults of a trial strike.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use load::Barrier;
+
+use super::strike::Strike;
+use super::target;
+use crate::failure::{Cause, Failure};
+use crate::rig::Rig;
+use crate::trial::Trial;
+use crate::trial_monitor::TrialMessage;
+
+/// How often to check whether the trial is over.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// When the faults of a trial strike.
+#[derive(Clone, Copy)]
+pub(crate) struct Schedule<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) rig: &'a Rig,
+    pub(crate) barrier: &'a Barrier,
+    /// Becomes true when the loads have ended: later faults do not strike, and those that must not
+    /// outlive the load are ended.
+    pub(crate) over: &'a AtomicBool,
+}
+
+/// Starts a thread for the faults of a trial, unless it has none. It ends once the trial is over.
+///
+/// # Errors
+/// When the operating system refuses a thread.
+pub(crate) fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    schedule: Schedule<'env>,
+    sender: &Sender<TrialMessage>,
+) -> Result<Option<ScopedJoinHandle<'scope, ()>>, Failure> {
+    if schedule.trial.planned.topology.faults.is_empty() {
+        return Ok(None);
+    }
+    let sender = sender.clone();
+    let thread = Builder::new()
+        .name("dyno-faults".to_owned())
+        .spawn_scoped(scope, move || schedule.run(&sender));
+    thread.map(Some).map_err(refused)
+}
+
+impl Schedule<'_> {
+    /// Each fault has a thread in each instance that it strikes: it may take long to heal.
+    fn run(self, sender: &Sender<TrialMessage>) {
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
+                if !self.wait(fault.at) {
+                    break;
+                }
+                for (instance_number, instance) in target::instances(fault.target, self.rig) {
+                    let strike = Strike {
+                        schedule: self,
+                        number,
+                        fault,
+                        instance_number,
+                        instance,
+                        sender: sender.clone(),
+                    };
+                    let thread = Builder::new()
+                        .name(format!("dyno-fault-{number}"))
+                        .spawn_scoped(scope, move || strike.run());
+                    match thread {
+                        Ok(thread) => threads.push(thread),
+                        // Without a receiver the trial is over.
+                        Err(error) => drop(sender.send(TrialMessage::Failed(refused(error)))),
+                    }
+                }
+            }
+            self.wait_until_over();
+            for ended in threads.into_iter().filter_map(|thread| thread.join().ok()) {
+                ended.end();
+            }
+        });
+    }
+
+    /// Waits until this time of the measurement; false if the trial ends before.
+    pub(super) fn wait(self, at: Duration) -> bool {
+        while !self.over.load(Ordering::Relaxed) {
+            let begun = self.barrier.begun();
+            let due = begun.map(|begun| begun + self.trial.planned.load.warmup + at);
+            let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+            match wait {
+                Some(Duration::ZERO) => return true,
+                wait => sleep(wait.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL)),
+            }
+        }
+        false
+    }
+
+    fn wait_until_over(self) {
+        while !self.over.load(Ordering::Relaxed) {
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// A time on the trial's clock.
+    pub(super) fn seconds(self, at: Instant) -> f64 {
+        let elapsed = at.saturating_duration_since(self.barrier.origin());
+        elapsed.as_secs_f64()
+    }
+}
+
+fn refused(error: std::io::Error) -> Failure {
+    Failure::new(Cause::Internal, error)
+}

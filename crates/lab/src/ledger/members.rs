@@ -1,0 +1,224 @@
+//! Reads what the members of an instance have of its ledger, once they have the same.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use engine::Sql;
+use engine::replication::MemberState;
+use measure::ledger::{Contents, Row, Transfer};
+use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_transfers};
+
+use super::Ledger;
+use crate::Database;
+
+/// How long replicas may take to apply what the primary has.
+const APPLY_LIMIT: Duration = Duration::from_secs(30);
+/// How long a member may be out of reach or detached.
+const RETURN_LIMIT: Duration = Duration::from_secs(10);
+/// How often members are compared.
+const COMPARE_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a member may take to open a connection, and for a statement.
+const LOGIN_LIMIT: Duration = Duration::from_secs(2);
+const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
+/// Transfers that are read at once.
+const PAGE: usize = 10_000;
+
+type Rows = Vec<Vec<Option<String>>>;
+
+/// What the members have: the primary's first, and those that could not be read, and why.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) contents: Vec<Contents>,
+    pub(super) unread: Vec<(u32, String)>,
+}
+
+/// A member at one moment.
+enum Seen {
+    /// A short form of what it has.
+    Digest { is_primary: bool, digest: Rows },
+    /// It may return.
+    Away(String),
+    /// It does not belong to the cluster, or is down.
+    Out(String),
+}
+
+/// Waits until all members have the same, and reads them. At most `limit` transfers are read of each.
+pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) -> Found {
+    let began = Instant::now();
+    loop {
+        let seen = look(ledger);
+        let reference = reference(ledger, &seen);
+        let is_late = began.elapsed() > APPLY_LIMIT || interrupted.load(Ordering::Relaxed);
+        let may_return = began.elapsed() <= RETURN_LIMIT;
+        if is_late || is_settled(&seen, reference, may_return) {
+            let found = read_all(ledger, &seen, reference, limit);
+            // What changed in the meantime may have been read in parts.
+            if is_late || have_same_digests(&seen, &look(ledger)) {
+                return found;
+            }
+        }
+        sleep(COMPARE_INTERVAL);
+    }
+}
+
+fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
+    let databases = ledger.databases();
+    let mut seen: Vec<Seen> = (0..databases.len())
+        .zip(&databases)
+        .map(|(index, (_, database))| match ledger.is_down(index) {
+            true => Seen::Out("it is down".to_owned()),
+            false => ask(ledger, database).unwrap_or_else(Seen::Away),
+        })
+        .collect();
+    if ledger
+        .replication()
+        .is_some_and(|kind| kind.has_many_primaries())
+    {
+        return seen;
+    }
+    let primary = reference(ledger, &seen);
+    for (index, one) in seen.iter_mut().enumerate() {
+        if let Seen::Digest {
+            is_primary: true, ..
+        } = one
+            && Some(index) != primary
+        {
+            let why = "it accepts writes, but another member is the primary";
+            *one = Seen::Out(why.to_owned());
+        }
+    }
+    seen
+}
+
+fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
+    let mut sql = connect(database)?;
+    let state = match ledger.replication() {
+        Some(replication) => {
+            let rows = rows(&mut *sql, replication.view_query())?;
+            replication.view(&rows).state
+        }
+        None => MemberState::Primary,
+    };
+    if state == MemberState::Detached {
+        return Ok(Seen::Away("it does not replicate".to_owned()));
+    }
+    Ok(Seen::Digest {
+        is_primary: state == MemberState::Primary,
+        digest: rows(&mut *sql, &read_digest())?,
+    })
+}
+
+/// The index of the member that the others are compared with: the primary; without one, any.
+fn reference(ledger: &Ledger<'_>, seen: &[Seen]) -> Option<usize> {
+    let accepts_writes = |one: &Seen| {
+        matches!(
+            one,
+            Seen::Digest {
+                is_primary: true,
+                ..
+            }
+        )
+    };
+    let known = ledger.primary_index();
+    if seen.get(known).is_some_and(accepts_writes) {
+        return Some(known);
+    }
+    let is_readable = |one: &Seen| matches!(one, Seen::Digest { .. });
+    let any = || seen.iter().position(is_readable);
+    seen.iter().position(accepts_writes).or_else(any)
+}
+
+fn digest(seen: &Seen) -> Option<&Rows> {
+    match seen {
+        Seen::Digest { digest, .. } => Some(digest),
+        Seen::Away(_) | Seen::Out(_) => None,
+    }
+}
+
+fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
+    let primary = reference.and_then(|index| seen.get(index)).and_then(digest);
+    seen.iter().all(|one| match one {
+        Seen::Digest { digest, .. } => Some(digest) == primary,
+        Seen::Away(_) => !may_return,
+        Seen::Out(_) => true,
+    })
+}
+
+fn have_same_digests(before: &[Seen], after: &[Seen]) -> bool {
+    before.iter().map(digest).eq(after.iter().map(digest))
+}
+
+fn read_all(ledger: &Ledger<'_>, seen: &[Seen], reference: Option<usize>, limit: usize) -> Found {
+    let mut found = Found::default();
+    for (index, ((number, database), seen)) in ledger.databases().iter().zip(seen).enumerate() {
+        let contents = match seen {
+            Seen::Away(why) | Seen::Out(why) => Err(why.clone()),
+            Seen::Digest { .. } => contents(*number, database, limit),
+        };
+        match contents {
+            Ok(contents) if Some(index) == reference => found.contents.insert(0, contents),
+            Ok(contents) => found.contents.push(contents),
+            Err(why) => found.unread.push((*number, why)),
+        }
+    }
+    found
+}
+
+fn contents(member: u32, database: &Database, limit: usize) -> Result<Contents, String> {
+    let mut sql = connect(database)?;
+    // One more than there should be, so that too many are noticed.
+    let accounts = usize::try_from(ACCOUNTS).unwrap_or(usize::MAX) + 1;
+    let accounts = numbers::<2>(&rows(&mut *sql, &read_accounts(accounts))?)?;
+    let mut contents = Contents {
+        member,
+        rows: Vec::new(),
+        balances: accounts
+            .into_iter()
+            .map(|[id, balance]| (id, balance))
+            .collect(),
+    };
+    let mut last = i64::MIN;
+    loop {
+        let page = numbers::<6>(&rows(&mut *sql, &read_transfers(last, PAGE))?)?;
+        for &[key, user, sequence, from, to, amount] in &page {
+            last = key;
+            let transfer = Transfer {
+                user,
+                sequence,
+                from,
+                to,
+                amount,
+            };
+            contents.rows.push(Row { key, transfer });
+        }
+        if page.len() < PAGE {
+            return Ok(contents);
+        }
+        if contents.rows.len() > limit {
+            return Err(format!("it has more than {limit} transfers"));
+        }
+    }
+}
+
+fn connect(database: &Database) -> Result<Box<dyn Sql>, String> {
+    database
+        .connect(LOGIN_LIMIT)
+        .map_err(|error| error.to_string())
+}
+
+fn rows(sql: &mut dyn Sql, statement: &str) -> Result<Rows, String> {
+    let rows = sql.rows(statement, STATEMENT_LIMIT);
+    rows.map_err(|error| error.to_string())
+}
+
+/// Rows of numbers.
+fn numbers<const N: usize>(rows: &Rows) -> Result<Vec<[i64; N]>, String> {
+    let number = |cell: &Option<String>| cell.as_deref()?.parse().ok();
+    let row = |row: &Vec<Option<String>>| {
+        let numbers: Option<Vec<i64>> = row.iter().map(number).collect();
+        numbers.and_then(|numbers| numbers.try_into().ok())
+    };
+    let all: Option<Vec<[i64; N]>> = rows.iter().map(row).collect();
+    all.ok_or_else(|| "its tables of the ledger have rows that are not numbers".to_owned())
+}

@@ -1,0 +1,201 @@
+//! The ledger of an instance: transfers beside its load, and afterwards the proof of what became of
+//! each acknowledged commit, on every member.
+
+mod members;
+mod reader;
+mod recorder;
+mod schedule;
+mod user;
+
+use std::sync::atomic::AtomicBool;
+use std::thread::{Scope, ScopedJoinHandle};
+
+use engine::data::ledger as tables;
+use engine::replication::Replication;
+use measure::fault::InFlight;
+use measure::ledger::{Contents, History, LedgerSummary, Opening, check, in_flight};
+use workload::ledger::{ACCOUNTS, BALANCE};
+use workload::schema::Dialect;
+
+use crate::Database;
+use crate::cluster::Member;
+use crate::failure::{Cause, Failure};
+use crate::instance::Instance;
+use crate::observer::Observer;
+use crate::rig::Rig;
+use crate::trial::Trial;
+
+use reader::Reader;
+use recorder::Recorder;
+pub(crate) use schedule::Schedule;
+use user::User;
+
+/// Most transfers of which nothing was recorded that are read of a member.
+const MAX_FOREIGN: usize = 100_000;
+
+/// The ledger of one instance.
+pub(crate) struct Ledger<'a> {
+    /// The instance's, from 1.
+    number: u32,
+    instance: &'a Instance,
+    planned: &'a plan::Ledger,
+    seed: u64,
+    recorder: Recorder,
+}
+
+/// What a ledger showed.
+pub(crate) struct Verified {
+    pub(crate) summary: LedgerSummary,
+    history: History,
+    contents: Vec<Contents>,
+}
+
+impl Verified {
+    /// The transfers that were running at a time on the trial's clock.
+    pub(crate) fn in_flight(&self, at_s: f64) -> InFlight {
+        in_flight(&self.history, &self.contents, at_s)
+    }
+}
+
+/// Creates the tables of each instance's ledger, if the trial has one, and waits until every member
+/// has them.
+///
+/// # Errors
+/// When a server refuses, or the file of a history cannot be created.
+pub(crate) fn open<'a>(
+    trial: &'a Trial,
+    rig: &'a Rig,
+    observer: &mut dyn Observer,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Ledger<'a>>, Failure> {
+    let Some(planned) = &trial.planned.ledger else {
+        return Ok(Vec::new());
+    };
+    observer.stage("creating the tables of the ledger");
+    let mut ledgers = Vec::new();
+    for (number, instance) in (1..).zip(&rig.instances) {
+        let path = observer.ledger_file(number)?;
+        let opening = Opening {
+            accounts: ACCOUNTS.into(),
+            balance: BALANCE,
+        };
+        let failed =
+            |error| Failure::new(Cause::Interrupted, format!("{}: {error}", path.display()));
+        let ledger = Ledger {
+            number,
+            instance,
+            planned,
+            // Users of different instances are different users.
+            seed: trial.load_seed.wrapping_add(u64::from(number)),
+            recorder: Recorder::create(path.clone(), opening).map_err(failed)?,
+        };
+        tables::create(&**ledger.primary())?;
+        for (member, why) in members::read(&ledger, MAX_FOREIGN, interrupted).unread {
+            observer.note(&format!("the ledger cannot read server {member}: {why}"));
+        }
+        ledgers.push(ledger);
+    }
+    Ok(ledgers)
+}
+
+/// Starts the users of all ledgers; they end with the measurement.
+///
+/// # Errors
+/// When the operating system refuses a thread.
+pub(crate) fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    schedule: Schedule<'env>,
+    ledgers: &'env [Ledger<'env>],
+) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
+    let mut threads = Vec::new();
+    for ledger in ledgers {
+        let mut spawn = |work: Box<dyn FnOnce() + Send + 'env>| {
+            let thread = std::thread::Builder::new().name(format!("dyno-ledger-{}", ledger.number));
+            let thread = thread.spawn_scoped(scope, work);
+            threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
+            Ok::<_, Failure>(())
+        };
+        for user in 1..=ledger.planned.users() {
+            spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
+        }
+        if ledger.planned.replica_reads > 0.0 && ledger.members().len() > 1 {
+            spawn(Box::new(move || Reader::new(ledger, schedule).run()))?;
+        }
+    }
+    Ok(threads)
+}
+
+impl Ledger<'_> {
+    /// Finds out what became of each transfer, and drops the tables of a server that stays.
+    pub(crate) fn verify(self, observer: &mut dyn Observer, interrupted: &AtomicBool) -> Verified {
+        observer.stage("checking the ledger");
+        if !self.recorder.is_complete() {
+            let path = self.recorder.path().display();
+            observer.note(&format!(
+                "the ledger ended early: {path} could not be written"
+            ));
+        }
+        let history = self.recorder.history().unwrap_or_else(|error| {
+            let path = self.recorder.path().display();
+            observer.note(&format!("cannot read {path}: {error}"));
+            History::default()
+        });
+        let limit = history.entries().len() * 2 + MAX_FOREIGN;
+        let found = members::read(&self, limit, interrupted);
+        if self.instance.cluster.is_none()
+            && let Err(error) = tables::remove(&**self.primary())
+        {
+            observer.note(&error.to_string());
+        }
+        Verified {
+            summary: check(&history, &found.contents, found.unread),
+            history,
+            contents: found.contents,
+        }
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        self.instance.endpoint.database.engine().dialect()
+    }
+
+    fn replication(&self) -> Option<&'static dyn Replication> {
+        self.instance.cluster.as_ref()?.replication()
+    }
+
+    /// The members of a cluster that dyno started.
+    fn members(&self) -> &[Member] {
+        let cluster = self.instance.cluster.as_ref();
+        cluster.map_or(&[], |cluster| cluster.members())
+    }
+
+    fn primary_index(&self) -> usize {
+        let cluster = self.instance.cluster.as_ref();
+        cluster.map_or(0, |cluster| cluster.primary_index())
+    }
+
+    /// The member that accepts writes, as far as dyno knows.
+    fn primary(&self) -> &Database {
+        let primary = self.members().get(self.primary_index());
+        primary.map_or(&self.instance.endpoint.database, |member| &member.database)
+    }
+
+    /// The databases of all members, with their numbers.
+    fn databases(&self) -> Vec<(u32, &Database)> {
+        match self.members() {
+            [] => vec![(self.number, &self.instance.endpoint.database)],
+            members => members
+                .iter()
+                .map(|member| (member.number, &member.database))
+                .collect(),
+        }
+    }
+
+    /// Whether the process of a member has ended.
+    fn is_down(&self, member: usize) -> bool {
+        let node = self.members().get(member).and_then(Member::try_lock);
+        node.is_some_and(|mut node| node.exited().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests;

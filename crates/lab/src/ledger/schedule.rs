@@ -1,0 +1,103 @@
+//! When the transfers of a ledger are made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use load::Barrier;
+
+use crate::trial::Trial;
+
+/// How often to check whether the trial has begun or is over.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The time of a trial, for what runs beside its loads.
+#[derive(Clone, Copy)]
+pub(crate) struct Schedule<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) barrier: &'a Barrier,
+    /// Becomes true when the loads have ended.
+    pub(crate) over: &'a AtomicBool,
+}
+
+impl Schedule<'_> {
+    /// Waits for the start of the loads; `None` if the trial ends before.
+    pub(super) fn begun(self) -> Option<Instant> {
+        while !self.over.load(Ordering::Relaxed) {
+            if let Some(begun) = self.barrier.begun() {
+                return Some(begun);
+            }
+            sleep(POLL_INTERVAL);
+        }
+        None
+    }
+
+    /// Waits until an instant; false if the measurement ends before.
+    pub(super) fn wait(self, due: Instant, begun: Instant) -> bool {
+        let load = &self.trial.planned.load;
+        let end = load.longest().map(|time| begun + load.warmup + time);
+        if end.is_some_and(|end| due >= end) {
+            return false;
+        }
+        while !self.over.load(Ordering::Relaxed) {
+            match due.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return true,
+                wait => sleep(wait.min(POLL_INTERVAL * 5)),
+            }
+        }
+        false
+    }
+
+    /// Now, on the trial's clock.
+    pub(super) fn now_s(self) -> f64 {
+        self.barrier.origin().elapsed().as_secs_f64()
+    }
+}
+
+/// The instants of one of several users who take turns, from a start, at a common rate. What is due
+/// while a user is busy is left out: an outage is not made up for.
+pub(super) struct Turns {
+    begun: Instant,
+    /// Of all users.
+    per_s: f64,
+    users: u32,
+    /// The next turn, counted over all users.
+    next: u64,
+}
+
+impl Turns {
+    /// Those of a user, from 1.
+    pub(super) fn new(begun: Instant, per_s: f64, user: u32, users: u32) -> Self {
+        Self {
+            begun,
+            per_s,
+            users,
+            next: u64::from(user.saturating_sub(1)),
+        }
+    }
+
+    /// The first turn that is not more than one turn of this user past.
+    pub(super) fn next(&mut self, now: Instant) -> Instant {
+        let users = u64::from(self.users.max(1));
+        let elapsed_s = now.saturating_duration_since(self.begun).as_secs_f64();
+        let due = (elapsed_s * self.per_s) as u64;
+        let missed = due.saturating_sub(self.next) / users;
+        let turn = self.next + missed * users;
+        self.next = turn + users;
+        self.begun + Duration::from_secs_f64(turn as f64 / self.per_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_take_turns_and_leave_out_what_they_missed() {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let mut second = Turns::new(begun, 10.0, 2, 2);
+        let turns = [0, 100, 320, 1850, 1900].map(|ms| second.next(at(ms)));
+        assert_eq!(turns, [at(100), at(300), at(500), at(1700), at(1900)]);
+    }
+}

@@ -1,0 +1,102 @@
+//! The ledger beside a load on a real server, whose commits are lost, made up, and doubled.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use engine::data::{Listener, Mode};
+use measure::ledger::LedgerSummary;
+
+use crate::cluster::Cluster;
+use crate::instance::Instance;
+use crate::rig::Rig;
+use crate::testing::{Silent, trial};
+use crate::{Database, drive};
+
+/// What the ledger of a load of four seconds finds, during which something is done to its server.
+fn judged(during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
+    let keep = tempfile::tempdir().unwrap();
+    let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
+    let mut trial = trial();
+    trial.planned.load.time = Duration::from_secs(4);
+    trial.planned.ledger = Some(plan::Ledger {
+        rate: 100.0,
+        replica_reads: 0.0,
+    });
+    let cluster = Cluster::of(vec![node], &never).unwrap();
+    let rig = Rig {
+        instances: vec![Instance::on(cluster).unwrap()],
+        reset: None,
+        made_for: None,
+    };
+    let listener = Listener {
+        tell: &mut |_| {},
+        interrupted: &never,
+    };
+    let database = rig.databases().next().unwrap();
+    let wanted = trial.wanted(Mode::Missing);
+    database.prepare(&wanted, listener).unwrap();
+    let mut observer = Silent {
+        ledger: keep.path().join("ledger"),
+        ..Silent::default()
+    };
+    let mut ledgers = super::open(&trial, &rig, &mut observer, &never).unwrap();
+    std::thread::scope(|scope| {
+        let cluster = rig.instances[0].cluster.as_ref().unwrap();
+        scope.spawn(|| during(cluster));
+        drive::drive(&trial, &rig, &ledgers, &mut observer, &never).unwrap();
+    });
+    let verified = ledgers.remove(0).verify(&mut observer, &never);
+    rig.end(&mut observer);
+    verified.summary
+}
+
+fn database(cluster: &Cluster) -> &Database {
+    &cluster.primary().unwrap().database
+}
+
+/// Waits until the ledger has made this many transfers.
+fn wait_for_transfers(cluster: &Cluster, count: usize) {
+    let began = Instant::now();
+    let select = "SELECT id FROM dyno_transfers";
+    let limit = Duration::from_secs(10);
+    let mut sql = database(cluster).connect(limit).unwrap();
+    while sql.rows(select, limit).unwrap().len() < count {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_killed_server_that_restarts_loses_no_acknowledged_commit() {
+    let summary = judged(|cluster| {
+        wait_for_transfers(cluster, 50);
+        let mut node = cluster.primary().unwrap().lock();
+        node.kill();
+        node.restart(&AtomicBool::new(false)).unwrap();
+    });
+    assert!(summary.is_intact(), "{summary:?}");
+    assert!(summary.acknowledged > 50, "{summary:?}");
+    assert!(summary.failed + summary.unknown > 0, "{summary:?}");
+    assert_eq!((summary.checked, summary.unchecked), (vec![1], vec![]));
+}
+
+#[test]
+fn commits_that_vanish_or_are_doubled_or_made_up_are_found() {
+    let summary = judged(|cluster| {
+        wait_for_transfers(cluster, 10);
+        let limit = Duration::from_secs(10);
+        let mut sql = database(cluster).connect(limit).unwrap();
+        for statement in [
+            "DELETE FROM dyno_transfers WHERE id IN (2, 3)",
+            "INSERT INTO dyno_transfers (user_id, sequence, from_id, to_id, amount) \
+             SELECT user_id, sequence, from_id, to_id, amount FROM dyno_transfers WHERE id IN (4, 5, 6)",
+            "INSERT INTO dyno_transfers (user_id, sequence, from_id, to_id, amount) \
+             VALUES (9, 1, 1, 2, 3)",
+        ] {
+            sql.rows(statement, limit).unwrap();
+        }
+    });
+    let found = (summary.lost, summary.duplicated, summary.phantom);
+    assert_eq!(found, (2, 3, 1), "{summary:?}");
+    assert_eq!((summary.unbalanced, summary.diverged), (1, 0));
+}

@@ -1,0 +1,124 @@
+//! The pulse of a load: what can be read of it between its seconds.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use workload::session::SessionError;
+
+use crate::control::lock;
+
+/// Most errors that are kept until they are taken.
+const MAX_ERRORS: usize = 10_000;
+/// No transaction is awaited.
+const NONE: u64 = u64::MAX;
+
+/// What can be read of a running load at any time. Transactions cost an atomic addition and a
+/// comparison; only errors and the first transaction after a fault take a lock.
+#[derive(Debug)]
+pub struct Pulse {
+    completed: AtomicU64,
+    /// The start of the transaction that is awaited, at the earliest; [`NONE`] while none is.
+    awaited_ns: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    firsts: Vec<FirstCompleted>,
+    errors: Vec<TimedError>,
+}
+
+/// The first transaction that was started after a certain time, and completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstCompleted {
+    /// It was started at this time or later, on the load's clock.
+    pub since_ns: u64,
+    /// When it ended; `None` if no such transaction has.
+    pub end_ns: Option<u64>,
+}
+
+/// An error of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedError {
+    /// When, on the load's clock.
+    pub at_ns: u64,
+    /// The engine's own number, else the SQLSTATE; `network` if the connection failed.
+    pub code: String,
+    /// In the server's words.
+    pub message: String,
+    /// What the load did.
+    pub action: &'static str,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            completed: AtomicU64::new(0),
+            awaited_ns: AtomicU64::new(NONE),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl Pulse {
+    /// Transactions that have completed.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
+    /// Awaits the first transaction that is started at `since_ns` or later. One that was running
+    /// then, and is repeated after an error, counts from its next attempt.
+    pub fn await_first(&self, since_ns: u64) {
+        let mut state = lock(&self.state);
+        state.firsts.push(FirstCompleted {
+            since_ns,
+            end_ns: None,
+        });
+        self.awaited_ns.store(since_ns, Ordering::Relaxed);
+    }
+
+    /// The transactions that were awaited, in the order of the calls.
+    #[must_use]
+    pub fn firsts(&self) -> Vec<FirstCompleted> {
+        lock(&self.state).firsts.clone()
+    }
+
+    /// Takes the errors since the last call, at most 10,000.
+    #[must_use]
+    pub fn take_errors(&self) -> Vec<TimedError> {
+        std::mem::take(&mut lock(&self.state).errors)
+    }
+
+    /// Records a transaction whose last attempt started at `attempt_ns`.
+    #[inline]
+    pub(crate) fn transaction(&self, attempt_ns: u64, end_ns: u64) {
+        self.completed.fetch_add(1, Ordering::Relaxed);
+        if attempt_ns >= self.awaited_ns.load(Ordering::Relaxed) {
+            self.first(attempt_ns, end_ns);
+        }
+    }
+
+    #[cold]
+    fn first(&self, attempt_ns: u64, end_ns: u64) {
+        let mut state = lock(&self.state);
+        let awaited = state.firsts.last_mut();
+        let awaited = awaited.filter(|first| first.end_ns.is_none());
+        if let Some(first) = awaited.filter(|first| first.since_ns <= attempt_ns) {
+            first.end_ns = Some(end_ns);
+            self.awaited_ns.store(NONE, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn error(&self, at_ns: u64, error: &SessionError, action: &'static str) {
+        let errors = &mut lock(&self.state).errors;
+        if errors.len() < MAX_ERRORS {
+            errors.push(TimedError {
+                at_ns,
+                code: error.code(),
+                message: error.message.clone(),
+                action,
+            });
+        }
+    }
+}

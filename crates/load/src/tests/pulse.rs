@@ -1,0 +1,93 @@
+//! What can be read of a load between its seconds.
+
+use workload::session::FailureKind;
+
+use super::script::{Asked, done, fails};
+use super::*;
+use crate::{FirstCompleted, TimedError};
+
+const SERVICE: u64 = 2 * MS;
+
+/// The load of four users on a server that is gone for a while, watched.
+fn watched(gone: std::ops::Range<u64>, await_ns: &[u64]) -> (Driven, Arc<Pulse>) {
+    let server = Scripted::new(&simulation(), move |request| match request.asked {
+        Asked::Close => done(0),
+        _ if gone.contains(&request.at_ns) => fails(FailureKind::Away, 0),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Rollback => done(0),
+    });
+    let options = Options::default();
+    let name = WorkloadName::OltpPointSelect;
+    let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, 1, 4).unwrap();
+    let pulse = Arc::new(Pulse::default());
+    await_ns.iter().for_each(|at_ns| pulse.await_first(*at_ns));
+    let (stop, spec) = (Stop::default(), lasting_s(3));
+    let driven = drive_watched(&workload, &spec, &server, &stop, &pulse, |_, _| {});
+    (driven, pulse)
+}
+
+#[test]
+fn it_counts_what_the_seconds_count() {
+    let (driven, pulse) = watched(SECOND..2 * SECOND, &[]);
+    let drained = driven.total(Phase::Drain).response.count();
+    let all = driven.measured().response.count() + drained;
+    assert!(all > 3000, "{all}");
+    assert_eq!(pulse.completed(), all);
+    assert_eq!(pulse.firsts(), []);
+}
+
+#[test]
+fn a_transaction_counts_from_its_last_attempt() {
+    // All users were in a transaction when the server went.
+    let back = 2 * SECOND;
+    let (_, pulse) = watched(SECOND..back, &[SECOND]);
+    let firsts = pulse.firsts();
+    let [FirstCompleted { since_ns, end_ns }] = firsts.as_slice() else {
+        panic!("{firsts:?}");
+    };
+    assert_eq!(*since_ns, SECOND);
+    // They try again at least every 200 ms.
+    let end_ns = end_ns.unwrap();
+    assert!((back + SERVICE..back + 200 * MS + SERVICE).contains(&end_ns));
+}
+
+#[test]
+fn a_transaction_that_was_running_is_not_the_first() {
+    // Transactions of 2 ms start at 7 ms, 9 ms, …
+    let since = START + 500 * SERVICE + 1;
+    let (_, pulse) = watched(u64::MAX..u64::MAX, &[since]);
+    let end_ns = pulse.firsts()[0].end_ns;
+    assert_eq!(end_ns, Some(START + 502 * SERVICE));
+}
+
+#[test]
+fn one_that_is_still_missing_when_the_next_is_awaited_stays_missing() {
+    let (_, pulse) = watched(SECOND..2 * SECOND, &[SECOND, 2 * SECOND]);
+    let ends: Vec<bool> = pulse.firsts().iter().map(|f| f.end_ns.is_some()).collect();
+    assert_eq!(ends, [false, true]);
+}
+
+#[test]
+fn errors_have_their_times_and_are_taken_once() {
+    let (driven, pulse) = watched(SECOND..2 * SECOND, &[]);
+    let errors = pulse.take_errors();
+    assert_eq!(errors.len() as u64, driven.measured().error_count());
+    let TimedError {
+        at_ns,
+        code,
+        action,
+        ..
+    } = &errors[0];
+    assert!((SECOND..SECOND + SERVICE).contains(at_ns), "{at_ns}");
+    assert_eq!((code.as_str(), *action), ("network", "reconnected"));
+    assert!(errors.is_sorted_by_key(|error| error.at_ns));
+    assert_eq!(pulse.take_errors(), []);
+}
+
+#[test]
+fn errors_that_nobody_takes_are_bounded() {
+    let pulse = Pulse::default();
+    let error = script::error(FailureKind::Restart, 1213);
+    (0..20_000).for_each(|at_ns| pulse.error(at_ns, &error, "restarted"));
+    assert_eq!(pulse.take_errors().len(), 10_000);
+}

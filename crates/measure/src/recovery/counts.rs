@@ -1,0 +1,92 @@
+//! How many transactions had completed at each time.
+
+use crate::interval::Part;
+
+/// How many transactions had completed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count {
+    /// When, in seconds on the trial's clock.
+    pub t_s: f64,
+    /// How many, since the load began.
+    pub total: u64,
+}
+
+/// Counts in order of time. They need not be equally spaced: around a fault there are more.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counts(Vec<Count>);
+
+/// Of counts in order of time.
+impl From<Vec<Count>> for Counts {
+    fn from(counts: Vec<Count>) -> Self {
+        Self(counts)
+    }
+}
+
+impl Counts {
+    /// The counts from `from_s` to `to_s`.
+    #[must_use]
+    pub fn within(&self, from_s: f64, to_s: f64) -> &[Count] {
+        let begin = self.0.partition_point(|count| count.t_s < from_s);
+        let end = self.0.partition_point(|count| count.t_s <= to_s);
+        &self.0[begin..end.max(begin)]
+    }
+
+    /// How many had completed at a time, between two counts by interpolation. Before the first
+    /// count, as many as at the first; after the last one, as many as at the last.
+    fn at(&self, t_s: f64) -> f64 {
+        let next = self.0.partition_point(|count| count.t_s < t_s);
+        let (before, after) = match (next.checked_sub(1), self.0.get(next)) {
+            (Some(before), Some(after)) => (self.0[before], *after),
+            (Some(only), None) => (self.0[only], self.0[only]),
+            (None, Some(only)) => (*only, *only),
+            (None, None) => return 0.0,
+        };
+        let share = match after.t_s > before.t_s {
+            true => (t_s - before.t_s) / (after.t_s - before.t_s),
+            false => 0.0,
+        };
+        let completed = after.total.saturating_sub(before.total) as f64;
+        before.total as f64 + share.clamp(0.0, 1.0) * completed
+    }
+
+    /// How many completed between two times.
+    pub(super) fn between(&self, from_s: f64, to_s: f64) -> f64 {
+        self.at(to_s) - self.at(from_s)
+    }
+
+    /// Per second, between two times.
+    pub(super) fn per_s(&self, from_s: f64, to_s: f64) -> f64 {
+        self.between(from_s, to_s) / (to_s - from_s)
+    }
+
+    /// The whole seconds between two times.
+    pub(super) fn seconds(&self, from_s: f64, to_s: f64) -> Vec<Part> {
+        let whole = (to_s - from_s).max(0.0).floor() as u32;
+        let part = |second: u32| {
+            let begin_s = from_s + f64::from(second);
+            Part {
+                total: self.between(begin_s, begin_s + 1.0),
+                weight: 1.0,
+            }
+        };
+        (0..whole).map(part).collect()
+    }
+
+    /// The longest time without a completed transaction, as far as it lies between two times.
+    pub(super) fn longest_gap_s(&self, from_s: f64, to_s: f64) -> Option<f64> {
+        let counts = self.within(from_s, to_s);
+        let (first, last) = (counts.first()?, counts.last()?);
+        let (mut begin, mut longest_s) = (*first, 0.0_f64);
+        for pair in counts.windows(2) {
+            if pair[1].total == pair[0].total {
+                continue;
+            }
+            // Counts that follow each other only show that there was no gap.
+            if pair[0].t_s > begin.t_s {
+                longest_s = longest_s.max(pair[1].t_s - begin.t_s);
+            }
+            begin = pair[1];
+        }
+        Some(longest_s.max(last.t_s - begin.t_s))
+    }
+}

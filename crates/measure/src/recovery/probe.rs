@@ -1,0 +1,111 @@
+//! What probes of the members show of a recovery.
+
+use std::collections::BTreeMap;
+
+use super::Window;
+
+/// A probe of a member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probe {
+    /// The server, from 1.
+    pub server: u32,
+    /// When it was asked for its view.
+    pub asked_s: f64,
+    /// When it answered, or its limit had passed.
+    pub answered_s: f64,
+    /// Its view; `None` if it did not answer.
+    pub view: Option<ProbedView>,
+    /// The write to a member that says it accepts writes.
+    pub write: Option<ProbedWrite>,
+}
+
+/// How a member sees its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbedView {
+    /// Its own role.
+    pub role: Role,
+    /// A number for what it sees of the others: equal if and only if that is the same.
+    pub others: u32,
+}
+
+/// What a member says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It accepts writes.
+    Primary,
+    /// It applies what the primary writes.
+    Replica,
+    /// It is connected to no primary.
+    Detached,
+}
+
+/// A write to a member.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProbedWrite {
+    /// When it was sent.
+    pub sent_s: f64,
+    /// When it was answered, or its limit had passed.
+    pub answered_s: f64,
+    /// Whether it was accepted.
+    pub is_accepted: bool,
+}
+
+impl Probe {
+    /// Whether the member takes part in its cluster: as a replica, or as a primary that accepts
+    /// writes.
+    fn is_in_service(&self) -> bool {
+        match self.view.map(|view| view.role) {
+            Some(Role::Primary) => self.write.is_some_and(|write| write.is_accepted),
+            Some(Role::Replica) => true,
+            Some(Role::Detached) | None => false,
+        }
+    }
+
+    /// When it was over.
+    fn end_s(&self) -> f64 {
+        self.write.map_or(self.answered_s, |write| write.answered_s)
+    }
+}
+
+/// When the view of a member other than the one that was hit first differed from its view before.
+pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
+    let mut before = BTreeMap::new();
+    let mut first_s = None;
+    for probe in probes.iter().filter(|probe| Some(probe.server) != hit) {
+        let Some(view) = probe.view else { continue };
+        if probe.answered_s <= window.asked_s {
+            before.insert(probe.server, view);
+        } else if window.contains(probe.answered_s)
+            && before
+                .get(&probe.server)
+                .is_some_and(|before| *before != view)
+        {
+            first_s = first_s
+                .into_iter()
+                .chain([probe.answered_s])
+                .reduce(f64::min);
+        }
+    }
+    first_s
+}
+
+/// When the first write was accepted that was sent after the effect, by any member.
+pub(super) fn first_write_s(probes: &[Probe], window: Window) -> Option<f64> {
+    let writes = probes.iter().filter_map(|probe| probe.write);
+    let accepted = writes.filter(|write| write.is_accepted && write.sent_s >= window.effect_s);
+    let times = accepted.map(|write| write.answered_s);
+    times
+        .filter(|answered_s| *answered_s < window.end_s)
+        .min_by(f64::total_cmp)
+}
+
+/// When the member that was hit was in service again, and stayed so until the end of the window.
+/// `None` if it never was out of service.
+pub(super) fn rejoined_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
+    let of_hit = probes.iter().filter(|probe| Some(probe.server) == hit);
+    let inside =
+        of_hit.filter(|probe| probe.asked_s >= window.effect_s && probe.answered_s < window.end_s);
+    let inside: Vec<&Probe> = inside.collect();
+    let last_out = inside.iter().rposition(|probe| !probe.is_in_service())?;
+    inside.get(last_out + 1).map(|probe| probe.end_s())
+}

@@ -1,0 +1,397 @@
+//! Known answers on series that are made, and what holds of any.
+
+use plan::FaultKind;
+
+use super::*;
+use crate::fault::InFlight;
+use crate::interval::Estimate;
+
+const STEP_S: f64 = 0.01;
+
+/// Counts every 10 ms until `end_s` of a load with these transactions per second.
+fn counts(end_s: f64, per_s: impl Fn(f64) -> f64) -> Counts {
+    let steps = (end_s / STEP_S).round() as u32;
+    let mut completed = 0.0;
+    let count = |step: u32| {
+        let t_s = f64::from(step) * STEP_S;
+        completed += per_s(t_s) * STEP_S;
+        Count {
+            t_s: t_s + STEP_S,
+            total: completed as u64,
+        }
+    };
+    let counts: Vec<Count> = (0..steps).map(count).collect();
+    counts.into()
+}
+
+fn observed(end_s: f64, per_s: impl Fn(f64) -> f64) -> Observed {
+    Observed {
+        end_s,
+        counts: counts(end_s, per_s),
+        ..Observed::default()
+    }
+}
+
+fn fault(asked_s: f64, effect_s: f64) -> FaultRecord {
+    FaultRecord {
+        number: 1,
+        kind: FaultKind::Kill,
+        target: "primary".to_owned(),
+        instance: 1,
+        node: Some(1),
+        asked_s,
+        effect_s: Some(effect_s),
+        heal_asked_s: None,
+        healed_s: None,
+        error: None,
+        recovery: None,
+    }
+}
+
+fn recovered(observed: &Observed, mut faults: Vec<FaultRecord>) -> Vec<Recovery> {
+    recover(observed, &mut faults.iter_mut().collect::<Vec<_>>());
+    let recoveries = faults.into_iter().map(|fault| fault.recovery.unwrap());
+    recoveries.collect()
+}
+
+fn one(observed: &Observed) -> Recovery {
+    recovered(observed, vec![fault(20.0, 20.001)]).remove(0)
+}
+
+#[track_caller]
+fn close(found: Option<f64>, expected: f64, within: f64) {
+    let found = found.unwrap();
+    assert!((found - expected).abs() <= within, "{found} for {expected}");
+}
+
+/// 1,000 per second, nothing from 20 s to 26 s, a rise over 2 s, and 1,000 again.
+fn failover(t_s: f64) -> f64 {
+    match t_s {
+        t if t < 20.0 => 1000.0,
+        t if t < 26.0 => 0.0,
+        t if t < 28.0 => 500.0 * (t - 26.0),
+        _ => 1000.0,
+    }
+}
+
+#[test]
+fn the_phases_of_a_failover() {
+    let found = one(&observed(60.0, failover));
+    close(found.outage_s, 6.0, 0.1);
+    // Over a second, the rise has 95 % from 27.55 s on.
+    close(found.back_s, 7.55, 0.05);
+    close(found.steady_s, 7.55, 0.05);
+    assert_eq!(found.lowest_share, Some(0.0));
+    // 6,000 in the outage, and 1,000 in the rise.
+    close(found.lost_transactions, 6950.0, 60.0);
+    let value = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.value);
+    close(value(found.before), 1000.0, 1.0);
+    assert!(found.before.unwrap().half_width.is_some());
+    close(value(found.after), 1000.0, 3.0);
+    close(value(found.during), 80.0, 60.0);
+}
+
+#[test]
+fn what_does_not_happen_is_absent() {
+    let down = observed(40.0, |t_s| if t_s < 20.0 { 1000.0 } else { 0.0 });
+    let found = one(&down);
+    assert_eq!((found.back_s, found.steady_s), (None, None));
+    assert_eq!((found.after, found.first_error_s), (None, None));
+    assert_eq!((found.detected_s, found.first_write_s), (None, None));
+    assert_eq!((found.load_write_s, found.rejoined_s), (None, None));
+    close(found.outage_s, 20.0, 0.02);
+    close(found.lost_transactions, 20_000.0, 20.0);
+    // The seconds since the effect are too few for a level.
+    assert_eq!(one(&observed(28.5, failover)).steady_s, None);
+    // A load that never did anything.
+    let nothing = one(&observed(40.0, |_| 0.0));
+    assert_eq!((nothing.back_s, nothing.lost_transactions), (None, None));
+    assert_eq!(one(&Observed::default()).outage_s, None);
+}
+
+#[test]
+fn a_fault_that_the_load_does_not_notice_costs_nothing() {
+    let ripple = |t_s: f64| 1000.0 + 150.0 * (t_s * 2.0).sin();
+    let found = one(&observed(60.0, ripple));
+    assert_eq!(found.back_s, Some(0.0));
+    assert_eq!(found.lost_transactions, Some(0.0));
+    assert!(found.lowest_share.unwrap() > 0.8, "{found:?}");
+}
+
+#[test]
+fn a_new_level_is_steady_though_throughput_is_not_back() {
+    let series = |t_s: f64| match t_s {
+        t if t < 20.0 => 1000.0,
+        t if t < 22.0 => 0.0,
+        t if t < 40.0 => 300.0,
+        _ => 700.0 + 10.0 * (t_s * 7.0).sin(),
+    };
+    let found = one(&observed(80.0, series));
+    assert_eq!(found.back_s, None);
+    close(found.steady_s, 20.0, 0.2);
+    // Until the end: 2 s of 1,000, 18 s of 700, and 40 s of 300.
+    close(found.lost_transactions, 26_600.0, 200.0);
+}
+
+#[test]
+fn a_backlog_that_is_worked_off_does_not_hide_the_outage() {
+    // An open loop: 5 s without, then twice as many for 5 s.
+    let series = |t_s: f64| match t_s {
+        t if t < 20.0 => 1000.0,
+        t if t < 25.0 => 0.0,
+        t if t < 30.0 => 2000.0,
+        _ => 1000.0,
+    };
+    let found = one(&observed(60.0, series));
+    close(found.back_s, 5.0, 0.1);
+    close(found.lost_transactions, 5000.0, 50.0);
+}
+
+#[test]
+fn each_fault_has_a_window_of_its_own() {
+    let series = |t_s: f64| match t_s {
+        t if (20.0..25.0).contains(&t) || (50.0..51.0).contains(&t) => 0.0,
+        t if t < 50.0 => 1000.0,
+        _ => 600.0,
+    };
+    let faults = vec![fault(20.0, 20.0), fault(50.0, 50.0)];
+    let found = recovered(&observed(80.0, series), faults);
+    close(found[0].back_s, 5.0, 0.1);
+    close(found[0].outage_s, 5.0, 0.1);
+    close(found[1].outage_s, 1.0, 0.1);
+    assert_eq!(found[1].back_s, None);
+    close(found[1].before.map(|before| before.value), 1000.0, 2.0);
+}
+
+#[test]
+fn faults_that_follow_each_other_share_the_throughput_before() {
+    // The second fault comes before the load is back.
+    let faults = vec![fault(20.0, 20.0), fault(22.0, 22.0), fault(40.0, 40.0)];
+    let found = recovered(&observed(60.0, failover), faults);
+    assert_eq!(found[0].back_s, None);
+    close(found[0].lost_transactions, 2000.0, 20.0);
+    assert_eq!(found[1].before, found[0].before);
+    close(found[1].back_s, 5.55, 0.05);
+    // From 27.55 s to 40 s.
+    close(found[2].before.map(|before| before.value), 1000.0, 20.0);
+}
+
+#[test]
+fn a_fault_without_effect_has_no_recovery_and_the_fate_of_transfers_is_kept() {
+    let mut faults = [fault(20.0, 20.0), fault(40.0, 40.0)];
+    faults[0].effect_s = None;
+    let in_flight = Some(InFlight {
+        committed: 3,
+        ..InFlight::default()
+    });
+    faults[1].recovery = Some(Recovery {
+        in_flight,
+        ..Recovery::default()
+    });
+    recover(
+        &observed(60.0, |_| 1000.0),
+        &mut faults.iter_mut().collect::<Vec<_>>(),
+    );
+    assert_eq!(faults[0].recovery, None);
+    let second = faults[1].recovery.as_ref().unwrap();
+    assert_eq!((second.in_flight, second.back_s), (in_flight, Some(0.0)));
+}
+
+fn error(at_s: f64, code: &str, action: &str) -> TimedError {
+    TimedError {
+        at_s,
+        code: code.to_owned(),
+        message: "gone".to_owned(),
+        action: action.to_owned(),
+    }
+}
+
+#[test]
+fn errors_are_counted_from_the_request_and_deadlocks_are_no_failure() {
+    let observed = Observed {
+        errors: vec![
+            error(19.0, "2013", "reconnected"),
+            error(20.0005, "1213", RESTARTED),
+            error(20.0008, "2013", "reconnected"),
+            error(21.0, "2013", "reconnected"),
+            error(60.0, "2013", "reconnected"),
+        ],
+        ..observed(60.0, failover)
+    };
+    let found = one(&observed);
+    // The server was gone before its end was noticed.
+    close(found.first_error_s, -0.0002, 1e-9);
+    let counts: Vec<(&str, u64)> = found
+        .errors
+        .iter()
+        .map(|error| (error.code.as_str(), error.count))
+        .collect();
+    assert_eq!(counts, [("1213", 1), ("2013", 2)]);
+}
+
+#[test]
+fn the_first_write_of_the_load_is_that_of_its_fault() {
+    let first = |since_s, end_s| FirstWrite { since_s, end_s };
+    let observed = Observed {
+        first_writes: vec![
+            first(20.0, Some(26.5)),
+            first(30.0, Some(41.0)),
+            first(40.0, Some(40.2)),
+        ],
+        ..observed(60.0, failover)
+    };
+    let faults = vec![fault(20.0, 20.0), fault(30.0, 30.0), fault(40.0, 40.0)];
+    let found = recovered(&observed, faults);
+    let writes: Vec<_> = found.iter().map(|found| found.load_write_s).collect();
+    assert_eq!(writes[..2], [Some(6.5), None]);
+    close(writes[2], 0.2, 1e-9);
+}
+
+/// A probe of 1 ms, with a write of 1 ms.
+fn probe(server: u32, asked_s: f64, role: Option<Role>, others: u32, accepts: bool) -> Probe {
+    let answered_s = asked_s + 0.001;
+    Probe {
+        server,
+        asked_s,
+        answered_s,
+        view: role.map(|role| ProbedView { role, others }),
+        write: (role == Some(Role::Primary)).then_some(ProbedWrite {
+            sent_s: answered_s,
+            answered_s: answered_s + 0.001,
+            is_accepted: accepts,
+        }),
+    }
+}
+
+/// Server 1 is killed at 20 s and back at 35 s; server 2 takes over at 26 s, and server 3 notices
+/// at 24 s.
+fn probes() -> Vec<Probe> {
+    let times = || (0..6000).map(|step| f64::from(step) * STEP_S);
+    let of_first = times().map(|t_s| match t_s {
+        t if t < 20.0 => probe(1, t, Some(Role::Primary), 0, true),
+        t if t < 34.0 => probe(1, t, None, 0, false),
+        t if t < 35.0 => probe(1, t, Some(Role::Detached), 0, false),
+        t => probe(1, t, Some(Role::Replica), 1, false),
+    });
+    let of_second = times().map(|t_s| match t_s {
+        t if t < 25.0 => probe(2, t, Some(Role::Replica), 0, false),
+        t => probe(2, t, Some(Role::Primary), 1, t >= 26.0),
+    });
+    let of_third = times().map(|t_s| {
+        let others = u32::from(t_s >= 24.0);
+        probe(3, t_s, Some(Role::Replica), others, false)
+    });
+    of_first.chain(of_second).chain(of_third).collect()
+}
+
+#[test]
+fn probes_show_who_noticed_who_took_over_and_who_returned() {
+    let mut observed = Observed {
+        probes: probes(),
+        ..observed(60.0, failover)
+    };
+    let found = one(&observed);
+    close(found.detected_s, 4.0, 0.011);
+    close(found.first_write_s, 6.0, 0.011);
+    close(found.rejoined_s, 15.0, 0.011);
+    // The order of the members does not matter.
+    observed.probes.reverse();
+    observed
+        .probes
+        .sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
+    let again = one(&observed);
+    assert_eq!(again.detected_s, found.detected_s);
+    assert_eq!(again.first_write_s, found.first_write_s);
+}
+
+#[test]
+fn a_write_that_was_sent_before_the_effect_does_not_count() {
+    let mut late = probe(1, 19.99, Some(Role::Primary), 0, true);
+    late.write.as_mut().unwrap().answered_s = 22.0;
+    let observed = Observed {
+        probes: vec![late, probe(1, 23.0, Some(Role::Primary), 0, true)],
+        ..observed(60.0, failover)
+    };
+    close(one(&observed).first_write_s, 3.001, 1e-9);
+}
+
+#[test]
+fn a_member_that_was_always_in_service_did_not_rejoin() {
+    let times = (0..600).map(|step| f64::from(step) * 0.1);
+    let probes = times.map(|t_s| probe(1, t_s, Some(Role::Replica), 0, false));
+    let mut observed = Observed {
+        probes: probes.collect(),
+        ..observed(60.0, failover)
+    };
+    assert_eq!(one(&observed).rejoined_s, None);
+    // One that returned and left again did not, either.
+    for (at, role) in [(250, None), (500, Some(Role::Detached))] {
+        observed.probes[at] = probe(1, f64::from(at as u32) * 0.1, role, 0, false);
+    }
+    close(one(&observed).rejoined_s, 30.1, 0.01);
+    observed.probes.truncate(501);
+    assert_eq!(one(&observed).rejoined_s, None);
+}
+
+#[test]
+fn a_distribution_has_its_values() {
+    let found = Distribution::of([Some(9.0), None, Some(6.5), Some(21.0), Some(7.0)]).unwrap();
+    assert_eq!(found.values(), [6.5, 7.0, 9.0, 21.0]);
+    assert_eq!((found.min(), found.median(), found.max()), (6.5, 8.0, 21.0));
+    assert_eq!(found.missing, 1);
+    assert_eq!(Distribution::of([None, None]), None);
+    assert_eq!(Distribution::of([]), None);
+}
+
+mod any_series {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Counts at any times, with faults that are asked for at any times.
+    fn seen() -> impl Strategy<Value = (Observed, Vec<FaultRecord>)> {
+        let steps = proptest::collection::vec((0.0..0.3_f64, 0_u64..50), 0..400);
+        let faults = proptest::collection::vec((0.0..60.0_f64, 0.0..2.0_f64), 1..5);
+        (steps, faults).prop_map(|(steps, mut asked)| {
+            let (mut t_s, mut total) = (0.0, 0);
+            let count = |(step_s, completed): (f64, u64)| {
+                t_s += step_s;
+                total += completed;
+                Count { t_s, total }
+            };
+            let counts: Vec<Count> = steps.into_iter().map(count).collect();
+            asked.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let faults = asked
+                .into_iter()
+                .map(|(at_s, after_s)| fault(at_s, at_s + after_s));
+            let observed = Observed {
+                end_s: t_s,
+                counts: counts.into(),
+                ..Observed::default()
+            };
+            (observed, faults.collect())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_lies_in_the_window((observed, faults) in seen()) {
+            let ends = faults.iter().skip(1).map(|fault| fault.asked_s);
+            let ends: Vec<f64> = ends.chain([f64::INFINITY]).collect();
+            let begins: Vec<f64> = faults.iter().map(|fault| fault.effect_s.unwrap()).collect();
+            for ((found, end_s), begin_s) in recovered(&observed, faults).iter().zip(ends).zip(begins) {
+                let end_s = end_s.min(observed.end_s);
+                for after_s in [found.back_s, found.steady_s].into_iter().flatten() {
+                    prop_assert!(after_s >= 0.0 && begin_s + after_s <= end_s);
+                }
+                for share in [found.outage_s, found.lowest_share, found.lost_transactions] {
+                    prop_assert!(share.is_none_or(|share| share.is_finite() && share >= 0.0));
+                }
+                prop_assert!(found.outage_s.is_none_or(|outage_s| outage_s <= observed.end_s));
+                for mean in [found.before, found.during, found.after].into_iter().flatten() {
+                    prop_assert!(mean.value.is_finite() && mean.value >= 0.0);
+                }
+            }
+        }
+    }
+}
