@@ -98,7 +98,12 @@ mod tests {
         let reply = parse("HTTP/1.0 503 Service Unavailable\r\nA: b\r\n\r\n{}").unwrap();
         assert_eq!((reply.status, reply.body.as_str()), (503, "{}"));
         assert!(!reply.is_success());
-        for text in ["", "HTTP/1.1 200 OK", "SSH-2.0\r\n\r\n", "HTTP/1.1 OK\r\n\r\n"] {
+        for text in [
+            "",
+            "HTTP/1.1 200 OK",
+            "SSH-2.0\r\n\r\n",
+            "HTTP/1.1 OK\r\n\r\n",
+        ] {
             assert_eq!(parse(text), None, "{text:?}");
         }
     }

@@ -32,7 +32,8 @@ impl Service {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let (path, word) = self.health;
-        http::get(self.address, path).is_ok_and(|page| page.is_success() && page.body.contains(word))
+        http::get(self.address, path)
+            .is_ok_and(|page| page.is_success() && page.body.contains(word))
     }
 }
 
@@ -91,7 +92,9 @@ pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, EngineError> 
         .find(|program| program.is_file())
         .ok_or_else(|| EngineError::Failed {
             cause: Cause::Usage,
-            message: format!("the program {name} was not found on PATH or in the usual directories"),
+            message: format!(
+                "the program {name} was not found on PATH or in the usual directories"
+            ),
             remedy: Some(remedy.to_owned()),
         })
 }

@@ -146,7 +146,11 @@ impl Building<'_> {
             let first = instance * members + 1;
             let memberships = self.memberships(first, &ips)?;
             // Declared before the nodes, which therefore end first if one of them does not start.
-            let services = self.services(first, places.peek().map(|(_, (_, data))| data.home()), &memberships)?;
+            let services = self.services(
+                first,
+                places.peek().map(|(_, (_, data))| data.home()),
+                &memberships,
+            )?;
             let mut nodes = Vec::new();
             for membership in memberships {
                 let Some((number, (site, data))) = places.next() else {

@@ -120,7 +120,6 @@ impl Cluster {
         let nodes = self.members.into_iter().map(Member::into_node);
         (nodes.collect(), self.services)
     }
-
 }
 
 impl Member {

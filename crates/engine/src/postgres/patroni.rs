@@ -21,8 +21,7 @@ use crate::replication::{Formation, MemberState, Replication, View, member_name}
 use crate::server::{Invocation, Login};
 use crate::settings::Settings;
 
-const HOW_TO_INSTALL: &str =
-    "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
+const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
 /// Its configuration file. JSON is YAML, too.
 const CONFIG_FILE: &str = "patroni.yml";
@@ -74,7 +73,8 @@ impl Replication for Patroni {
         if number != 1 {
             return Ok(());
         }
-        let grant = |function| format!("GRANT EXECUTE ON FUNCTION {function} TO {REPLICATION_ROLE}");
+        let grant =
+            |function| format!("GRANT EXECUTE ON FUNCTION {function} TO {REPLICATION_ROLE}");
         let slot = |number| {
             let name = member_name(number);
             format!("SELECT pg_create_physical_replication_slot('{name}', true)")
@@ -259,7 +259,10 @@ fn configuration(
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
     let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
-    let (own, api) = (shown(cluster.client_address(number)), shown(api(cluster, number)));
+    let (own, api) = (
+        shown(cluster.client_address(number)),
+        shown(api(cluster, number)),
+    );
     let account = json!({"username": REPLICATION_ROLE, "password": password});
     json!({
         "scope": "dyno",
@@ -299,7 +302,10 @@ fn configuration(
 /// `max_connections` and some other settings from here only.
 fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> Value {
     let own = [
-        ("max_connections".to_owned(), allowed_connections(connections).to_string()),
+        (
+            "max_connections".to_owned(),
+            allowed_connections(connections).to_string(),
+        ),
         ("max_wal_senders".to_owned(), "10".to_owned()),
     ];
     let study = config.iter().filter(|(name, _)| !format::decides(name));

@@ -188,7 +188,9 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 
 /// A member's role.
 pub(super) fn state(login: &Login<'_>) -> Result<MemberState, EngineError> {
-    let rows = as_superuser(login, async |connection| connection.rows(FORMING_STATE).await)?;
+    let rows = as_superuser(login, async |connection| {
+        connection.rows(FORMING_STATE).await
+    })?;
     let rows = rows.map_err(|error| login.refused(&error))?;
     Ok(role(&first_cell(rows).unwrap_or_default()))
 }

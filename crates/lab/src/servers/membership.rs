@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::manager::{Managed, Manager};
-use engine::{EngineError, ServerFile};
 use engine::replication::{Formation, MemberAddress, Replication};
+use engine::{EngineError, ServerFile};
 
 use crate::error::LabError;
 use crate::servers::password::Password;

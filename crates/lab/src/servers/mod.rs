@@ -25,6 +25,6 @@ pub use running::ProcessId;
 pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
-pub(crate) use service::Services;
 pub(crate) use log::{failure, read_tail};
+pub(crate) use service::Services;
 pub(crate) use start::{write_for_server, write_readable};

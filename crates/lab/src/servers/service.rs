@@ -46,7 +46,9 @@ impl Services {
         fs::create_dir_all(keep).map_err(LabError::at("create", keep))?;
         let data = DataDir::new(home, "services.", &plan::Volume::default())?;
         data.hand_over()?;
-        let services = member.replication.services(&member.formation, &data.own())?;
+        let services = member
+            .replication
+            .services(&member.formation, &data.own())?;
         let mut started = Self {
             running: Vec::new(),
             data,
