@@ -3,7 +3,7 @@
 #
 #   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | sysbench]...     (default: all, the three servers)
 #
-#   mariadb   Debian's package mariadb-server. Run as root, it starts no service.
+#   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
 #             does not change, and root is not needed.
 #   postgres  Debian's package postgresql (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
@@ -54,7 +54,7 @@ newest() {
 apt_install() {
     local package=$1 program start=$SECONDS root=()
     program=$(newest "$2")
-    if [ -x "$program" ]; then
+    if [ -e "$program" ]; then
         say "$package is installed: $program"
         return
     fi
@@ -75,8 +75,17 @@ apt_install() {
     "${apt[@]}" update || die "$package: apt-get update failed"
     "${apt[@]}" install -y --no-install-recommends "$package" "${@:3}" >/dev/null </dev/null || die "$package: apt-get install failed"
     program=$(newest "$2")
-    [ -x "$program" ] || die "$package: installed, but $2 does not exist"
-    say "$package: installed in $((SECONDS - start)) s: $("$program" --version)"
+    [ -e "$program" ] || die "$package: installed, but $2 does not exist"
+    local version=$program
+    [ ! -x "$program" ] || version=$("$program" --version)
+    say "$package: installed in $((SECONDS - start)) s: $version"
+}
+
+# install_mariadb: installs Debian's MariaDB, with what members of a Galera cluster need.
+install_mariadb() {
+    apt_install mariadb-server /usr/sbin/mariadbd
+    apt_install galera-4 /usr/lib/galera/libgalera_smm.so
+    apt_install rsync /usr/bin/rsync
 }
 
 # install_postgres: installs Debian's PostgreSQL without the cluster `main` that its package creates by default.
@@ -202,13 +211,13 @@ install_mysql() {
 [ $# -gt 0 ] || set -- all
 for what in "$@"; do
     case $what in
-        mariadb) apt_install mariadb-server /usr/sbin/mariadbd ;;
+        mariadb) install_mariadb ;;
         mysql) install_mysql ;;
         postgres) install_postgres ;;
         patroni) install_patroni ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         all)
-            apt_install mariadb-server /usr/sbin/mariadbd
+            install_mariadb
             install_mysql
             install_postgres
             ;;

@@ -16,8 +16,8 @@ use slab::Slab;
 #[derive(Debug)]
 pub struct Route {
     state: Mutex<State>,
-    /// Notified when a connection fails.
-    failed: Condvar,
+    /// Notified of alerts.
+    alerted: Condvar,
     /// Whether a server that refuses to write has lost its role, rather than being unfit for the
     /// load.
     expects_writes: bool,
@@ -30,8 +30,8 @@ struct State {
     turn: usize,
     /// Counts the changes of what is open.
     changes: u64,
-    /// Counts the connections that failed.
-    failures: u64,
+    /// Counts the alerts.
+    alerts: u64,
     /// Tasks that wait for a change.
     waiting: Vec<Waker>,
 }
@@ -57,10 +57,10 @@ impl Route {
                 servers: (0..servers).map(server).collect(),
                 turn: 0,
                 changes: 0,
-                failures: 0,
+                alerts: 0,
                 waiting: Vec::new(),
             }),
-            failed: Condvar::new(),
+            alerted: Condvar::new(),
             expects_writes,
         }
     }
@@ -106,26 +106,25 @@ impl Route {
         state.servers.get(server).map_or(0, |it| it.sockets.len())
     }
 
-    /// How many connections have failed, once that is another number than `known`, or after
-    /// `limit`.
-    pub fn wait_for_failure(&self, known: u64, limit: Duration) -> u64 {
-        let is_known = |state: &mut State| state.failures == known;
+    /// Makes those who watch the servers look at once: a connection has failed.
+    pub fn alert(&self) {
+        self.lock().alerts += 1;
+        self.alerted.notify_all();
+    }
+
+    /// The number of alerts, once it is another one than `known`, or after `limit`.
+    pub fn wait_for_alert(&self, known: u64, limit: Duration) -> u64 {
+        let is_known = |state: &mut State| state.alerts == known;
         let waited = self
-            .failed
+            .alerted
             .wait_timeout_while(self.lock(), limit, is_known)
             .unwrap_or_else(PoisonError::into_inner);
-        waited.0.failures
+        waited.0.alerts
     }
 
     /// Whether a server that refuses to write has lost its role.
     pub(crate) fn expects_writes(&self) -> bool {
         self.expects_writes
-    }
-
-    /// Tells those who watch the servers that a connection has failed.
-    pub(crate) fn fail(&self) {
-        self.lock().failures += 1;
-        self.failed.notify_all();
     }
 
     /// The number of the present choice; `None` while no server is open.
@@ -319,12 +318,12 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_ends_the_wait_for_it() {
+    fn an_alert_ends_the_wait_for_it() {
         let route = Route::fixed();
-        assert_eq!(route.wait_for_failure(0, Duration::ZERO), 0);
-        route.fail();
+        assert_eq!(route.wait_for_alert(0, Duration::ZERO), 0);
+        route.alert();
         let begun = Instant::now();
-        assert_eq!(route.wait_for_failure(0, Duration::from_secs(600)), 1);
+        assert_eq!(route.wait_for_alert(0, Duration::from_secs(600)), 1);
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
 }

@@ -104,7 +104,7 @@ impl<P: Protocol> Connect for Connector<P> {
     async fn connect(&self, catalog: &Arc<Catalog>) -> Result<NetworkSession<P>, SessionError> {
         let opened = self.open_next(catalog).await;
         let opened = opened.and_then(|session| session.ok_or_else(no_server));
-        opened.inspect_err(|_| self.route.fail())
+        opened.inspect_err(|_| self.route.alert())
     }
 
     fn route(&self) -> Option<u64> {
@@ -159,7 +159,7 @@ impl<P: Protocol> NetworkSession<P> {
             error.kind = FailureKind::Away;
         }
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {
-            route.fail();
+            route.alert();
         }
         error
     }

@@ -62,7 +62,7 @@ fn users_of_a_server_that_hangs_move_to_the_next() {
         }));
         let error = session.execute(0, &[]).await.unwrap_err();
         assert_eq!(error.kind, FailureKind::Lost, "{error}");
-        assert_eq!(route.wait_for_failure(0, Duration::ZERO), 1);
+        assert_eq!(route.wait_for_alert(0, Duration::ZERO), 1);
         drop(session);
         idle.close().await;
         assert_eq!(route.connections(0), 0);

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lab::{Access, Database, Lab};
-use plan::key::Kind;
+use plan::key::{Kind, Needs};
 use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
 
@@ -22,7 +22,8 @@ const LONGEST_TITLE: usize = 200;
 /// # Errors
 /// Conflicting options.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> {
-    let study = parse(&text(args, "any server", &[any_server()]))?;
+    let is_of_load = |option: &TypedOption| option.key.needs != Needs::Members;
+    let study = parse(&text(args, "any server", &[any_server()], &is_of_load))?;
     study.trials(&Lab::default())?;
     Ok(study)
 }
@@ -36,7 +37,9 @@ pub(crate) fn as_study(
     database: &Database,
     title: &str,
 ) -> Result<PlannedStudy, Failure> {
-    parse(&text(args, title, &server_section(args, database)))
+    parse(&text(args, title, &server_section(args, database), &|_| {
+        true
+    }))
 }
 
 /// How to log in according to the command line.
@@ -80,7 +83,12 @@ fn parse(text: &str) -> Result<PlannedStudy, Failure> {
     })
 }
 
-fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
+fn text(
+    args: &BenchArgs,
+    title: &str,
+    server: &[String],
+    applies: &dyn Fn(&TypedOption) -> bool,
+) -> String {
     let title: String = title.chars().take(LONGEST_TITLE).collect();
     let mut text = format!("# {}\n", one_line(&secrets::command_line()));
     let without_key = options_without_key(args);
@@ -90,9 +98,8 @@ fn text(args: &BenchArgs, title: &str, server: &[String]) -> String {
     }
     let _ = write!(text, "title = {}\n\n[server]\n", quoted(&title));
     let _ = writeln!(text, "{}", server.join("\n"));
-    let typed = args.options.typed();
-    let (axes, single): (Vec<&TypedOption>, Vec<_>) =
-        typed.iter().partition(|one| one.values.len() > 1);
+    let typed = args.options.typed().iter().filter(|one| applies(one));
+    let (axes, single): (Vec<&TypedOption>, Vec<_>) = typed.partition(|one| one.values.len() > 1);
     let mut section = "server";
     for line in single {
         if line.key.section() != section {

@@ -212,7 +212,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         return Ok(only_load(trial));
     };
     let installed = lab::installed(spec)?;
-    lab.check_platform(spec, &trial.planned.topology.node)?;
+    lab.check_platform(spec, &trial.planned.topology)?;
     let config = lab::config(spec);
     let cached = lab::template::cached(
         lab.home()?,
@@ -229,11 +229,7 @@ fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
-    let preview = lab::preview(
-        spec,
-        &trial.planned.topology.node,
-        &trial.wanted(Mode::Missing),
-    )?;
+    let preview = lab::preview(spec, &trial.planned.topology, &trial.wanted(Mode::Missing))?;
     Ok(of_servers(
         trial,
         spec,

@@ -9,6 +9,7 @@ use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::finding::Finding;
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::{Design, Environment, RunResult};
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::Second;
@@ -332,6 +333,10 @@ impl Observer for Results {
 
     fn fault(&mut self, fault: &FaultRecord) {
         self.screen.line(&format!("fault: {fault}"));
+    }
+
+    fn fault_series(&mut self, series: &FaultSeries) {
+        self.store(|files| files.trial.fault_series(series));
     }
 
     fn draining(&mut self, running: usize) {

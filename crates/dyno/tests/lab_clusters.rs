@@ -103,7 +103,7 @@ fn members_of_mysql_clusters_apply_what_their_primary_writes() {
 
 #[test]
 fn members_of_mariadb_clusters_apply_what_their_primary_writes() {
-    replicates("mariadb", &["asynchronous", "semi-synchronous"]);
+    replicates("mariadb", &["asynchronous", "semi-synchronous", "galera"]);
 }
 
 #[test]

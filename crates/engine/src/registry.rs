@@ -40,7 +40,6 @@ fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
     let traits = server.replication().iter().map(|kind| ClusterTraits {
         name: kind.name(),
         elects: kind.elects(),
-        has_many_primaries: kind.has_many_primaries(),
         has_manager: kind.has_manager(),
         quorum: kind.quorum(),
     });

@@ -30,6 +30,25 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// What finds out how far a member's data goes, before the member starts again; `None`: its
+    /// server needs no help with that.
+    fn recovery(&self) -> Option<Recovery> {
+        None
+    }
+
+    /// The settings of a restart, in place of those of the same names in
+    /// [`Replication::settings`]. `printed` and `state` are the answers to
+    /// [`Replication::recovery`]; empty if there was none.
+    fn restart_settings(
+        &self,
+        cluster: &Formation,
+        printed: &str,
+        state: &str,
+    ) -> Vec<(String, String)> {
+        let _ = (cluster, printed, state);
+        Vec::new()
+    }
+
     /// Has a member that accepts connections join.
     ///
     /// # Errors
@@ -172,6 +191,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// # Errors
     /// When it cannot be reached, or refuses.
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError>;
+}
+
+/// What finds out how far a member's data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// The arguments with which the server's program prints that and ends.
+    pub arguments: &'static [&'static str],
+    /// The file in the data directory in which the member noted its state.
+    pub state_file: &'static str,
 }
 
 /// What a member says of itself.

@@ -38,11 +38,8 @@ impl Building<'_> {
     /// Sets up a site for the node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
-        let set_up = |_| {
-            let site = site::set_up(home, &topology.node.site);
-            site.map_err(|error| self.placed(error))
-        };
-        (0..topology.nodes()).map(set_up).collect()
+        let sites = site::set_up(home, topology, topology.nodes());
+        sites.map_err(|error| self.placed(error))
     }
 
     /// Loads the data of each server from scratch.
@@ -112,7 +109,7 @@ impl Building<'_> {
     }
 
     fn placed(&self, error: LabError) -> Failure {
-        placed(self.spec, &self.trial.planned.topology.node, error)
+        placed(self.spec, &self.trial.planned.topology, error)
     }
 
     /// Writes new data to disk and drops it from the page cache, unless the study wants it warm;
@@ -161,9 +158,9 @@ impl Building<'_> {
                 joined.map_err(|error| self.placed(error))?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, services, self.interrupted);
+            let cluster = Cluster::of(nodes, self.interrupted);
             let cluster = cluster.map_err(|error| self.placed(error))?;
-            formed.extend(Instance::on(cluster));
+            formed.extend(Instance::on(cluster.with_services(services)));
         }
         Ok(formed)
     }

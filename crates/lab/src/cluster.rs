@@ -1,7 +1,7 @@
 //! Nodes that serve one data set.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use client::route::Route;
@@ -12,6 +12,7 @@ use crate::Database;
 use crate::error::LabError;
 use crate::monitors::MonitoredServer;
 use crate::servers::{Node, Services};
+use crate::site::Site;
 use crate::template::DATABASE;
 
 /// How long members may take to replicate once all of them run.
@@ -37,6 +38,8 @@ pub(crate) struct Member {
     pub(crate) number: u32,
     /// Its database, through the account of the load.
     pub(crate) database: Database,
+    /// Where it runs.
+    pub(crate) site: Arc<dyn Site>,
     /// Locked while something happens to it.
     node: Mutex<Node>,
 }
@@ -48,11 +51,7 @@ impl Cluster {
     /// # Errors
     /// The first node that does not replicate within 60 s or ends, with its log's last lines; a
     /// node whose database cannot be opened; the user's wish to stop.
-    pub(crate) fn of(
-        nodes: Vec<Node>,
-        services: Option<Services>,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, LabError> {
+    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, LabError> {
         let replication = nodes.first().and_then(Node::replication);
         let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {
             if index > 0 {
@@ -61,6 +60,7 @@ impl Cluster {
             Ok(Member {
                 number: node.number(),
                 database: node.open(DATABASE)?,
+                site: Arc::clone(node.site()),
                 node: Mutex::new(node),
             })
         });
@@ -68,12 +68,17 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
-            services,
+            services: None,
         };
         if let Some(first) = cluster.members.first() {
             first.lock().complete_cluster()?;
         }
         Ok(cluster)
+    }
+
+    /// The same, with the services that its members share.
+    pub(crate) fn with_services(self, services: Option<Services>) -> Self {
+        Self { services, ..self }
     }
 
     /// The members in the order of their numbers.
@@ -142,7 +147,7 @@ impl Member {
         let node = self.lock();
         MonitoredServer {
             number: self.number,
-            site: node.site().clone(),
+            site: Arc::clone(&self.site),
             process: node.process().clone(),
             data_dir: Some(node.data_dir()),
             database: Some(self.database.clone()),

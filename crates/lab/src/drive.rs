@@ -17,11 +17,13 @@ use crate::Database;
 use crate::failure::{Cause, Failure};
 use crate::faults;
 use crate::files;
+use crate::follow::{self, Follower};
 use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
+use crate::watch::{self, Watch};
 
 /// Drives every instance of the rig with its own load; all start together.
 ///
@@ -36,20 +38,37 @@ pub(crate) fn drive(
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
+    follow::prepare(rig)?;
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
-    let follow = trial.planned.topology.follow();
+    let watches = watch::open(trial, rig, observer);
+    let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
+        let mut threads = Vec::new();
+        for (instance, route) in rig.instances.iter().zip(&routes) {
+            if let Some(cluster) = &instance.cluster {
+                let follower = Follower {
+                    cluster,
+                    follow,
+                    route: Arc::clone(route),
+                    barrier: &barrier,
+                    over: &over,
+                    sender: sender.clone(),
+                };
+                threads.extend(follower.spawn(scope)?);
+            }
+        }
         for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
                 index,
                 database: &instance.endpoint.database,
                 route,
+                watch: watches.get(index),
                 barrier: &barrier,
                 stop: &stop,
                 sender: sender.clone(),
@@ -59,23 +78,33 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
+            watches: &watches,
             barrier: &barrier,
             over: &over,
         };
-        let mut threads = Vec::from_iter(faults::spawn(scope, schedule, &sender)?);
+        threads.extend(faults::spawn(scope, schedule, &sender)?);
         let schedule = ledger::Schedule {
             trial,
             barrier: &barrier,
             over: &over,
         };
         threads.extend(ledger::spawn(scope, schedule, ledgers)?);
+        let span = watch::Span {
+            barrier: &barrier,
+            over: &over,
+        };
+        let watchers = watch::spawn(scope, &watches, rig, span)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
         // The scope propagates their panics.
         threads.into_iter().for_each(|thread| drop(thread.join()));
         monitor.receive_rest(&messages);
-        monitor.into_results()
+        let mut results = monitor.into_results()?;
+        if let Some(watchers) = watchers {
+            watchers.conclude(trial, &mut results, observer);
+        }
+        Ok(results)
     })
 }
 
@@ -96,6 +125,7 @@ struct Load<'a> {
     index: usize,
     database: &'a Database,
     route: &'a Arc<Route>,
+    watch: Option<&'a Watch>,
     barrier: &'a Barrier,
     stop: &'a Stop,
     sender: Sender<TrialMessage>,
@@ -148,7 +178,7 @@ impl<'a> Load<'a> {
             barrier: self.barrier,
             route: self.route,
             stop: self.stop,
-            pulse: None,
+            pulse: self.watch.map(|watch| &watch.pulse),
             tell: &mut tell,
         };
         self.database.drive(sending, load)

@@ -114,6 +114,14 @@ pub enum LabError {
         /// How to get it.
         remedy: String,
     },
+    /// This host cannot, or this user may not, give servers a network of their own or change it.
+    #[error("cannot set up a network for the members of a cluster: {why}")]
+    NoNetwork {
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        remedy: String,
+    },
     /// `DYNO_CACHE_LIMIT` is not a size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
@@ -232,7 +240,9 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. } => return Some(remedy.clone()),
+            Self::NoCpuQuota { remedy, .. } | Self::NoNetwork { remedy, .. } => {
+                return Some(remedy.clone());
+            }
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { .. } => "install the package util-linux",

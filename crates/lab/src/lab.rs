@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::data::Mode;
 use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
-use plan::{EngineSpec, Node};
+use plan::{EngineSpec, Topology};
 
 use crate::Database;
 use crate::build::Building;
@@ -52,15 +52,16 @@ impl Lab {
         Ok(self.home.get_or_init(|| home))
     }
 
-    /// Checks that this host can provide the CPU quota and the disk that a study asks for.
+    /// Checks that this host can provide the CPU quota, the network, and the disk that a study asks
+    /// for.
     ///
     /// # Errors
     /// What is missing, with its location in the study.
-    pub fn check_platform(&self, spec: &EngineSpec, node: &Node) -> Result<(), Failure> {
+    pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
         let home = self.home()?;
-        let failed = |error| placed(spec, node, error);
-        site::set_up(home, &node.site).map_err(failed)?;
-        volume::check(&node.volume, home.account()).map_err(failed)
+        let failed = |error| placed(spec, topology, error);
+        site::set_up(home, topology, 1).map_err(failed)?;
+        volume::check(&topology.node.volume, home.account()).map_err(failed)
     }
 
     /// Checks that the programs of the private servers accept the settings of every trial. Starts
@@ -92,9 +93,9 @@ impl Lab {
             accepted.map_err(|error| match error {
                 LabError::RejectedSetting { .. } => Failure {
                     cause: Cause::Usage,
-                    ..placed(spec, &trial.planned.topology.node, error)
+                    ..placed(spec, &trial.planned.topology, error)
                 },
-                other => placed(spec, &trial.planned.topology.node, other),
+                other => placed(spec, &trial.planned.topology, other),
             })?;
             checked.push(checkable);
         }
@@ -206,6 +207,7 @@ impl Lab {
         let made_for = MadeFor {
             spec: spec.clone(),
             site: node.site.clone(),
+            network: trial.planned.topology.network(),
             data: DataFor {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.planned.topology.nodes(),

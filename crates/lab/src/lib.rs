@@ -6,6 +6,7 @@
 //! [`Observer`] as it happens.
 
 pub mod account;
+mod broken_links;
 mod build;
 mod clean;
 mod cluster;
@@ -18,8 +19,10 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
+mod follow;
 pub mod home;
 mod instance;
+mod ip;
 mod lab;
 mod ledger;
 mod member_probe;
@@ -46,6 +49,7 @@ mod tree;
 mod trial;
 mod trial_monitor;
 mod volume;
+mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;

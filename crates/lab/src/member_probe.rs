@@ -14,6 +14,8 @@ const TABLE: &str = "dyno_probe";
 /// that is missed: a member that hangs must not have too many sessions that nobody waits for.
 const FIRST_LIMIT: Duration = Duration::from_millis(250);
 const MAX_LIMIT: Duration = Duration::from_secs(2);
+/// How long the statements that create the table may take.
+const CREATE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A probe of one member, with a connection of its own.
 pub(crate) struct MemberProbe {
@@ -30,6 +32,8 @@ pub(crate) struct MemberProbe {
 pub(crate) struct Probed {
     /// When the member was asked.
     pub(crate) asked_at: Instant,
+    /// When it answered, or its limit had passed.
+    pub(crate) answered_at: Instant,
     /// The member's view of its cluster, or why it did not answer.
     pub(crate) view: Result<View, SessionError>,
     /// The write to a member that says it accepts writes; `None` if it does not say so.
@@ -55,22 +59,30 @@ impl Probed {
     }
 }
 
-/// Creates the table of probes, with a row for each of these numbers.
+/// The row of the table to which those write who watch this server around faults. All others write
+/// to the row of its number.
+pub(crate) fn row_of_watch(server: u32) -> u32 {
+    const OFFSET: u32 = 1_000_000;
+    OFFSET + server
+}
+
+/// Creates the table of probes, with rows for these servers.
 ///
 /// # Errors
 /// Why the primary refused.
 pub(crate) fn create_table(
     primary: &Database,
-    rows: impl Iterator<Item = u32>,
+    servers: impl Iterator<Item = u32>,
 ) -> Result<(), SessionError> {
-    let mut connection = primary.connect(MAX_LIMIT)?;
+    let mut connection = primary.connect(CREATE_LIMIT)?;
+    let rows = servers.flat_map(|server| [server, row_of_watch(server)]);
     let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
     for sql in [
         format!("DROP TABLE IF EXISTS {TABLE}"),
         format!("CREATE TABLE {TABLE} (id INT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)"),
         format!("INSERT INTO {TABLE} VALUES {}", rows.join(", ")),
     ] {
-        connection.rows(&sql, MAX_LIMIT)?;
+        connection.rows(&sql, CREATE_LIMIT)?;
     }
     Ok(())
 }
@@ -96,10 +108,12 @@ impl MemberProbe {
     pub(crate) fn probe(&mut self) -> Probed {
         let asked_at = Instant::now();
         let view = self.view();
+        let answered_at = Instant::now();
         let is_primary = |view: &View| view.state == MemberState::Primary;
         let write = view.as_ref().is_ok_and(is_primary).then(|| self.write());
         Probed {
             asked_at,
+            answered_at,
             view,
             write,
         }
@@ -117,7 +131,8 @@ impl MemberProbe {
         Ok(replication.view(&rows))
     }
 
-    fn write(&mut self) -> Write {
+    /// Writes to its row, which a member allows that is a primary.
+    pub(crate) fn write(&mut self) -> Write {
         let sent_at = Instant::now();
         let sql = format!(
             "UPDATE {TABLE} SET beats = beats + 1 WHERE id = {}",

@@ -6,6 +6,7 @@ use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::setup::StatementKind;
 use measure::slice::Second;
 use measure::summary::TrialSummary;
@@ -62,6 +63,9 @@ pub trait Observer {
 
     /// A fault has struck, failed, or been healed.
     fn fault(&mut self, fault: &FaultRecord);
+
+    /// The transactions around a fault, at the end of the trial.
+    fn fault_series(&mut self, series: &FaultSeries);
 
     /// The load has ended and is waiting for running transactions.
     fn draining(&mut self, running: usize);

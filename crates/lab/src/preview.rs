@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use engine::Server;
 use engine::data::Wanted;
-use plan::{EngineSpec, Node};
+use plan::{EngineSpec, Topology};
 
 use crate::account::Account;
 use crate::failure::Failure;
@@ -26,13 +26,17 @@ pub struct Preview {
 ///
 /// # Errors
 /// When there is no program, or the directory cannot be used, with the location in the study.
-pub fn preview(spec: &EngineSpec, node: &Node, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
-    let failed = |error| placed(spec, node, error);
+pub fn preview(
+    spec: &EngineSpec,
+    topology: &Topology,
+    wanted: &Wanted<'_>,
+) -> Result<Preview, Failure> {
+    let failed = |error| placed(spec, topology, error);
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
     let account = Account::for_servers().map_err(failed)?;
-    volume::check(&node.volume, &account).map_err(failed)?;
+    volume::check(&topology.node.volume, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
     let accepts = |version: &str| spec.has_version(version);
     Ok(Preview {

@@ -17,6 +17,8 @@ use crate::error::LabError;
 
 /// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
 const SETPRIV: &str = "setpriv";
+/// Enters a network namespace, which `unsafe` code of this process would have to do otherwise.
+const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The environment variables that children inherit: how to find and load programs, nothing secret.
@@ -31,7 +33,19 @@ const INHERITED: [&str; 6] = [
 
 /// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies.
 pub(crate) fn command(account: &Account, program: &Path) -> Command {
-    let mut command = Command::new(SETPRIV);
+    prepared(Command::new(SETPRIV), account, program)
+}
+
+/// The same in a network namespace.
+pub(crate) fn command_in(namespace: &Path, account: &Account, program: &Path) -> Command {
+    let mut command = Command::new(NSENTER);
+    // It becomes the program, so that the child is the program's process.
+    command.arg(format!("--net={}", namespace.display()));
+    command.args(["--", SETPRIV]);
+    prepared(command, account, program)
+}
+
+fn prepared(mut command: Command, account: &Account, program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL"]);
     command.args(account.setpriv_options()).arg("--");
     command.arg(program).env_clear();

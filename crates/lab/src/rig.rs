@@ -33,6 +33,7 @@ pub(crate) struct Rig {
 pub(crate) struct MadeFor {
     pub(crate) spec: EngineSpec,
     pub(crate) site: plan::Site,
+    pub(crate) network: plan::Network,
     pub(crate) data: DataFor,
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use measure::ledger::LedgerSummary;
 use measure::setup::{Input, Outcome, Setup, Unfinished};
 use measure::summary::TrialSummary;
 
@@ -92,6 +93,8 @@ fn summarize(
     summary.events = driven.events;
     summary.faults = driven.faults;
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
+    let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
+    summary.warnings.extend(warnings);
     for fault in &mut summary.faults {
         let index = usize::try_from(fault.instance)
             .ok()

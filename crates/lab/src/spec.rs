@@ -2,7 +2,7 @@
 //! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{EngineSpec, Node, Span};
+use plan::{EngineSpec, Span, Topology};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -16,7 +16,8 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     let version = spec.version.as_ref().map(|version| version.as_str());
-    servers::find(engine, basedir, version).map_err(|error| placed(spec, &Node::default(), error))
+    servers::find(engine, basedir, version)
+        .map_err(|error| placed(spec, &Topology::default(), error))
 }
 
 /// How the servers of a study are started.
@@ -42,8 +43,8 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
 }
 
 /// A failure with the location in the study that caused it.
-pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure {
-    let directory = node.volume.directory();
+pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) -> Failure {
+    let directory = topology.node.volume.directory();
     let span = match &error {
         LabError::RejectedSetting { name, .. }
         | LabError::Engine(
@@ -52,7 +53,11 @@ pub(crate) fn placed(spec: &EngineSpec, node: &Node, error: LabError) -> Failure
         LabError::Engine(EngineError::WrongVersion { .. }) => {
             spec.version.as_ref().map(|version| version.span)
         }
-        LabError::NoCpuQuota { .. } => node.site.cpus().map(|cpus| cpus.span),
+        LabError::NoCpuQuota { .. } => topology.node.site.cpus().map(|cpus| cpus.span),
+        LabError::NoNetwork { .. } => {
+            let cluster = topology.cluster.as_ref();
+            cluster.map(|cluster| cluster.network.span)
+        }
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())

@@ -9,6 +9,7 @@ use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
 use measure::metric::{Metrics, MonitorPoint};
+use measure::recovery::FaultSeries;
 use measure::setup::{Input, Outcome, StatementKind, Unfinished};
 use measure::slice::Second;
 use measure::summary::TrialSummary;
@@ -150,6 +151,7 @@ impl Observer for Silent {
     fn monitored(&mut self, _: &MonitorPoint) {}
     fn event(&mut self, _: &NodeEvent) {}
     fn fault(&mut self, _: &FaultRecord) {}
+    fn fault_series(&mut self, _: &FaultSeries) {}
     fn draining(&mut self, _: usize) {}
     fn end(&mut self, _: TrialSummary) -> Result<(), Failure> {
         Ok(())

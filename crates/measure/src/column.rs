@@ -1,6 +1,7 @@
 //! The columns of report tables: numbers of a trial and metrics.
 
 use crate::interval::Estimate;
+use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
 use crate::summary::{LatencySummary, TrialSummary};
@@ -13,7 +14,7 @@ struct Number {
     of: fn(&TrialSummary) -> Option<Estimate>,
 }
 
-const NUMBERS: [Number; 5] = [
+const NUMBERS: &[Number] = &[
     number("tps", "1/s", "tps", |trial| trial.transactions.per_s),
     number("statements_per_s", "1/s", "statements/s", |trial| {
         trial.statements.per_s
@@ -22,6 +23,24 @@ const NUMBERS: [Number; 5] = [
     number("restarts", "", "restarts", |trial| count(trial.restarts())),
     number("reconnects", "", "reconnects", |trial| {
         count(trial.reconnects)
+    }),
+    number("ledger.acknowledged", "", "acknowledged", |trial| {
+        ledger(trial, |ledger| Some(ledger.acknowledged))
+    }),
+    number("ledger.lost", "", "lost", |trial| {
+        ledger(trial, |ledger| ledger.found(ledger.lost))
+    }),
+    number("ledger.phantom", "", "phantom", |trial| {
+        ledger(trial, |ledger| ledger.found(ledger.phantom))
+    }),
+    number("ledger.duplicated", "", "duplicated", |trial| {
+        ledger(trial, |ledger| ledger.found(ledger.duplicated))
+    }),
+    number("ledger.stale_reads", "", "stale reads", |trial| {
+        ledger(trial, LedgerSummary::stale)
+    }),
+    number("ledger.diverged", "", "diverged members", |trial| {
+        ledger(trial, |ledger| ledger.found(ledger.diverged))
     }),
 ];
 
@@ -41,6 +60,13 @@ const fn number(
 
 fn count(count: u64) -> Option<Estimate> {
     Some(Estimate::exact(count as f64))
+}
+
+/// The sum over a trial's ledgers, if it is known of each.
+fn ledger(trial: &TrialSummary, of: fn(&LedgerSummary) -> Option<u64>) -> Option<Estimate> {
+    let counts: Option<Vec<u64>> = trial.ledgers.iter().map(of).collect();
+    let counts = counts.filter(|counts| !counts.is_empty())?;
+    count(counts.iter().sum())
 }
 
 /// A statistic of a distribution of times.
@@ -284,6 +310,35 @@ mod tests {
         for column in ["response_ms.p50", "service_ms.p99", "response_ms.mean"] {
             assert_eq!(range(&trial, column), None, "{column}");
         }
+    }
+
+    #[test]
+    fn a_ledger_says_only_what_was_checked() {
+        let mut trial = crate::check::tests::trial();
+        let all = all_names();
+        let names = all.iter().filter(|name| name.starts_with("ledger."));
+        let of = |trial: &TrialSummary| -> Vec<Option<f64>> {
+            let values = names.clone().map(|name| value(trial, name));
+            values.map(|value| Some(value?.value)).collect()
+        };
+        assert_eq!(of(&trial), [None; 6]);
+        let ledger = LedgerSummary {
+            acknowledged: 10,
+            lost: 2,
+            phantom: 3,
+            duplicated: 4,
+            stale_reads: 5,
+            replica_reads: 9,
+            diverged: 1,
+            checked: vec![1, 2],
+            ..LedgerSummary::default()
+        };
+        trial.ledgers = vec![ledger.clone(), ledger];
+        let twice = [20.0, 4.0, 6.0, 8.0, 10.0, 2.0].map(Some);
+        assert_eq!(of(&trial), twice);
+        trial.ledgers[1].checked.clear();
+        trial.ledgers[1].replica_reads = 0;
+        assert_eq!(of(&trial), [Some(20.0), None, None, None, None, None]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct NodeEvent {
     pub node: u32,
     /// What happened.
     pub what: NodeEventKind,
-    /// Why: how the node died.
+    /// Why: how the node died, or which one was the primary before.
     pub reason: String,
 }
 
@@ -23,12 +23,15 @@ pub struct NodeEvent {
 pub enum NodeEventKind {
     /// Died, and the study did not expect it.
     Died,
+    /// Became the primary that virtual users follow.
+    BecamePrimary,
 }
 
 impl fmt::Display for NodeEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Died => "died",
+            Self::BecamePrimary => "became the primary",
         })
     }
 }

@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::warning::Warning;
+
 pub use check::{Contents, Row, check, in_flight};
 pub use history::{Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record};
 
@@ -81,6 +83,31 @@ pub struct LedgerSummary {
 }
 
 impl LedgerSummary {
+    /// A count of anomalies, which is known only if members were checked.
+    pub(crate) fn found(&self, count: u64) -> Option<u64> {
+        (!self.checked.is_empty()).then_some(count)
+    }
+
+    /// Stale reads, if replicas were read.
+    pub(crate) fn stale(&self) -> Option<u64> {
+        (self.replica_reads > 0).then_some(self.stale_reads)
+    }
+
+    /// What keeps it from proving anything.
+    #[must_use]
+    pub fn warning(&self) -> Option<Warning> {
+        let reason = match (self.checked.as_slice(), self.acknowledged) {
+            ([], _) => {
+                let unchecked = self.unchecked.iter();
+                let reasons = unchecked.map(|(server, why)| format!("server {server}: {why}"));
+                reasons.collect::<Vec<_>>().join("; ")
+            }
+            (_, 0) => "no transfer was acknowledged".to_owned(),
+            _ => return None,
+        };
+        Some(Warning::LedgerUnchecked { reason })
+    }
+
     /// Whether nothing is wrong with any acknowledged commit. Stale reads are no anomaly of
     /// asynchronous replicas.
     #[must_use]

@@ -7,6 +7,7 @@
 mod counts;
 mod distribution;
 mod probe;
+mod series;
 mod throughput;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 pub use counts::{Count, Counts};
 pub use distribution::Distribution;
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
+pub use series::{FaultSeries, series};
 
 use crate::fault::{FaultRecord, Recovery};
 use crate::slice::RESTARTED;

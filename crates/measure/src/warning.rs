@@ -129,6 +129,11 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
+    /// The ledger proves nothing.
+    LedgerUnchecked {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Warning {
@@ -154,6 +159,7 @@ impl Warning {
             Self::Restarts { .. } => "many restarts",
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
+            Self::LedgerUnchecked { .. } => "ledger not checked",
         }
     }
 
@@ -184,7 +190,7 @@ impl Warning {
                 first_per_s,
                 last_per_s,
             } => (last_per_s / first_per_s).ln().abs(),
-            Self::NoWarmup | Self::NeverSteady { .. } => 0.0,
+            Self::NoWarmup | Self::NeverSteady { .. } | Self::LedgerUnchecked { .. } => 0.0,
         }
     }
 }
@@ -314,6 +320,11 @@ impl fmt::Display for Warning {
                 f,
                 "{count} connections were lost and reopened. For the cause, see the server's log and \
                  its connection limits."
+            ),
+            Self::LedgerUnchecked { reason } => write!(
+                f,
+                "the ledger proves nothing about acknowledged commits: {reason}. Let the trial end \
+                 with a member that can be read, long enough after a fault for transfers to go on."
             ),
         }
     }

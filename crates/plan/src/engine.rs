@@ -24,8 +24,6 @@ pub struct ClusterTraits {
     pub name: &'static str,
     /// Whether the members elect a new primary by themselves.
     pub elects: bool,
-    /// Whether every member accepts writes.
-    pub has_many_primaries: bool,
     /// Whether a cluster manager runs beside each server.
     pub has_manager: bool,
     /// How many members must be connected for a commit to be accepted.

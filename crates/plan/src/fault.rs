@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::duration::{optional_text, text};
+use crate::duration::{optional_text, parse_duration, text};
 
 /// Something that a study breaks, and when it is put right again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,6 +141,22 @@ choice! {
     }
 }
 
+impl Chaos {
+    /// Stands for every kind that a trial can have.
+    pub const ANY: &str = "any";
+}
+
+/// Reads how often something happens, such as `1 per 30s` or `2 per 1m30s`: times per second,
+/// above 0.
+#[must_use]
+pub fn parse_frequency(text: &str) -> Option<f64> {
+    let (count, period) = text.split_once(" per ")?;
+    let count: u32 = count.trim().parse().ok()?;
+    let period_s = parse_duration(period).ok()?.as_secs_f64();
+    let per_s = f64::from(count) / period_s;
+    (per_s > 0.0 && per_s.is_finite()).then_some(per_s)
+}
+
 choice! {
     /// Which members of a cluster virtual users connect to.
     #[derive(Default)]
@@ -190,7 +206,7 @@ impl Ledger {
 pub struct Chaos {
     /// The kinds of faults that are drawn from.
     pub kinds: Vec<FaultKind>,
-    /// Mean number of faults per second.
+    /// Mean number of faults per second, above 0.
     pub per_s: f64,
     /// Seed of the schedule.
     pub seed: u64,

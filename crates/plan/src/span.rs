@@ -62,6 +62,16 @@ pub struct Spanned<T> {
     pub span: Span,
 }
 
+/// A default, which nobody typed.
+impl<T: Default> Default for Spanned<T> {
+    fn default() -> Self {
+        Self {
+            value: T::default(),
+            span: Span::NOWHERE,
+        }
+    }
+}
+
 impl<T> Deref for Spanned<T> {
     type Target = T;
 

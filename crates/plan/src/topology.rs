@@ -17,6 +17,9 @@ pub struct Topology {
     /// How the nodes of each instance replicate; `None`: an instance is a single node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cluster>,
+    /// Which servers of each instance virtual users connect to.
+    #[serde(default)]
+    pub follow: Follow,
     /// What each node runs on; the default unless dyno starts the servers as processes.
     #[serde(flatten)]
     pub node: Node,
@@ -31,6 +34,7 @@ impl Default for Topology {
         Self {
             instances: 1,
             cluster: None,
+            follow: Follow::default(),
             node: Node::default(),
             faults: Vec::new(),
         }
@@ -43,11 +47,10 @@ impl Topology {
         self.cluster.as_ref().map_or(1, |cluster| cluster.members)
     }
 
-    /// Which members of each instance virtual users connect to.
-    pub fn follow(&self) -> Follow {
-        self.cluster
-            .as_ref()
-            .map_or_else(Follow::default, |cluster| cluster.follow)
+    /// How the members of each cluster reach each other.
+    pub fn network(&self) -> Network {
+        let cluster = self.cluster.as_ref();
+        cluster.map_or_else(Network::default, |cluster| cluster.network.value)
     }
 
     /// Nodes of all instances, at least 1.
@@ -63,9 +66,6 @@ pub struct Cluster {
     pub kind: Spanned<String>,
     /// How many, at least 1, the primary included.
     pub members: u32,
-    /// Which members virtual users connect to.
-    #[serde(default)]
-    pub follow: Follow,
     /// How long after the primary of a cluster that elects none has been lost dyno makes a replica
     /// the primary; `None`: never.
     #[serde(default, with = "optional_text")]
@@ -75,7 +75,7 @@ pub struct Cluster {
     pub ttl: Duration,
     /// How members reach each other.
     #[serde(default)]
-    pub network: Network,
+    pub network: Spanned<Network>,
 }
 
 /// What cluster managers wait by default.

@@ -38,10 +38,13 @@ pub fn results(result: &RunResult) -> String {
     csv.names("errors restarts reconnects steady_from_s never_steady");
     csv.names("little.users little.accounted verdict evidence");
     metrics.iter().for_each(|name| csv.text(name));
+    let has_ledger = trials.iter().any(|trial| !trial.ledgers.is_empty());
+    let ledger = if has_ledger { &LEDGER[..] } else { &[] };
+    ledger.iter().for_each(|name| csv.text(name));
     csv.end_line();
 
     for trial in trials {
-        line(&mut csv, trial, &axes, &metrics);
+        line(&mut csv, trial, &axes, &metrics, ledger);
     }
     csv.text
 }
@@ -73,7 +76,23 @@ const STATISTICS: [Statistic; 9] = [
     ("max", |times| times.max),
 ];
 
-fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&str>) {
+/// What the ledger counted, where there is one.
+const LEDGER: [&str; 6] = [
+    "ledger.acknowledged",
+    "ledger.lost",
+    "ledger.phantom",
+    "ledger.duplicated",
+    "ledger.stale_reads",
+    "ledger.diverged",
+];
+
+fn line(
+    csv: &mut Csv,
+    trial: &TrialSummary,
+    axes: &[&str],
+    metrics: &BTreeSet<&str>,
+    ledger: &[&str],
+) {
     csv.count(trial.setup.planned.number);
     csv.text(&trial.setup.planned.label);
     for key in axes {
@@ -116,6 +135,9 @@ fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], metrics: &BTreeSet<&
     csv.text(verdict.map_or("", |verdict| &verdict.evidence));
     for name in metrics {
         csv.number(trial.metrics.get(*name).map(|metric| metric.mean));
+    }
+    for name in ledger {
+        csv.number(measure::column::value(trial, name).map(|count| count.value));
     }
     csv.end_line();
 }

@@ -25,6 +25,7 @@ pub mod history;
 mod html;
 pub mod junit;
 mod keys;
+mod ledger;
 mod list;
 mod markdown;
 mod metric_comparison;

@@ -15,7 +15,7 @@ use crate::figures::{Figures, seconds_per_point};
 use crate::findings;
 use crate::report::Report;
 use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
-use crate::{compare, csv, describe, keys, scale, search, table, thresholds, trial};
+use crate::{compare, csv, describe, keys, ledger, scale, search, table, thresholds, trial};
 
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;
@@ -66,10 +66,17 @@ pub(crate) fn frame(result: &RunResult) -> Sheet {
         title: result.title.clone(),
         version: result.environment.dyno_version.clone(),
         started: Some(result.environment.started.clone()),
-        lead: findings::lead(result),
+        lead: lead(result),
         notices: notices::all(result),
         ..Sheet::default()
     }
+}
+
+/// The result in a few sentences, of which the ledger's is the first.
+fn lead(result: &RunResult) -> String {
+    let ledger = ledger::sentence(result);
+    let parts: Vec<String> = ledger.into_iter().chain([findings::lead(result)]).collect();
+    parts.join(" ")
 }
 
 /// A study's lines end where its file breaks them; its paragraphs, at an empty line.
@@ -99,6 +106,8 @@ fn results(result: &RunResult) -> Section {
         blocks.extend(Block::titled("All trials", all, much && has_tables));
         let verdicts = tables([bottlenecks::grid(result)]);
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
+        let ledgers = tables([ledger::of_study(result)]);
+        blocks.extend(ledgers.flat_map(|table| Block::titled("Ledger", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
         blocks.push(Block::heading("Thresholds"));

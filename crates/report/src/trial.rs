@@ -11,6 +11,7 @@ use measure::setup::Outcome;
 use measure::summary::{Rate, TrialSummary};
 
 use crate::describe::{self, Facts};
+use crate::ledger;
 use crate::number;
 use crate::sheet::{Block, tables};
 
@@ -20,6 +21,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     blocks.extend(tables([
         times::grid(trial),
         events::grid(trial),
+        ledger::of_trial(trial),
         servers::grid(trial),
         statements::grid(trial),
         errors::grid(trial),

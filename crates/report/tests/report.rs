@@ -14,6 +14,7 @@ mod common;
 use common::scale_up::{STUDY, incomplete};
 use common::{golden, outline};
 use measure::change_point::LevelChange;
+use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Threshold, ThresholdVerdict, judge};
@@ -315,4 +316,58 @@ fn too_many_points_are_thinned_and_it_is_said() {
     };
     let html = report.html().unwrap();
     assert!(html.contains("200,010 seconds") && html.contains("up to 2 seconds"));
+}
+
+/// What the report says of these ledgers, above everything else.
+fn said_of_ledgers(trials: &[&[LedgerSummary]]) -> String {
+    let threads: Vec<u32> = (1..).take(trials.len()).collect();
+    let (mut result, _) = common::study(&threads);
+    for (trial, ledgers) in result.trials.iter_mut().zip(trials) {
+        trial.ledgers = ledgers.to_vec();
+    }
+    outline(&result)
+}
+
+#[test]
+fn the_first_sentence_is_about_acknowledged_commits() {
+    let intact = LedgerSummary {
+        acknowledged: 1482,
+        checked: vec![1, 2, 3],
+        ..LedgerSummary::default()
+    };
+    let lossy = LedgerSummary {
+        lost: 7,
+        phantom: 2,
+        diverged: 1,
+        examples: vec!["transfer 5 of user 1 is missing on member 2".to_owned()],
+        ..intact.clone()
+    };
+    let unchecked = LedgerSummary {
+        checked: Vec::new(),
+        unchecked: vec![(1, "it is down".to_owned())],
+        ..intact.clone()
+    };
+    let one = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. ";
+    let two = "No acknowledged commit was lost: 2,964 transfers checked in 2 trials. ";
+    let loss = "LOST: 7 of 1,482 acknowledged transfers are missing. \
+                Transfers present though they failed or were never made: 2. \
+                Members that differ from the primary: 1. ";
+    let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
+    let cases: [(&[&[LedgerSummary]], &str); 5] = [
+        (&[&[intact.clone()]], one),
+        (&[&[intact.clone()], &[intact.clone()]], two),
+        (&[&[lossy.clone()]], loss),
+        (&[&[intact], &[lossy]], some),
+        (&[&[unchecked]], "The ledger could not be checked. "),
+    ];
+    for (trials, words) in cases {
+        let said = said_of_ledgers(trials);
+        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains(words), "{said}");
+        let unsure = words.starts_with("The");
+        assert_eq!(joined.contains("server 1 not checked: it is down"), unsure);
+        let shown = joined.contains("transfer 5 of user 1 is missing on member 2");
+        assert_eq!(shown, words.starts_with("LOST"), "{said}");
+    }
+    assert!(!said_of_ledgers(&[&[]]).contains("edger"));
 }

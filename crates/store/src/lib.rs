@@ -9,6 +9,7 @@
 //!     series.jsonl                      one line a second: rates, times, shares
 //!     intervals.jsonl                   one line a second: histograms (HdrHistogram V2)
 //!     monitors.jsonl                    one line a second: metrics of the monitors
+//!     faults.jsonl                      one line a fault: transactions every 10 ms around it
 //!     servers/1/my.cnf, error.log       a private server's settings and log
 //!     servers/1/series.jsonl …          for each of several servers
 //!     trial.json                        the summary, at the end
@@ -38,7 +39,7 @@ pub use error::StoreError;
 pub use intact::{IntactResult, read_intact};
 pub use interval::{Histogram, IntervalRecord};
 pub use read::{
-    read_intervals, read_monitors, read_monitors_within, read_result, read_series,
-    read_series_within, read_study, read_trial, trial_dirs, trial_number,
+    read_fault_series, read_intervals, read_monitors, read_monitors_within, read_result,
+    read_series, read_series_within, read_study, read_trial, trial_dirs, trial_number,
 };
 pub use trial::{InstanceWriter, TrialWriter};

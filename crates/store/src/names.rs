@@ -12,6 +12,8 @@ pub const SERIES: &str = "series.jsonl";
 pub const INTERVALS: &str = "intervals.jsonl";
 /// One line a second: metrics of the monitors.
 pub const MONITORS: &str = "monitors.jsonl";
+/// One line a fault: the transactions around it, every 10 ms.
+pub const FAULTS: &str = "faults.jsonl";
 /// Folder of a trial's servers.
 pub const SERVERS: &str = "servers";
 /// Summary of one trial.

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
@@ -210,6 +211,23 @@ pub fn read_monitors_within(
         each_line(&path, |point| points.push(point))?;
     }
     Ok(points.points())
+}
+
+/// The transactions around each fault of one trial; those of the first ones, if there are too many
+/// for memory.
+///
+/// # Errors
+/// When they cannot be read, or are damaged.
+pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
+    let path = trial.join(names::FAULTS);
+    let (mut all, mut numbers) = (Vec::new(), 0);
+    if path.exists() {
+        each_line(&path, |series: FaultSeries| {
+            numbers += series.t_s.len() + series.completed.len();
+            all.extend((numbers <= MAX_NUMBERS).then_some(series));
+        })?;
+    }
+    Ok(all)
 }
 
 /// Passes each second's histograms of one trial to `each`, one at a time: all together may

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::series::SeriesPoint;
 use measure::setup::StatementKind;
 use measure::slice::Second;
@@ -82,6 +83,16 @@ impl TrialWriter {
             Some(lines) => lines.append(point),
             None => Ok(()),
         }
+    }
+
+    /// Appends the transactions around a fault.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn fault_series(&self, series: &FaultSeries) -> Result<(), StoreError> {
+        let mut lines = Lines::open(&self.path.join(names::FAULTS))?;
+        lines.append(series)?;
+        lines.sync()
     }
 
     /// Creates the directory of a server; `number` counts from 1.

@@ -1,18 +1,18 @@
 //! Builds the plan from the content of a study.
 
+use crate::chaos::SHORT_SEEDS;
 use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
-use plan::key::{KEYS, VARIANT};
+use crate::servers::Servers;
+use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
-    Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Follow, Limited, Load,
-    LoginSpec, Network, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec,
-    Topology, Trial, Until, Volume,
+    Chaos, Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited, Load,
+    LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec, Topology, Trial,
+    Until, Volume, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
-/// Seeds that dyno draws are below this, so that people can type them.
-const SHORT_SEEDS: u64 = 1_000_000;
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
@@ -38,6 +38,14 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
             trial.topology.faults = faults(content, trial.data.seed, repeat);
+            let servers = Servers::of(&trial, engines);
+            if servers.are_processes() {
+                trial.ledger = ledger(&at)?;
+            }
+            if let Some(chaos) = chaos(&at, &servers, repeat)? {
+                trial.topology.faults = crate::chaos::draw(&chaos, trial.load.time, &servers);
+                trial.chaos = Some(chaos);
+            }
             trials.push(trial);
         }
     }
@@ -157,18 +165,23 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         },
         false => Node::default(),
     };
-    let cluster = at.maybe_spanned("topology.cluster")?;
+    let cluster = match is_process {
+        true => at.maybe_spanned("topology.cluster")?,
+        false => None,
+    };
     let members = at.get("topology.members")?;
     let ttl = at.get("topology.ttl")?;
+    let failover = at.maybe("topology.failover")?;
+    let network = at.spanned("topology.network")?;
     Ok(Topology {
         instances: at.get("topology.instances")?,
+        follow: at.get("topology.follow")?,
         cluster: cluster.map(|kind| Cluster {
             kind,
             members,
-            follow: Follow::default(),
-            failover: None,
             ttl,
-            network: Network::default(),
+            failover,
+            network,
         }),
         node,
         faults: Vec::new(),
@@ -192,6 +205,42 @@ fn faults(content: &Content, seed: u64, repeat: u32) -> Vec<Fault> {
         fault
     };
     typed.into_iter().map(fault).collect()
+}
+
+/// The ledger, which random faults turn on.
+fn ledger(at: &Point<'_>) -> Result<Option<Ledger>, LocatedDiagnostic> {
+    let default = SWITCHES.iter().find(|(key, _)| *key == LEDGER_RATE);
+    let default = default.and_then(|(_, rate)| rate.parse().ok());
+    let implied = match at.typed(CHAOS) {
+        Some(_) => default,
+        None => None,
+    };
+    let rate = at.maybe(LEDGER_RATE)?.or(implied);
+    let replica_reads = at.get("ledger.replica_reads")?;
+    let is_on = |rate: &f64| *rate > 0.0;
+    Ok(rate.filter(is_on).map(|rate| Ledger {
+        rate,
+        replica_reads,
+    }))
+}
+
+/// What the faults of a trial are drawn from, if they are random.
+fn chaos(
+    at: &Point<'_>,
+    servers: &Servers,
+    repeat: u32,
+) -> Result<Option<Chaos>, LocatedDiagnostic> {
+    let Some(kinds) = at.maybe::<String>(CHAOS)? else {
+        return Ok(None);
+    };
+    let possible = crate::chaos::possible(servers);
+    let rate: String = at.get("chaos.rate")?;
+    let per_s = parse_frequency(&rate);
+    Ok(Some(Chaos {
+        kinds: crate::chaos::named(&kinds).unwrap_or(possible),
+        per_s: per_s.ok_or_else(|| internal("`chaos.rate` has no value"))?,
+        seed: crate::chaos::seed_of_repeat(at.get("chaos.seed")?, repeat),
+    }))
 }
 
 fn login(at: &Point<'_>) -> Result<LoginSpec, LocatedDiagnostic> {

@@ -5,14 +5,20 @@ use std::time::Duration;
 use crate::content::{Base, Content, EITHER};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::study::MAX_TRIALS;
-use plan::key::{KEYS, SWEEP, VARIANT};
+use plan::key::{CHAOS, KEYS, SWEEP, VARIANT};
 use plan::{
     EngineTraits, FromValue, Limited, Reset, Span, Spanned, Value, format_duration, grouped,
     nearest, shown,
 };
 
-/// Keys whose values a search for the highest rate chooses itself.
-const NOT_IN_A_SEARCH: [&str; 4] = ["load.rate", "load.arrivals", "load.events", "load.until.ci"];
+/// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
+const NOT_IN_A_SEARCH: [&str; 5] = [
+    "load.rate",
+    "load.arrivals",
+    "load.events",
+    "load.until.ci",
+    CHAOS,
+];
 const MAX_PORT: u64 = u16::MAX as u64;
 
 pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
@@ -21,7 +27,8 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
     crate::engines::check(content, engines, diagnostics);
     swept_or_in_a_variant(content, diagnostics);
     crate::effect::check(content, engines, diagnostics);
-    crate::faults::check(content, diagnostics);
+    crate::faults::check(content, engines, diagnostics);
+    crate::chaos::check(content, engines, diagnostics);
     until(content, diagnostics);
     find_max(content, diagnostics);
     for base in content.bases() {

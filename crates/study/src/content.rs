@@ -61,6 +61,8 @@ pub(crate) struct TypedFault {
     pub(crate) target: Span,
     /// The location of its healing time, if it has its own.
     pub(crate) heal: Option<Span>,
+    /// The location of what tells processes of a node apart, if it has that.
+    pub(crate) process: Option<Span>,
 }
 
 /// The whole content of a study.

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use crate::content::{Base, Content, Entry};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
-use plan::EngineTraits;
-use plan::key::Needs;
+use plan::key::{CHAOS, LEDGER_RATE, Needs};
+use plan::{EngineTraits, Value};
 
 /// In which trials of a base a key's requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ enum Reason {
     NoRate,
     NotUntil,
     NoCluster,
+    OneServer,
+    NoLedger,
+    NoChaos,
 }
 
 pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
@@ -78,15 +81,28 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
         Needs::Until => Coverage::None(Reason::NotUntil),
         Needs::Cluster if is_given("topology.cluster") => Coverage::All,
         Needs::Cluster => Coverage::None(Reason::NoCluster),
+        Needs::Members if is_given("topology.cluster") => Coverage::All,
+        Needs::Members => {
+            let urls = content.values_in(base, "server.url");
+            match urls.is_empty() || urls.iter().any(|url| hosts(url) < 2) {
+                true => Coverage::None(Reason::OneServer),
+                false => Coverage::All,
+            }
+        }
+        Needs::Ledger if is_given(LEDGER_RATE) || is_given(CHAOS) => Coverage::All,
+        Needs::Ledger => Coverage::None(Reason::NoLedger),
+        Needs::Chaos if is_given(CHAOS) => Coverage::All,
+        Needs::Chaos => Coverage::None(Reason::NoChaos),
         Needs::RunningServer if is_given("server.url") => Coverage::All,
         Needs::RunningServer => Coverage::None(Reason::NoUrl),
         Needs::StartedServer if is_given("server.url") => Coverage::None(Reason::Url),
-        Needs::StartedServer => {
-            let typed = content.values_in(base, "server.engine");
-            let in_process = EngineTraits::names(engines, |engine| !engine.is_process);
-            let names = typed.iter().map(|typed| typed.to_string());
-            let without: Vec<&str> = names
-                .filter_map(|name| in_process.iter().find(|known| **known == name).copied())
+        Needs::StartedServer | Needs::Process => {
+            let typed: Vec<_> = content.values_in(base, "server.engine");
+            let urls = content.values_in(base, "server.url");
+            let typed: Vec<_> = typed.into_iter().chain(urls).collect();
+            let without: Vec<&str> = typed
+                .iter()
+                .filter_map(|typed| Some(in_process(engines, &typed.value)?.name))
                 .collect();
             match without.first() {
                 None => Coverage::All,
@@ -97,6 +113,28 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
             }
         }
     }
+}
+
+/// The engine in process that a name or a URL stands for.
+pub(crate) fn in_process(engines: &[EngineTraits], named: &Value) -> Option<EngineTraits> {
+    let of_name = |engine: &&EngineTraits| match named {
+        Value::Url(url) => {
+            let scheme = url.expose().split(':').next();
+            engine.schemes.iter().any(|known| Some(*known) == scheme)
+        }
+        name => name.as_text() == Some(engine.name),
+    };
+    let mut engines = engines.iter().filter(|engine| !engine.is_process);
+    engines.find(of_name).copied()
+}
+
+/// How many servers a URL names.
+pub(crate) fn hosts(url: &Value) -> u32 {
+    let Value::Url(url) = url else { return 1 };
+    let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or("");
+    let hosts = authority.rsplit('@').next().unwrap_or("");
+    u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
 }
 
 fn no_effect(name: &Name, met: Coverage) -> Diagnostic {
@@ -113,6 +151,18 @@ fn no_effect(name: &Name, met: Coverage) -> Diagnostic {
         Coverage::None(Reason::NoCluster) => Diagnostic::new(
             format!("`{name}` has no effect without `topology.cluster`"),
             "write how the servers replicate with cluster = …, or remove it",
+        ),
+        Coverage::None(Reason::OneServer) => Diagnostic::new(
+            format!("`{name}` has no effect on a single server"),
+            "form a cluster with `topology.cluster`, or name several hosts in `server.url`",
+        ),
+        Coverage::None(Reason::NoLedger) => Diagnostic::new(
+            format!("`{name}` has no effect without a ledger"),
+            "add [ledger] with rate = 50 (transfers per second), or remove it",
+        ),
+        Coverage::None(Reason::NoChaos) => Diagnostic::new(
+            format!("`{name}` has no effect without `chaos.faults`"),
+            "add faults = \"any\" under [chaos], or remove it",
         ),
         Coverage::None(Reason::Url) => Diagnostic::new(
             format!("`{name}` has no effect with `server.url`: dyno does not start that server"),

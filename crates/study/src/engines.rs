@@ -11,6 +11,7 @@ use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
 const CLUSTER: &str = "topology.cluster";
+const FAILOVER: &str = "topology.failover";
 
 /// The settings of a study that apply to an engine: those under its name if there are any, else
 /// those under no engine's name.
@@ -113,6 +114,19 @@ fn clusters(
                 kinds => format!("it can form {}", alternatives(kinds)),
             };
             diagnostics.add(typed.span, Diagnostic::new(message, help));
+        }
+        let kinds = started.iter().flat_map(|engine| engine.clusters);
+        let elects = kinds
+            .into_iter()
+            .any(|known| known.name == kind && known.elects);
+        let failover = content.values_in(base, FAILOVER);
+        if let (true, Some(failover)) = (elects, failover.first()) {
+            let message =
+                format!("the members of a `{kind}` cluster elect their primary themselves");
+            let help =
+                "remove `failover`, or set it only in a [[variant]] whose cluster does not elect";
+            let diagnostic = Diagnostic::new(message, help);
+            diagnostics.add(failover.span, diagnostic.also(typed.span));
         }
     }
 }

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use crate::content::{Base, Content, TypedFault};
 use crate::error::{Diagnostic, Diagnostics};
-use plan::{FaultTarget, FromValue, Limited, Spanned, Value, format_duration};
+use crate::servers::{Servers, Subject};
+use plan::{
+    EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FromValue, Limited, Span, Spanned,
+    Value, format_duration,
+};
 
-pub(crate) fn check(content: &Content, diagnostics: &mut Diagnostics) {
+pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
     let search = Limited::KEYS
         .iter()
         .find_map(|(name, _)| content.place(name));
@@ -16,18 +20,28 @@ pub(crate) fn check(content: &Content, diagnostics: &mut Diagnostics) {
         return diagnostics.add(fault.kind, diagnostic.also(search));
     }
     for base in content.bases() {
-        let shortest =
-            least::<Duration>(content, &base, "load.time").filter(|time| !time.value.is_zero());
-        let servers = servers(content, &base);
-        for fault in &content.faults {
+        let shortest = shortest(content, &base);
+        let servers = Servers::of_base(content, &base, engines);
+        for (i, typed) in content.faults.iter().enumerate() {
             if let Some(time) = &shortest {
-                within(fault, time, diagnostics);
+                within(typed, time, diagnostics);
             }
-            if let Some(servers) = &servers {
-                has_target(fault, servers, diagnostics);
+            let before = content.faults.get(..i).unwrap_or_default();
+            let problem = servers.iter().find_map(|servers| {
+                refused(typed, servers)
+                    .or_else(|| overlaps(typed, before, servers))
+                    .or_else(|| loses_quorum(typed, &content.faults, servers))
+            });
+            if let Some((span, diagnostic)) = problem {
+                diagnostics.add(span, diagnostic);
             }
         }
     }
+}
+
+/// The shortest measurement of the trials of a base; `None`: unknown.
+pub(crate) fn shortest(content: &Content, base: &Base<'_>) -> Option<Spanned<Duration>> {
+    least::<Duration>(content, base, "load.time").filter(|time| !time.value.is_zero())
 }
 
 /// A fault begins, and is healed, during the measurement.
@@ -52,35 +66,111 @@ fn within(typed: &TypedFault, time: &Spanned<Duration>, diagnostics: &mut Diagno
     }
 }
 
-fn has_target(typed: &TypedFault, servers: &Spanned<u32>, diagnostics: &mut Diagnostics) {
-    if let FaultTarget::Server(number) = typed.fault.target
-        && number > servers.value
-    {
-        let message = format!(
-            "there is no server {number}: the trial has {}",
-            servers.value
-        );
-        let help =
-            "servers are numbered from 1: those of the first instance or cluster, then the next";
-        diagnostics.add(
-            typed.target,
-            Diagnostic::new(message, help).also(servers.span),
-        );
+fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> {
+    let refusal = servers.refuse(&typed.fault)?;
+    let place = match refusal.subject {
+        Subject::Kind => typed.kind,
+        Subject::Target => typed.target,
+        Subject::Process => typed.process.unwrap_or(typed.kind),
+    };
+    Some((place, Diagnostic::new(refusal.message, refusal.help)))
+}
+
+/// Two faults of one target at the same time.
+fn overlaps(
+    typed: &TypedFault,
+    before: &[TypedFault],
+    servers: &Servers,
+) -> Option<(Span, Diagnostic)> {
+    let other = before
+        .iter()
+        .find(|other| overlap(&typed.fault, &other.fault, servers))?;
+    let (first, second) = match other.fault.at <= typed.fault.at {
+        true => (other, typed),
+        false => (typed, other),
+    };
+    let until = match first.fault.healed_at() {
+        Some(healed) => format!("until {}", format_duration(healed)),
+        None => "and is never healed".to_owned(),
+    };
+    let message = format!(
+        "this fault is at {}, while another one has the same target, from {} {until}",
+        format_duration(second.fault.at),
+        format_duration(first.fault.at),
+    );
+    let help = "choose another target, a later `at`, or an earlier `heal` of the other one";
+    Some((second.at, Diagnostic::new(message, help).also(first.at)))
+}
+
+fn overlap(one: &Fault, other: &Fault, servers: &Servers) -> bool {
+    let (first, second) = match one.at <= other.at {
+        true => (one, other),
+        false => (other, one),
+    };
+    // A server that was killed for good may be restarted by the study.
+    let is_repair = second.kind == FaultKind::Restart
+        && first.heal.is_none()
+        && matches!(first.kind, FaultKind::Kill | FaultKind::Stop);
+    let is_active = match first.healed_at() {
+        Some(healed) => second.at < healed,
+        None => first.at == second.at || (first.kind.lasts() && !is_repair),
+    };
+    let is_command = |fault: &Fault| fault.kind == FaultKind::Command;
+    let processes = [first.process, second.process];
+    let same_process = processes[0] == processes[1] || processes.contains(&FaultProcess::Both);
+    is_active
+        && same_process
+        && !is_command(first)
+        && !is_command(second)
+        && same_target(first.target, second.target, servers)
+}
+
+fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool {
+    let instances = (servers.instance(one), servers.instance(other));
+    match (one, other) {
+        _ if matches!(instances, (Some(one), Some(other)) if one != other) => false,
+        _ if servers.members == 1 => true,
+        (FaultTarget::Primary, FaultTarget::Primary) => !servers.roles_move(),
+        (FaultTarget::Replica, FaultTarget::Replica) => true,
+        (FaultTarget::Server(one), FaultTarget::Server(other)) => one == other,
+        _ => false,
     }
 }
 
-/// The least number of servers in the trials of a base.
-fn servers(content: &Content, base: &Base<'_>) -> Option<Spanned<u32>> {
-    let instances = least::<u32>(content, base, "topology.instances");
-    let members = match content.values_in(base, "topology.cluster").is_empty() {
-        true => None,
-        false => least::<u32>(content, base, "topology.members"),
+/// A cluster that accepts no commits must be the purpose of the study.
+fn loses_quorum(
+    typed: &TypedFault,
+    all: &[TypedFault],
+    servers: &Servers,
+) -> Option<(Span, Diagnostic)> {
+    let fault = &typed.fault;
+    if fault.expect_outage || !servers.isolates(fault) {
+        return None;
+    }
+    let is_also_lost = |other: &&TypedFault| {
+        let is_itself = std::ptr::eq(*other, typed);
+        let other = &other.fault;
+        let is_active = other.healed_at().is_none_or(|healed| healed > fault.at);
+        let instances = [fault, other].map(|fault| servers.instance(fault.target));
+        !is_itself
+            && servers.isolates(other)
+            && other.at <= fault.at
+            && is_active
+            && !matches!(instances, [Some(one), Some(other)] if one != other)
+            && !same_target(fault.target, other.target, servers)
     };
-    let servers = [instances, members].into_iter().flatten();
-    servers.reduce(|one, other| Spanned {
-        value: one.value.saturating_mul(other.value),
-        span: other.span,
-    })
+    let others = all.iter().filter(is_also_lost).count();
+    let lost = u32::try_from(others).map_or(u32::MAX, |others| others.saturating_add(1));
+    let cluster = servers.cluster.filter(|_| servers.loses_quorum(lost))?;
+    let message = format!(
+        "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
+        servers.members.saturating_sub(lost),
+        servers.members,
+        cluster.name,
+        cluster.quorum.of(servers.members)
+    );
+    let help = "use more members; or, to measure the outage, add expect_outage = true";
+    Some((typed.kind, Diagnostic::new(message, help)))
 }
 
 /// The least value of a key in the trials of a base, or its default.

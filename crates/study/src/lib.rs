@@ -11,11 +11,13 @@
 //! Checks, overrides, axes, variants, suggestions and the reference page follow.
 
 mod build;
+mod chaos;
 mod check;
 mod content;
 mod effect;
 mod engines;
 mod error;
+mod fault_toml;
 mod faults;
 mod name;
 mod nesting;
@@ -24,6 +26,7 @@ mod point;
 mod read;
 mod reference;
 mod render;
+mod servers;
 mod setting;
 mod source;
 mod study;
@@ -32,6 +35,7 @@ mod syntax;
 mod walk;
 
 pub use error::{Location, Problem, StudyError};
+pub use fault_toml::fault_toml;
 pub use reference::reference_markdown;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use walk::overrides::read_option;

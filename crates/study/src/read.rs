@@ -8,7 +8,10 @@ use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
 use plan::key::{Key, Kind};
-use plan::{Value, format_duration, nearest, parse_duration, parse_percent, range_words, shown};
+use plan::{
+    FaultKind, Value, format_duration, nearest, parse_duration, parse_frequency, parse_percent,
+    range_words, shown,
+};
 
 const MAX_PATH_BYTES: usize = 4000;
 const MAX_WORD_CHARS: usize = 60;
@@ -34,6 +37,8 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Duration { min, max } => duration(key, value, *min, *max),
         Kind::Percent { min, max } => percent(key, string(key, value)?, *min, *max),
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
+        Kind::Faults => kinds(key, value),
+        Kind::Frequency => frequency(key, string(key, value)?),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
@@ -59,6 +64,8 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
     let help = match (value, &key.kind) {
         (_, Kind::Settings) => format!("write {short} = {{ max_connections = 500 }}"),
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
+        (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
+        (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
@@ -188,6 +195,33 @@ pub(crate) fn not_one_of(name: &str, text: &str, words: &[&str]) -> Diagnostic {
         (None, _) => format!("the values are {all}"),
     };
     Diagnostic::new(message, help)
+}
+
+/// Kinds of faults, by their words with commas between them; every kind is the word `any`.
+fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+    let mut words: Vec<_> = FaultKind::WORDS.to_vec();
+    words.push(plan::Chaos::ANY);
+    let read = |value: &DeValue<'_>| match value.as_str() {
+        Some(word) => choice(key, word, &words).map(|word| word.to_string()),
+        None => Err(wrong_type(key, value)),
+    };
+    let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
+        return read(value).map(Value::Text);
+    };
+    let kinds = list.iter().map(|kind| read(kind.get_ref()));
+    Ok(Value::Text(
+        kinds.collect::<Result<Vec<_>, _>>()?.join(", "),
+    ))
+}
+
+fn frequency(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+    if parse_frequency(text).is_some() {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err(Diagnostic::new(
+        format!("`{}` does not say how often", shown(text)),
+        format!("write, for example, {} = \"1 per 30s\"", key.short()),
+    ))
 }
 
 fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {

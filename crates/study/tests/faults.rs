@@ -150,3 +150,95 @@ fn numbers_reach_every_member_of_every_cluster() {
     let text = kill(7).unwrap_err().to_string();
     assert!(text.contains("the trial has 6"), "{text}");
 }
+
+/// The text of a fault, and what is said of it; nothing if it can happen.
+fn said(cluster: &str, members: u32, faults: &[&str]) -> String {
+    let faults: String = faults
+        .iter()
+        .map(|fault| format!("[[fault]]\n{}\n", fault.replace("; ", "\n")))
+        .collect();
+    let text = format!(
+        "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"{cluster}\"\n\
+         topology.members = {members}\ntopology.instances = 2\n{faults}"
+    );
+    let study = study::Study::parse("s.toml", &text, engine::catalog());
+    study.err().map_or_else(String::new, |error| {
+        error.problems().iter().map(|p| p.message.clone()).collect()
+    })
+}
+
+#[test]
+fn two_faults_of_one_server_do_not_overlap() {
+    let first = "at = \"5s\"; pause = 2; heal = \"6s\"";
+    let at_once = |second| said("asynchronous", 3, &[first, second]).contains("same target");
+    assert!(at_once("at = \"10s\"; kill = 2"));
+    assert!(at_once("at = \"1s\"; kill = 2; heal = \"never\""));
+    assert!(at_once("at = \"10s\"; restart = 2"));
+    assert!(!at_once("at = \"11s\"; kill = 2"));
+    assert!(!at_once("at = \"10s\"; kill = 3"));
+    assert!(!at_once("at = \"10s\"; kill = 5"));
+    assert!(!at_once(
+        "at = \"10s\"; command = [\"x\"]; target = 2; heal_command = [\"y\"]"
+    ));
+    // The study itself starts a server again that is never healed.
+    let never = "at = \"5s\"; kill = \"primary\"; heal = \"never\"";
+    let restart = "at = \"10s\"; restart = \"primary\"";
+    assert_eq!(said("asynchronous", 3, &[never, restart]), "");
+    // Without an election, the primary remains what it was.
+    let again = "at = \"20s\"; kill = \"primary\"";
+    assert!(said("asynchronous", 3, &[never, again]).contains("same target"));
+}
+
+#[test]
+fn a_cluster_keeps_its_quorum_unless_the_outage_is_expected() {
+    let kill = "at = \"5s\"; kill = \"replica\"; heal = \"never\"";
+    let second = "at = \"20s\"; kill = 3; heal = \"never\"";
+    let leaves = |cluster, members, faults: &[&str]| {
+        let said = said(cluster, members, faults);
+        assert!(
+            said.is_empty() || said.starts_with("this fault leaves"),
+            "{said}"
+        );
+        !said.is_empty()
+    };
+    assert!(!leaves("asynchronous", 2, &[kill]));
+    assert!(leaves("synchronous", 2, &[kill]));
+    assert!(!leaves("synchronous", 3, &[kill]));
+    assert!(leaves("synchronous", 3, &[kill, second]));
+    assert!(!leaves("quorum", 3, &[kill]));
+    assert!(leaves("quorum", 3, &[kill, second]));
+    assert!(!leaves("quorum", 5, &[kill, second]));
+    let expected = format!("{second}; expect_outage = true");
+    assert!(!leaves("quorum", 3, &[kill, &expected]));
+    // Of the other instance, or healed by then.
+    assert!(!leaves(
+        "quorum",
+        3,
+        &[
+            "at = \"5s\"; kill = 1; heal = \"never\"",
+            &second.replace('3', "6")
+        ]
+    ));
+    let healed = "at = \"5s\"; kill = \"replica\"";
+    assert!(!leaves("quorum", 3, &[healed, second]));
+}
+
+/// Servers that are running already are broken only by a command of the study's.
+#[test]
+fn a_command_is_for_any_server() {
+    let given = |rest: &str| {
+        let text = format!(
+            "title = \"t\"\nserver.url = \"postgres://u@a,b:5433/d\"\n[[fault]]\nat = \"1s\"\n{rest}\n"
+        );
+        let study = study::Study::parse("s.toml", &text, engine::catalog());
+        study
+            .map(|_| ())
+            .map_err(|error| error.problems()[0].message.clone())
+    };
+    assert_eq!(given("command = [\"x\"]\ntarget = \"replica\""), Ok(()));
+    assert_eq!(given("command = [\"x\"]\ntarget = 2"), Ok(()));
+    let third = given("command = [\"x\"]\ntarget = 3").unwrap_err();
+    assert!(third.contains("the trial has 2"), "{third}");
+    let kill = given("kill = \"primary\"").unwrap_err();
+    assert!(kill.contains("only servers that it started"), "{kill}");
+}

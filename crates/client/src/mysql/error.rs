@@ -8,20 +8,22 @@ use crate::error::Refusal;
 pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
     let number = error.number.unwrap_or_default();
     Refusal {
-        kind: failure_kind(number),
+        kind: failure_kind(number, &error.message),
         remedy: refusal_remedy(number),
         error,
     }
 }
 
 /// What the load does about a server's error.
-fn failure_kind(number: u32) -> FailureKind {
+fn failure_kind(number: u32, message: &str) -> FailureKind {
     match number {
         // Deadlock, lock wait timeout, record changed since last read: sysbench's list. And a
         // transaction that a member of the group has rolled back, because of a conflict.
         1213 | 1205 | 1020 | 3101 => FailureKind::Restart,
         // Shutdown in progress.
         1053 => FailureKind::Away,
+        // A member of a Galera cluster that takes no part in it for now.
+        1047 if message.starts_with("WSREP") => FailureKind::Away,
         // Too many connections, killed, server gone.
         1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
         _ => FailureKind::Refused,
@@ -85,10 +87,13 @@ mod tests {
             (1205, FailureKind::Restart),
             (1053, FailureKind::Away),
             (1040, FailureKind::Lost),
+            (1047, FailureKind::Refused),
             (1317, FailureKind::Refused),
         ] {
-            assert_eq!(failure_kind(number), kind, "{number}");
+            assert_eq!(failure_kind(number, ""), kind, "{number}");
         }
+        let not_ready = "WSREP has not yet prepared node for application use";
+        assert_eq!(failure_kind(1047, not_ready), FailureKind::Away);
     }
 
     #[test]

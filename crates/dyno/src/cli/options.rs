@@ -133,7 +133,13 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::RunningServer => arg.requires(URL),
         Needs::Rate => arg.requires("load.rate"),
         Needs::Until => arg.requires("load.until.ci"),
-        Needs::Nothing | Needs::StartedServer | Needs::Cluster => arg,
+        Needs::Nothing
+        | Needs::StartedServer
+        | Needs::Cluster
+        | Needs::Members
+        | Needs::Process
+        | Needs::Ledger
+        | Needs::Chaos => arg,
     };
     match key.name {
         "server.tls.cert" => arg.requires("server.tls.key"),
@@ -151,7 +157,7 @@ fn is_limit(key: &Key) -> bool {
 fn heading(key: &Key) -> Option<&'static str> {
     match key.section() {
         "data" => Some("Data"),
-        "load" => Some("Load"),
+        "load" | "topology" => Some("Load"),
         "transaction" => Some("Transaction (as in sysbench)"),
         _ => None,
     }

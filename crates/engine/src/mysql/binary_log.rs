@@ -38,25 +38,26 @@ pub(super) struct BinaryLog {
     read_only: &'static str,
 }
 
-/// MariaDB's kinds of clusters.
-pub(super) static MARIADB: [&dyn Replication; 2] = [
-    &BinaryLog {
-        name: "asynchronous",
-        settings: &[("log_slave_updates", "ON")],
-        of_primary: &[],
-        of_replica: &[],
-        source: mariadb_source,
-        read_only: "SET GLOBAL read_only = ON",
-    },
-    &BinaryLog {
-        name: "semi-synchronous",
-        settings: &[("log_slave_updates", "ON")],
-        of_primary: &[("rpl_semi_sync_master_enabled", "ON")],
-        of_replica: &[("rpl_semi_sync_slave_enabled", "ON")],
-        source: mariadb_source,
-        read_only: "SET GLOBAL read_only = ON",
-    },
-];
+const MARIADB_SETTINGS: [(&str, &str); 1] = [("log_slave_updates", "ON")];
+const MARIADB_READ_ONLY: &str = "SET GLOBAL read_only = ON";
+
+/// MariaDB's kinds of clusters that use only the binary log.
+pub(super) const MARIADB_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
+    name: "asynchronous",
+    settings: &MARIADB_SETTINGS,
+    of_primary: &[],
+    of_replica: &[],
+    source: mariadb_source,
+    read_only: MARIADB_READ_ONLY,
+};
+pub(super) const MARIADB_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
+    name: "semi-synchronous",
+    settings: &MARIADB_SETTINGS,
+    of_primary: &[("rpl_semi_sync_master_enabled", "ON")],
+    of_replica: &[("rpl_semi_sync_slave_enabled", "ON")],
+    source: mariadb_source,
+    read_only: MARIADB_READ_ONLY,
+};
 
 const MYSQL_SETTINGS: [(&str, &str); 2] = [("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")];
 const MYSQL_READ_ONLY: &str = "SET GLOBAL super_read_only = ON";

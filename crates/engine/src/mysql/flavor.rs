@@ -4,6 +4,7 @@ use client::mysql::Connection;
 
 use super::binary_log;
 use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::programs::Initializer;
 use crate::replication::Replication;
@@ -86,7 +87,11 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     history_query: None,
     tablespaces: "INNODB_SYS_TABLESPACES",
     more_empty_bytes: 0,
-    replication: &binary_log::MARIADB,
+    replication: &[
+        binary_log::MARIADB_ASYNCHRONOUS,
+        binary_log::MARIADB_SEMI_SYNCHRONOUS,
+        &Galera,
+    ],
     memory_bytes: [120 << 20, 300 << 10],
 };
 

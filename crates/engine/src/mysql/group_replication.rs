@@ -146,7 +146,7 @@ fn start(cluster: &Formation, is_new: bool, login: &Login<'_>) -> Result<(), Eng
 }
 
 /// 32 hexadecimal digits in a UUID's groups.
-fn uuid(digits: &str) -> String {
+pub(super) fn uuid(digits: &str) -> String {
     let part = |from, to| digits.get(from..to).unwrap_or_default();
     [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)]
         .map(|(from, to)| part(from, to))

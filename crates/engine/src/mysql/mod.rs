@@ -8,6 +8,7 @@ mod engine;
 mod feed;
 mod flavor;
 mod format;
+mod galera;
 mod group_replication;
 mod load;
 mod log;

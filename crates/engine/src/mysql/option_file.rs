@@ -1,6 +1,7 @@
 //! The configuration file of a server: dyno's settings, then the study's.
 
 use super::flavor::Flavor;
+use super::galera::PROVIDER_OPTIONS;
 use super::programs::place_options;
 use super::root;
 use crate::configuration::{ConfigurationFile, allowed_connections};
@@ -98,7 +99,19 @@ pub(super) fn my_cnf(
         );
     }
     file.section("No X Protocol.", flavor.settings);
-    file.finish(config.iter())
+    file.finish(joined(config).iter())
+}
+
+/// The options of Galera's library are one setting: those that make the server a member are added
+/// to the study's, and win.
+fn joined(config: &Settings) -> Vec<(String, String)> {
+    let is_options = |(name, _): &&(String, String)| same_name(name, PROVIDER_OPTIONS);
+    let options = config.iter().filter(is_options).rev();
+    let options: Vec<&str> = options.map(|(_, value)| value.as_str()).collect();
+    let others = config.iter().filter(|one| !is_options(one)).cloned();
+    let all = (PROVIDER_OPTIONS.to_owned(), options.join("; "));
+    let all = (!options.is_empty()).then_some(all);
+    others.chain(all).collect()
 }
 
 /// The file for the program that fills a new data directory.

@@ -9,12 +9,13 @@ const OWN_FILES: &str = "each server has a directory of its own, for all its fil
 const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
 const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
 const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
+const OWN_CLUSTER: &str = "dyno makes servers members of a cluster: see `topology.cluster`";
 const OWN_LOG: &str = "the error log is kept with the result";
 const SECRET: &str =
     "everything in a study is kept with its result, so a password does not belong in it";
 
 /// Settings that only dyno may set, with the reason; `*` stands for any ending.
-const RESERVED: [(&str, &str); 28] = [
+const RESERVED: [(&str, &str); 34] = [
     ("basedir", "write it as `server.basedir`"),
     ("port", "write it as `server.port`"),
     ("datadir", OWN_FILES),
@@ -31,6 +32,12 @@ const RESERVED: [(&str, &str); 28] = [
     ("admin_address", OWN_ADDRESS),
     ("admin_port", OWN_ADDRESS),
     ("create_admin_listener_thread", OWN_ADDRESS),
+    ("wsrep_on", OWN_CLUSTER),
+    ("wsrep_cluster_address", OWN_CLUSTER),
+    ("wsrep_node_address", OWN_CLUSTER),
+    ("wsrep_node_incoming_address", OWN_CLUSTER),
+    ("wsrep_sst_receive_address", OWN_CLUSTER),
+    ("wsrep_start_position", OWN_CLUSTER),
     (
         "user",
         "servers run as an unprivileged user that dyno chooses",

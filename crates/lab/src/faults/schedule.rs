@@ -13,6 +13,7 @@ use crate::failure::{Cause, Failure};
 use crate::rig::Rig;
 use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
+use crate::watch::Watch;
 
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -22,6 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) rig: &'a Rig,
+    /// What is watched of each instance.
+    pub(crate) watches: &'a [Watch],
     pub(crate) barrier: &'a Barrier,
     /// Becomes true when the loads have ended: later faults do not strike, and those that must not
     /// outlive the load are ended.
@@ -47,7 +50,7 @@ pub(crate) fn spawn<'scope, 'env>(
     thread.map(Some).map_err(refused)
 }
 
-impl Schedule<'_> {
+impl<'a> Schedule<'a> {
     /// Each fault has a thread in each instance that it strikes: it may take long to heal.
     fn run(self, sender: &Sender<TrialMessage>) {
         std::thread::scope(|scope| {
@@ -63,6 +66,7 @@ impl Schedule<'_> {
                         fault,
                         instance_number,
                         instance,
+                        watch: self.watch(instance_number),
                         sender: sender.clone(),
                     };
                     let thread = Builder::new()
@@ -94,6 +98,12 @@ impl Schedule<'_> {
             }
         }
         false
+    }
+
+    /// What is watched of the instance of this number.
+    fn watch(self, instance: u32) -> Option<&'a Watch> {
+        self.watches
+            .get(usize::try_from(instance).ok()?.checked_sub(1)?)
     }
 
     fn wait_until_over(self) {

@@ -13,6 +13,7 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::trial_monitor::TrialMessage;
+use crate::watch::Watch;
 
 /// A fault that is due in an instance.
 pub(super) struct Strike<'a> {
@@ -22,6 +23,7 @@ pub(super) struct Strike<'a> {
     pub(super) fault: &'a plan::Fault,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
+    pub(super) watch: Option<&'a Watch>,
     pub(super) sender: Sender<TrialMessage>,
 }
 
@@ -43,6 +45,7 @@ impl Struck<'_> {
 impl<'a> Strike<'a> {
     /// Has the fault strike, and heals it when that is due.
     pub(super) fn run(self) -> Struck<'a> {
+        self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
         let mut scene = Scene {
             instance: self.instance,
@@ -62,6 +65,9 @@ impl<'a> Strike<'a> {
         self.instance.disturbance.begin(self.number, record.node);
         let struck = fault.strike(&scene);
         record.effect_s = self.time(&struck);
+        if let (Some(watch), Ok(at)) = (self.watch, &struck) {
+            watch.took_effect(*at, self.schedule.barrier);
+        }
         let had_effect = struck.is_ok();
         self.report(&mut record, struck.map(drop), true);
         if had_effect

@@ -201,6 +201,13 @@ impl Home {
         command
     }
 
+    /// The same in a network namespace.
+    pub(crate) fn command_in(&self, namespace: &Path, program: &Path) -> Command {
+        let mut command = process::command_in(namespace, &self.inner.account, program);
+        command.env(survivors::RUN_DIR, &self.inner.run);
+        command
+    }
+
     pub(crate) fn templates(&self) -> PathBuf {
         templates_in(&self.inner.root)
     }

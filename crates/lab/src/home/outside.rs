@@ -1,4 +1,5 @@
-//! What a run creates outside of its directory: control groups, and directories on other disks.
+//! What a run creates outside of its directory: control groups, network namespaces, and directories
+//! on other disks.
 //!
 //! ```text
 //! CACHE/run/5e1c…/elsewhere7@2 -> /mnt/nvme/dyno-5e1c…-7
@@ -18,8 +19,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+
 use super::{Home, marker, mounted, root, trust};
 use crate::error::LabError;
+use crate::ip;
 use crate::process::POLL_INTERVAL;
 use crate::tree;
 
@@ -28,22 +33,28 @@ const MOUNTED_AT: char = '@';
 /// How long the kernel may take to notice that a group's last process is gone.
 const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 
+/// Where `ip` keeps named network namespaces.
+pub(crate) const NAMESPACES: &str = "/run/netns";
+
 /// What was created, which decides how it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A control group, empty when it is removed.
     Group,
+    /// A network namespace with a name.
+    Namespace,
     /// A directory with its contents.
     Directory,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Group, Self::Directory];
+    const ALL: [Self; 3] = [Self::Group, Self::Namespace, Self::Directory];
 
     /// The prefix of its links' names.
     fn prefix(self) -> &'static str {
         match self {
             Self::Group => "group",
+            Self::Namespace => "namespace",
             Self::Directory => "elsewhere",
         }
     }
@@ -73,13 +84,14 @@ impl Outside {
         }
         symlink(&path, &link).map_err(LabError::at("create", &link))?;
         let made = match kind {
-            Kind::Group => fs::create_dir(&path),
-            Kind::Directory => root::make_dir(&path),
+            Kind::Group => fs::create_dir(&path).map_err(LabError::at("create", &path)),
+            Kind::Namespace => ip::run("ip", &format!("netns add {name}")).map(drop),
+            Kind::Directory => root::make_dir(&path).map_err(LabError::at("create", &path)),
         };
         if let Err(error) = made {
             // Nothing was created: whatever exists there is not dyno's.
             let _ = fs::remove_file(&link);
-            return Err(LabError::at("create", &path)(error));
+            return Err(error);
         }
         let made = Self { kind, link, path };
         if kind == Kind::Directory {
@@ -90,6 +102,12 @@ impl Outside {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The last part of its path, which nothing else has.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// Removes it, unless its disk is not mounted.
@@ -137,7 +155,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
             continue;
         }
         let bytes = match kind {
-            Kind::Group => 0,
+            Kind::Group | Kind::Namespace => 0,
             Kind::Directory => tree::used_bytes(&path),
         };
         match remove(kind, &link, &path)? {
@@ -178,6 +196,7 @@ fn recorded_depth(link: &Path) -> Option<usize> {
 fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
         Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
+        Kind::Namespace => remove_namespace(path).map_err(LabError::at("remove", path)),
         Kind::Directory => remove_directory(path),
     };
     match removed {
@@ -211,6 +230,15 @@ fn remove_directory(path: &Path) -> Result<(), LabError> {
     match marker::is_marked(path)? {
         true => tree::remove(path),
         false => Err(marker::unmarked(path)),
+    }
+}
+
+/// Its interfaces disappear with it, once its last process has ended.
+fn remove_namespace(path: &Path) -> io::Result<()> {
+    match rustix::mount::unmount(path, UnmountFlags::DETACH) {
+        // Its creator was killed before it was mounted.
+        Ok(()) | Err(Errno::INVAL) => fs::remove_file(path),
+        Err(error) => Err(error.into()),
     }
 }
 

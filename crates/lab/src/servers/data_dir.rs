@@ -1,7 +1,7 @@
 //! The directory of one server, with its data.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ use crate::volume::{self, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
+/// How much of a file of the data is read.
+const MAX_READ_BYTES: u64 = 64 * 1024;
 
 /// A server's directory in the run directory; it is removed with this value.
 ///
@@ -113,6 +115,16 @@ impl DataDir {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
+    }
+
+    /// The beginning of a file of its data, if there is one that can be read.
+    pub(crate) fn read_data_file(&self, name: &str) -> Option<String> {
+        let data = self.data();
+        let dir = OpenDir::open(data.parent()?).ok()?.open_dir("data").ok()?;
+        let file = File::from(dir.open_file(name).ok()?);
+        let mut bytes = Vec::new();
+        file.take(MAX_READ_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Adds a file to its data, before the server's part is handed over.

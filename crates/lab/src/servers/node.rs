@@ -195,7 +195,12 @@ impl Node {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
-        self.wait_until_it_is(MemberState::Replica, limit, interrupted)
+        let is_writable = |replication: &dyn Replication| replication.has_many_primaries();
+        let wanted = match self.replication().is_some_and(is_writable) {
+            true => MemberState::Primary,
+            false => MemberState::Replica,
+        };
+        self.wait_until_it_is(wanted, limit, interrupted)
     }
 
     /// Waits until it has this role, unless it is no member of a cluster.
@@ -421,3 +426,6 @@ impl Node {
         log::read_tail(&self.log_path(), 0)
     }
 }
+
+#[cfg(test)]
+mod tests;

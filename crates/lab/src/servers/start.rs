@@ -5,17 +5,18 @@ use std::io::{self, Write};
 use std::net::SocketAddrV4;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::manager::{Managed, Manager, ManagerFile};
-use engine::{Installed, Login, LoginAttempt, Paths};
+use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::process::POLL_INTERVAL;
+use crate::process::{self, POLL_INTERVAL};
 use crate::servers::membership::Membership;
 use crate::servers::node::Node;
 use crate::servers::password::Password;
@@ -145,7 +146,7 @@ impl Launcher {
         let mut tries = 1;
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
-            match self.try_start(data, port, interrupted) {
+            match self.try_start(data, port, before.is_some(), interrupted) {
                 // Another process took it in the meantime, perhaps only for an outgoing connection.
                 Err(LabError::PortTaken { .. })
                     if self.fixed_port.is_none() && tries < MAX_PORT_TRIES =>
@@ -162,13 +163,18 @@ impl Launcher {
         &self,
         data: &DataDir,
         port: u16,
+        is_restart: bool,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
         let (engine, address) = (self.installed.engine, self.site.address());
         let paths = data.paths(engine, self.number, address, port, self.connections);
         // A killed server leaves its socket, which must not be mistaken for the new one's.
         let _ = fs::remove_file(&paths.socket);
-        self.write_config(&paths, data.home().account())?;
+        self.write_config(&paths, data.home().account(), &[])?;
+        if is_restart {
+            let found = self.recover(data, &paths, interrupted)?;
+            self.write_config(&paths, data.home().account(), &found)?;
+        }
         let files = engine.files(&paths, self.password.text());
         for file in &files {
             write_for_server(
@@ -177,21 +183,13 @@ impl Launcher {
                 data.home().account(),
             )?;
         }
-        let path = self.log_path();
-        let file = append(&path)?;
-        let log_start = file
-            .metadata()
-            .map_err(LabError::at("inspect", &path))?
-            .len();
         let invocation = match self.managed(&paths, data.home().account())? {
             Some(manager) => manager.invocation,
             None => engine.start(&self.installed, &paths),
         };
-        // Identifies its processes: see `survivors`.
-        let config = paths.config(engine);
-        let config = File::open(&config).map_err(LabError::at("read", &config))?;
-        let child = self.site.spawn(data.home(), &invocation, config, file)?;
+        let (child, log_start) = self.spawn(data, &paths, &invocation)?;
         let mut running = Running::new(child, &self.process, data)?;
+        let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
         for file in files.iter().filter(|file| file.is_temporary) {
@@ -240,21 +238,73 @@ impl Launcher {
         }
     }
 
-    /// Writes the configuration for the server, and without secrets for the result.
-    fn write_config(&self, paths: &Paths, account: &Account) -> Result<(), LabError> {
+    /// Starts the server's program, which appends to the log; returns where in the log that begins.
+    fn spawn(
+        &self,
+        data: &DataDir,
+        paths: &Paths,
+        invocation: &Invocation,
+    ) -> Result<(Child, u64), LabError> {
+        let path = self.log_path();
+        let log = append(&path)?;
+        let metadata = log.metadata().map_err(LabError::at("inspect", &path))?;
+        // Identifies its processes: see `survivors`.
+        let config = paths.config(self.installed.engine);
+        let config = File::open(&config).map_err(LabError::at("read", &config))?;
+        let child = self.site.spawn(data.home(), invocation, config, log)?;
+        Ok((child, metadata.len()))
+    }
+
+    /// The settings of a member's restart, after its program has said how far its data goes.
+    fn recover(
+        &self,
+        data: &DataDir,
+        paths: &Paths,
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<(String, String)>, LabError> {
+        let Some(member) = &self.membership else {
+            return Ok(Vec::new());
+        };
+        let (mut printed, mut state) = (String::new(), None);
+        if let Some(recovery) = member.replication.recovery() {
+            let mut invocation = self.installed.engine.start(&self.installed, paths);
+            let arguments = recovery.arguments.iter().map(Into::into);
+            invocation.arguments.extend(arguments);
+            let (mut child, log_start) = self.spawn(data, paths, &invocation)?;
+            process::finish(&mut child, START_LIMIT, interrupted)?;
+            printed = log::read_tail(&self.log_path(), log_start);
+            state = data.read_data_file(recovery.state_file);
+        }
+        let (formation, state) = (&member.formation, state.unwrap_or_default());
+        Ok(member
+            .replication
+            .restart_settings(formation, &printed, &state))
+    }
+
+    /// Writes the configuration for the server, and without secrets for the result. `of_restart`
+    /// replaces settings of the same names.
+    fn write_config(
+        &self,
+        paths: &Paths,
+        account: &Account,
+        of_restart: &[(String, String)],
+    ) -> Result<(), LabError> {
         let engine = self.installed.engine;
         let text = |config: &_| engine.configuration(&self.installed, paths, config);
-        let settings = self.settings();
+        let settings = self.settings(of_restart);
         write_for_server(&paths.config(engine), &text(&settings), account)?;
         let kept: Vec<(String, String)> = settings.iter().map(|one| self.shown(one)).collect();
         write_readable(&self.keep.join(engine.config_file()), &text(&kept))
     }
 
     /// Those that make it a member of its cluster, then the study's.
-    fn settings(&self) -> Vec<(String, String)> {
+    fn settings(&self, of_restart: &[(String, String)]) -> Vec<(String, String)> {
         let own = self.membership.as_ref().map(Membership::settings);
+        let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
         let own = own.into_iter().flatten();
-        own.chain(self.config.iter().cloned()).collect()
+        let own = own.filter(|(name, _)| !is_replaced(name));
+        let rest = of_restart.iter().chain(&self.config);
+        own.chain(rest.cloned()).collect()
     }
 
     /// A setting for the result: a value that may be a secret is hidden.

@@ -1,6 +1,8 @@
 //! Where nodes run. Each kind of site is one file.
 
 mod cgroup;
+mod links;
+mod network;
 mod this_host;
 
 use std::fmt;
@@ -16,6 +18,8 @@ use ipnet::Ipv4Net;
 use crate::error::LabError;
 use crate::home::Home;
 
+pub use links::{Links, SlowLink};
+pub use network::{Namespace, Switch};
 pub use this_host::ThisHost;
 
 /// Where a node runs. Dropping it ends it.
@@ -45,6 +49,11 @@ pub trait Site: fmt::Debug + Send + Sync {
         LOOPBACK
     }
 
+    /// Its links with the other sites of its network; `None` if they cannot be broken.
+    fn links(&self) -> Option<&dyn Links> {
+        None
+    }
+
     /// The files of the machine.
     fn files(&self) -> &dyn Files;
 
@@ -59,15 +68,26 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 }
 
-/// Sets up a site for one node.
+/// Sets up a site for each of these nodes.
 ///
 /// # Errors
-/// When this machine cannot enforce its limits.
-pub fn set_up(home: &Home, site: &plan::Site) -> Result<Arc<dyn Site>, LabError> {
-    match site {
-        plan::Site::Host { cpus } => {
-            let cpus = cpus.as_ref().map(|cpus| cpus.value);
-            Ok(Arc::new(ThisHost::with_quota(home, cpus)?))
-        }
-    }
+/// When this machine cannot enforce their limits, or give them a network of their own.
+pub fn set_up(
+    home: &Home,
+    topology: &plan::Topology,
+    nodes: u32,
+) -> Result<Vec<Arc<dyn Site>>, LabError> {
+    let plan::Site::Host { cpus } = &topology.node.site;
+    let cpus = cpus.as_ref().map(|cpus| cpus.value);
+    let switch = match topology.network() {
+        plan::Network::Loopback => None,
+        plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
+    };
+    let site = |_| -> Result<Arc<dyn Site>, LabError> {
+        Ok(match &switch {
+            None => Arc::new(ThisHost::with_quota(home, cpus)?),
+            Some(switch) => Arc::new(Namespace::new(home, switch, cpus)?),
+        })
+    };
+    (0..nodes).map(site).collect()
 }

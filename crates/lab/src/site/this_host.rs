@@ -1,7 +1,7 @@
 //! This host, with or without a CPU quota.
 
 use std::fs::File;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use engine::Invocation;
 use host::throttling::{self, Throttling};
@@ -31,17 +31,15 @@ impl ThisHost {
             .transpose()?;
         Ok(Self { group })
     }
-}
 
-impl Site for ThisHost {
-    fn spawn(
+    /// Starts a program by this command.
+    pub(super) fn start(
         &self,
-        home: &Home,
+        mut command: Command,
         invocation: &Invocation,
         input: File,
         log: File,
     ) -> Result<Child, LabError> {
-        let mut command = home.command(&invocation.program);
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         command.args(&invocation.arguments);
@@ -53,6 +51,19 @@ impl Site for ThisHost {
             return Err(error);
         }
         Ok(child)
+    }
+}
+
+impl Site for ThisHost {
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError> {
+        let command = home.command(&invocation.program);
+        self.start(command, invocation, input, log)
     }
 
     fn end(&self) -> Result<(), LabError> {

@@ -35,6 +35,8 @@ pub(crate) enum TrialMessage {
     /// From the load of the instance with this index.
     Load(usize, LoadMessage),
     Monitored(MonitorPoint),
+    /// Something that happened to a node.
+    Event(NodeEvent),
     /// What a fault has done by now, and why the trial cannot go on, if it cannot.
     Fault(Box<FaultRecord>, Option<Failure>),
     /// The trial cannot go on.
@@ -62,7 +64,8 @@ pub(crate) struct TrialMonitor<'a> {
     merger: Merger,
     gather: Summarizer,
     started_at: String,
-    has_measured: bool,
+    /// Beginning and end of the measured seconds, on the loads' clock.
+    measured_ns: Option<(u64, u64)>,
     monitoring: Monitoring,
     early_stop: EarlyStop,
     stop: &'a Stop,
@@ -108,7 +111,7 @@ impl<'a> TrialMonitor<'a> {
             merger: Merger::new(loads.len()),
             gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
-            has_measured: false,
+            measured_ns: None,
             monitoring: match trial.planned.monitors {
                 true => Monitoring::Waiting,
                 false => Monitoring::Over(Metrics::new()),
@@ -161,6 +164,7 @@ impl<'a> TrialMonitor<'a> {
         match message {
             TrialMessage::Load(index, message) => self.load_message(index, message),
             TrialMessage::Monitored(point) => self.observer.monitored(&point),
+            TrialMessage::Event(event) => self.record_event(event),
             TrialMessage::Fault(fault, failure) => {
                 self.record_fault(*fault);
                 failure.into_iter().for_each(|failure| self.fail(failure));
@@ -171,6 +175,11 @@ impl<'a> TrialMonitor<'a> {
 
     fn fail(&mut self, failure: Failure) {
         self.ended_by.get_or_insert_with(|| failed(failure, None));
+    }
+
+    fn record_event(&mut self, event: NodeEvent) {
+        self.observer.event(&event);
+        self.events.push(event);
     }
 
     /// Replaces what was known of the fault before.
@@ -231,7 +240,10 @@ impl<'a> TrialMonitor<'a> {
     fn take_merged(&mut self) {
         while let Some(second) = self.merger.next() {
             self.gather.add(&second);
-            self.has_measured |= second.phase == Phase::Measure;
+            if second.phase == Phase::Measure {
+                let (begin_ns, _) = self.measured_ns.unwrap_or((second.start_ns, 0));
+                self.measured_ns = Some((begin_ns, second.end_ns));
+            }
             if self.early_stop.observe(&second) {
                 self.stop.enough();
             }
@@ -282,8 +294,7 @@ impl<'a> TrialMonitor<'a> {
                 .unwrap_or_default()
                 .to_owned(),
         };
-        self.observer.event(&event);
-        self.events.push(event);
+        self.record_event(event);
         Some(failed(failure, Some(at)))
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct LoadResults {
     pub(crate) events: Vec<NodeEvent>,
     /// What was broken, in order of time.
     pub(crate) faults: Vec<FaultRecord>,
+    /// Beginning and end of the measured seconds, on the loads' clock; `None` without any.
+    pub(crate) measured_ns: Option<(u64, u64)>,
 }
 
 impl TrialMonitor<'_> {
@@ -46,7 +48,7 @@ impl TrialMonitor<'_> {
                 let message = "interrupted before the load started";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
-            None if self.is_interrupted() && !self.has_measured => {
+            None if self.is_interrupted() && self.measured_ns.is_none() => {
                 let message = "interrupted during the warm-up, before the measurement";
                 return Err(Failure::new(Cause::Interrupted, message));
             }
@@ -72,6 +74,7 @@ impl TrialMonitor<'_> {
             started_at: self.started_at,
             events: self.events,
             faults: self.faults,
+            measured_ns: self.measured_ns,
             metrics,
             outcome,
             failure,

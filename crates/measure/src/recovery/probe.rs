@@ -24,8 +24,8 @@ pub struct Probe {
 pub struct ProbedView {
     /// Its own role.
     pub role: Role,
-    /// A number for what it sees of the others: equal if and only if that is the same.
-    pub others: u32,
+    /// A number for what it sees of the others, which changes with it.
+    pub others: u64,
 }
 
 /// What a member says of itself.

@@ -119,6 +119,20 @@ fn a_fault_that_the_load_does_not_notice_costs_nothing() {
 }
 
 #[test]
+fn a_stall_before_the_fault_does_not_hide_its_outage() {
+    let stalled = |t_s: f64| {
+        if (5.0..7.0).contains(&t_s) {
+            0.0
+        } else {
+            failover(t_s)
+        }
+    };
+    let found = one(&observed(60.0, stalled));
+    // The mean before is 900 per second.
+    close(found.back_s, 7.25, 0.1);
+}
+
+#[test]
 fn a_new_level_is_steady_though_throughput_is_not_back() {
     let series = |t_s: f64| match t_s {
         t if t < 20.0 => 1000.0,
@@ -248,7 +262,7 @@ fn the_first_write_of_the_load_is_that_of_its_fault() {
 }
 
 /// A probe of 1 ms, with a write of 1 ms.
-fn probe(server: u32, asked_s: f64, role: Option<Role>, others: u32, accepts: bool) -> Probe {
+fn probe(server: u32, asked_s: f64, role: Option<Role>, others: u64, accepts: bool) -> Probe {
     let answered_s = asked_s + 0.001;
     Probe {
         server,
@@ -278,7 +292,7 @@ fn probes() -> Vec<Probe> {
         t => probe(2, t, Some(Role::Primary), 1, t >= 26.0),
     });
     let of_third = times().map(|t_s| {
-        let others = u32::from(t_s >= 24.0);
+        let others = u64::from(t_s >= 24.0);
         probe(3, t_s, Some(Role::Replica), others, false)
     });
     of_first.chain(of_second).chain(of_third).collect()

@@ -14,6 +14,8 @@ const ONSET_S: f64 = 0.1;
 const ONSET: f64 = 0.5;
 /// How soon after a fault throughput falls, unless healing is asked for later.
 const FALLS_WITHIN_S: f64 = 10.0;
+/// A lower share of the throughput before is an effect of the fault, whatever was usual.
+const SURELY_LOW: f64 = 0.5;
 /// From a shorter time between two faults, no throughput is taken.
 const SHORTEST_BEFORE_S: f64 = 3.0;
 
@@ -49,7 +51,8 @@ impl Throughput {
         let after = |at_s: f64| at_s - window.effect_s;
         let dip = Dip::find(counts, window, before.value);
         let back_s = dip.as_ref().and_then(|dip| match dip.share {
-            share if share >= usual_low * BACK => Some(window.effect_s),
+            // As before the fault, which stalls of the host may have disturbed as well.
+            share if share >= usual_low.max(SURELY_LOW) * BACK => Some(window.effect_s),
             _ => back_s(counts, dip.at_s, window.end_s, before.value * BACK),
         });
         self.since_s = back_s;

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use super::make::{
-    bench, bench_as, count, fixed, key, needs, option, optional, running, span, started, word, work,
+    bench, bench_as, count, fixed, key, members, needs, option, optional, processes, running, span,
+    started, word, work,
 };
-use super::{FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, Needs, THREADS, Work};
-use crate::{Arrivals, Protocol, ReplyTime, Reset, ThinkDistribution, TlsMode};
+use super::{
+    CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
+};
+use crate::{Arrivals, Follow, Network, Protocol, ReplyTime, Reset, ThinkDistribution, TlsMode};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const ZERO: Duration = Duration::ZERO;
@@ -35,6 +38,14 @@ pub static SECTIONS: &[(&str, &str)] = &[
     (
         "topology",
         "How many servers are measured at the same time, and whether they replicate.",
+    ),
+    (
+        "ledger",
+        "A workload beside the load that proves whether every acknowledged commit was kept. The section itself turns it on.",
+    ),
+    (
+        "chaos",
+        "Random faults, with the ledger on. The section itself turns them on.",
     ),
     ("monitors", "What dyno monitors during the load."),
     ("report", "Additions to the report."),
@@ -172,6 +183,25 @@ pub static KEYS: &[Key] = &[
         "Servers of each cluster, including the primary.")),
     needs(Needs::Cluster, key("topology.ttl", span(Duration::from_secs(5), HOUR), "\"30s\"",
         "How long a cluster manager waits for a primary that does not answer before it makes another server the primary. The intervals of its checks follow from it. Only for clusters with a manager.")),
+    members(bench_as("", "Which member of a cluster virtual users connect to, for a URL with several hosts: the one that accepts writes, wherever it moves; any, in turn; or fixed, the first one.",
+        key("topology.follow", Kind::Choice(Follow::WORDS), "\"primary\"",
+        "Which members virtual users connect to: `primary` (the one that accepts writes, wherever it moves), `any` (all in turn), or `fixed` (the first one, whatever happens to it). For a cluster, or a `server.url` with several hosts."))),
+    needs(Needs::Cluster, optional("topology.failover", span(ZERO, HOUR),
+        "For a cluster that does not elect a primary: how long after the primary was lost dyno promotes a replica, as an operator would. Default: never.")),
+    needs(Needs::Cluster, key("topology.network", Kind::Choice(Network::WORDS), "\"loopback\"",
+        "How members reach each other: `loopback` (all on this host's loopback interface) or `namespaces` (each in a network namespace with an address of its own, so that links between members can be cut; needs root).")),
+
+    processes(optional(LEDGER_RATE, Kind::Number { min: 0.0, max: 10_000.0 },
+        "Transfers per second of each instance; 0 means no ledger. Default: 50 in a study with `[ledger]` or `[chaos]`.")),
+    needs(Needs::Ledger, key("ledger.replica_reads", Kind::Number { min: 0.0, max: 10_000.0 }, "0",
+        "Reads of replicas per second of each instance, which measure how stale replicas are.")),
+
+    started(optional(CHAOS, Kind::Faults,
+        "What may happen: `\"any\"`, or a list such as `[\"kill\", \"pause\"]`. `any` is every kind of fault that the servers of a trial can have, except `command`.")),
+    needs(Needs::Chaos, key("chaos.rate", Kind::Frequency, "\"1 per 30s\"",
+        "How often, on average. A fault begins only after the previous one was healed and the servers had 5 s to recover, so there may be fewer.")),
+    needs(Needs::Chaos, key("chaos.seed", count(0, u64::MAX), "1",
+        "Seed of the schedule. The same seed yields the same faults; each repeat has a seed of its own, which follows from this one.")),
 
     key("monitors.enabled", Kind::Boolean, "true",
         "Whether host and servers are sampled once per second. Use `false` to measure the cost of monitoring."),

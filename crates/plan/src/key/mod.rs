@@ -89,6 +89,10 @@ pub enum Kind {
     Settings,
     /// The tables of the report.
     Tables,
+    /// `any`, or a list of kinds of faults.
+    Faults,
+    /// How often something happens, such as `1 per 30s`.
+    Frequency,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -106,6 +110,14 @@ pub enum Needs {
     Until,
     /// Servers that replicate.
     Cluster,
+    /// Servers that replicate, or the addresses of several servers.
+    Members,
+    /// Servers that run as processes, whoever started them.
+    Process,
+    /// The workload that proves which commits were kept.
+    Ledger,
+    /// Random faults.
+    Chaos,
 }
 
 /// The section whose keys name other keys.
@@ -118,6 +130,12 @@ pub const THRESHOLDS: &str = "thresholds";
 pub const BASELINE: &str = "baseline";
 /// The list of what is broken during the measurement.
 pub const FAULT: &str = "fault";
+/// Turns the ledger on: its rate.
+pub const LEDGER_RATE: &str = "ledger.rate";
+/// Turns random faults on: their kinds.
+pub const CHAOS: &str = "chaos.faults";
+/// What a key has, as typed in TOML, in a study with its section that does not give it.
+pub const SWITCHES: [(&str, &str); 2] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\"")];
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
 
@@ -162,6 +180,8 @@ impl Key {
             Kind::Percent { .. } => "a percentage",
             Kind::Settings => "a table of settings",
             Kind::Tables => "a list of tables",
+            Kind::Faults => "`\"any\"` or a list of kinds of faults",
+            Kind::Frequency => "a frequency",
         }
     }
 
@@ -179,7 +199,8 @@ impl Key {
             Kind::Url => "an address".into(),
             Kind::Path => "an absolute path".into(),
             Kind::Version => "a version".into(),
-            Kind::Boolean | Kind::Settings | Kind::Tables => what.into(),
+            Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
+            Kind::Frequency => "a number of faults per duration".into(),
             Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
             Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
             Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),

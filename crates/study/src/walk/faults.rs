@@ -255,6 +255,7 @@ impl Walk {
             at: at.span,
             target: target.span,
             heal: parts.heal.map(|heal| heal.span),
+            process: parts.process.map(|process| process.span),
         });
     }
 

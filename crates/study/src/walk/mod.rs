@@ -22,7 +22,7 @@ use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
 use leaves::{joined, leaves};
-use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
 /// What `[[fault]]` was called before, and how to write it now.
@@ -55,6 +55,7 @@ impl Walk {
                 DeValue::Table(table) if name == THRESHOLDS => self.thresholds(table),
                 DeValue::Table(table) if key::is_section(name) => {
                     self.section(name, table, &mut entries);
+                    self.switch_on(name, at, &mut entries);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
                 other if name == VARIANT => self.not_variants(other, at),
@@ -84,6 +85,22 @@ impl Walk {
         for (typed, value) in table.iter() {
             let at = Span::new(Origin::File, typed.span());
             self.key_of_section(section, typed.get_ref(), value, at, into);
+        }
+    }
+
+    /// Adds the key that turns a section on, unless the study gives it.
+    fn switch_on(&mut self, section: &str, at: Span, into: &mut Entries) {
+        for (key, value) in SWITCHES {
+            if let Some(key) = Key::find(key)
+                && key.section() == section
+                && !into.contains_key(key.name)
+                && let Ok(value) = DeValue::parse(value)
+            {
+                let name = Name::of(key);
+                let value = read(&name, value.get_ref()).ok();
+                let value = value.map(|value| Spanned { value, span: at });
+                into.insert(key.name.to_owned(), Entry { name, at, value });
+            }
         }
     }
 

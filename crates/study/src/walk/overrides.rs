@@ -188,7 +188,11 @@ fn unquoted(name: &str) -> &str {
 /// string is.
 fn reads(name: &Name, value: &DeValue<'_>) -> bool {
     match &name.key.kind {
-        Kind::Integer { .. } | Kind::Number { .. } | Kind::Boolean | Kind::Tables => true,
+        Kind::Integer { .. }
+        | Kind::Number { .. }
+        | Kind::Boolean
+        | Kind::Tables
+        | Kind::Faults => true,
         Kind::Settings if name.setting().is_some() => !matches!(
             value,
             DeValue::Array(_) | DeValue::Table(_) | DeValue::Datetime(_)

@@ -1,0 +1,79 @@
+//! Virtual users follow the primary of a cluster when it moves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::fs;
+
+use common::{Cache, Finished, Program, has_second};
+use measure::event::{NodeEvent, NodeEventKind};
+use measure::setup::Outcome;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A study with four virtual users, and these lines.
+fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nwarmup = \"0s\"\ntime = \"{time}\"\n\
+         [topology]\ncluster = \"{cluster}\"\nmembers = 3\n{rest}\n"
+    ))
+}
+
+/// The changes of the primary.
+fn moves(done: &Finished) -> Vec<NodeEvent> {
+    let mut events = done.trial().events;
+    events.retain(|event| event.what == NodeEventKind::BecamePrimary);
+    events
+}
+
+/// The load went on after a member became the primary, which is the only change.
+#[track_caller]
+fn assert_followed(done: &Finished) -> NodeEvent {
+    let moves = moves(done);
+    let [moved] = &moves[..] else {
+        panic!("{moves:?}\n{}", done.shown());
+    };
+    assert_ne!(moved.node, 1);
+    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
+    let series = done.series();
+    let mut after = series.iter().filter(|second| second.t_s > moved.at_s + 1.0);
+    assert!(after.any(|second| second.tps > Some(0.0)), "{series:?}");
+    assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
+    moved.clone()
+}
+
+#[test]
+fn users_follow_the_member_that_a_group_elects() {
+    let place = Cache::new();
+    let fault = "[[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
+    let study = study("mysql", "group-replication", "40s", fault);
+    let done = study.cache(&place).run().succeeds();
+    let moved = assert_followed(&done);
+    assert!(moved.at_s > 3.0, "{moved}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
+    let place = Cache::new();
+    let study = study("postgres", "asynchronous", "20s", "");
+    let mut dyno = study.cache(&place).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    // As `pg_ctl promote` does.
+    let server = place.server(2).unwrap();
+    let data = fs::read_link(format!("/proc/{server}/cwd")).unwrap();
+    fs::write(data.join("promote"), "").unwrap();
+    let pid_file = fs::read_to_string(data.join("postmaster.pid")).unwrap();
+    let pid = pid_file.lines().next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::USR1).unwrap();
+    let done = dyno.wait().succeeds();
+    assert_eq!(assert_followed(&done).node, 2);
+    place.assert_nothing_left();
+}

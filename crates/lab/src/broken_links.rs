@@ -1,0 +1,137 @@
+//! Breaks the links of a cluster's member with the others, for sites that have a network of their
+//! own. Clients on this host still reach every member.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::cluster::Cluster;
+use crate::error::LabError;
+use crate::site::{Links, Site, SlowLink};
+
+/// What gets lost when a member is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// What it sends to the others, and what they send to it.
+    Both,
+    /// What it sends to the others. It still receives what they send.
+    Sent,
+}
+
+/// Links that are broken. They stay so until [`BrokenLinks::heal`], or until their sites end.
+#[derive(Debug)]
+pub(crate) struct BrokenLinks {
+    /// When the last of them broke.
+    pub(crate) since: Instant,
+    how: How,
+    /// Sites, and the addresses that they no longer reach as before.
+    links: Vec<(Arc<dyn Site>, Vec<Ipv4Addr>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Cut,
+    Slow,
+}
+
+impl BrokenLinks {
+    /// Repairs them; returns when the last of them worked again.
+    ///
+    /// # Errors
+    /// The first one that could not be repaired; the others were.
+    pub(crate) fn heal(self) -> Result<Instant, LabError> {
+        let mut healed = Ok(Instant::now());
+        for (site, peers) in &self.links {
+            let done = links_of(&**site).and_then(|links| match self.how {
+                How::Cut => links.restore(peers),
+                How::Slow => links.speed_up(),
+            });
+            healed = healed.and(done);
+        }
+        healed
+    }
+}
+
+impl Cluster {
+    /// Cuts a member off from all others: packets are lost, and no error tells the sender.
+    ///
+    /// # Errors
+    /// When the members share the loopback interface; when the kernel refuses, in which case no link
+    /// stays cut.
+    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, LabError> {
+        let mut broken = BrokenLinks {
+            since: Instant::now(),
+            how: How::Cut,
+            links: Vec::new(),
+        };
+        let senders = match lost {
+            Lost::Both => 0..self.members().len(),
+            Lost::Sent => index..index + 1,
+        };
+        for sender in senders {
+            let peers = match sender == index {
+                true => self.others(index),
+                false => self.address(index).into_iter().collect(),
+            };
+            let Some(site) = self.site(sender) else {
+                continue;
+            };
+            let cut = links_of(&*site).and_then(|links| links.cut(&peers));
+            broken.links.push((site, peers));
+            match cut {
+                Ok(at) => broken.since = at,
+                Err(error) => {
+                    let _ = broken.heal();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(broken)
+    }
+
+    /// Limits or delays what a member sends to all others.
+    ///
+    /// # Errors
+    /// When the members share the loopback interface; when the kernel refuses.
+    pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, LabError> {
+        let (peers, site) = (self.others(index), self.site(index));
+        let site = site.ok_or_else(no_links)?;
+        Ok(BrokenLinks {
+            since: links_of(&*site)?.slow(&peers, how)?,
+            how: How::Slow,
+            links: vec![(site, peers)],
+        })
+    }
+
+    fn site(&self, index: usize) -> Option<Arc<dyn Site>> {
+        let member = self.members().get(index)?;
+        Some(Arc::clone(&member.site))
+    }
+
+    fn address(&self, index: usize) -> Option<Ipv4Addr> {
+        Some(self.site(index)?.address().addr())
+    }
+
+    /// The addresses of all members but this one.
+    fn others(&self, index: usize) -> Vec<Ipv4Addr> {
+        let all = 0..self.members().len();
+        let others = all.filter(|other| *other != index);
+        others.filter_map(|other| self.address(other)).collect()
+    }
+}
+
+fn links_of(site: &dyn Site) -> Result<&dyn Links, LabError> {
+    site.links().ok_or_else(no_links)
+}
+
+fn no_links() -> LabError {
+    LabError::NoNetwork {
+        why: "members that share the loopback interface have no links that can be broken"
+            .to_owned(),
+        remedy: "give each member a network namespace: topology.network = \"namespaces\""
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::Server;
+
+use super::*;
+use crate::home::Home;
+use crate::servers::{self, Membership};
+use crate::site::{Namespace, Switch};
+use crate::template;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+/// How long a slow machine may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A switch; `None`, and a skipped test, where this user may not make one.
+fn switch(home: &Home) -> Option<Arc<Switch>> {
+    match Switch::new(home) {
+        Ok(switch) => Some(Arc::new(switch)),
+        Err(error) => {
+            let remedy = error.remedy().unwrap();
+            assert!(
+                remedy.contains("root") || remedy.contains("iproute2"),
+                "{error}"
+            );
+            testkit::skip(&error.to_string());
+            None
+        }
+    }
+}
+
+/// Two servers, each in a namespace of its own, that replicate asynchronously; `None` where this
+/// user may not make namespaces.
+fn cluster(
+    home: &Home,
+    engine: &'static dyn Server,
+    settings: &[(String, String)],
+    keep: &Path,
+) -> Option<Cluster> {
+    let switch = switch(home)?;
+    let installed = servers::find(engine, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    };
+    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
+    let sites: [Arc<dyn Site>; 2] = [(); 2]
+        .map(|()| -> Arc<dyn Site> { Arc::new(Namespace::new(home, &switch, None).unwrap()) });
+    drop(switch);
+    let replication = engine.replicates_as("asynchronous").unwrap();
+    let places = [0, 1].map(|index: usize| (sites[index].address().addr(), None));
+    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
+    let nodes = (1..).zip(sites).zip(members);
+    let nodes = nodes.map(|((number, site), membership)| {
+        let spec = servers::NodeSpec {
+            number,
+            data: template.copy(number).unwrap().0,
+            config: settings,
+            port: None,
+            connections: 10,
+            membership: Some(membership),
+            site,
+            keep: &keep.join(number.to_string()),
+            interrupted: &NEVER,
+        };
+        let mut node = servers::start(&installed, spec).unwrap();
+        node.join(&NEVER).unwrap();
+        node
+    });
+    Some(Cluster::of(nodes.collect(), &NEVER).unwrap())
+}
+
+/// Runs a statement on a member, over TCP.
+fn sql(cluster: &Cluster, index: usize, sql: &str) -> Vec<Vec<Option<String>>> {
+    let database = &cluster.members()[index].database;
+    let mut connection = database.connect(LIMIT).unwrap();
+    connection.rows(sql, LIMIT).unwrap()
+}
+
+fn add_row(cluster: &Cluster) {
+    sql(cluster, 0, "INSERT INTO t VALUES ('x')");
+}
+
+fn rows(cluster: &Cluster, index: usize) -> u32 {
+    let rows = sql(cluster, index, "SELECT COUNT(*) FROM t");
+    rows[0][0].as_deref().unwrap().parse().unwrap()
+}
+
+/// Waits until the replica has so many rows.
+fn replicated(cluster: &Cluster, expected: u32) {
+    let deadline = Instant::now() + LIMIT;
+    while rows(cluster, 1) != expected {
+        assert!(Instant::now() < deadline, "{} rows", rows(cluster, 1));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Writes to the primary do not arrive, while clients on this host reach both members.
+fn does_not_replicate(cluster: &Cluster, before: u32) {
+    add_row(cluster);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(rows(cluster, 0), before + 1);
+    assert_eq!(rows(cluster, 1), before);
+}
+
+fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let home = testkit_home();
+    let Some(cluster) = cluster(&home, engine, &settings, dir.path()) else {
+        return;
+    };
+    sql(&cluster, 0, "CREATE TABLE t (c TEXT)");
+    add_row(&cluster);
+    replicated(&cluster, 1);
+    let cut = cluster.cut_off(0, Lost::Both).unwrap();
+    does_not_replicate(&cluster, 1);
+    cut.heal().unwrap();
+    replicated(&cluster, 2);
+    // The primary is cut off twice, and so stays so until the second one is healed.
+    let [first, second] = [
+        cluster.cut_off(1, Lost::Both),
+        cluster.cut_off(0, Lost::Sent),
+    ];
+    first.unwrap().heal().unwrap();
+    does_not_replicate(&cluster, 2);
+    second.unwrap().heal().unwrap();
+    replicated(&cluster, 3);
+    // What is sent to the replica arrives.
+    let cut = cluster.cut_off(1, Lost::Sent).unwrap();
+    add_row(&cluster);
+    replicated(&cluster, 4);
+    cut.heal().unwrap();
+    let slow = SlowLink {
+        bytes_per_s: Some(20_000),
+        delay: None,
+    };
+    let slow = cluster.slow_down(0, &slow).unwrap();
+    let begun = Instant::now();
+    let row: String = (0..60_000_u64).map(letter).collect();
+    sql(&cluster, 0, &format!("INSERT INTO t VALUES ('{row}')"));
+    replicated(&cluster, 5);
+    let took = begun.elapsed();
+    assert!(took > Duration::from_secs(1), "60 kB took {took:?}");
+    slow.heal().unwrap();
+    add_row(&cluster);
+    replicated(&cluster, 6);
+    let prefix = own_prefix(&home);
+    assert_eq!(namespaces(&prefix), 3);
+    for node in cluster.into_parts().0.into_iter().rev() {
+        node.end().unwrap();
+    }
+    assert_eq!(namespaces(&prefix), 0);
+}
+
+/// A text of these cannot be compressed much.
+fn letter(number: u64) -> char {
+    let hash = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31);
+    let hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
+    char::from_digit((hash % 36) as u32, 36).unwrap()
+}
+
+fn testkit_home() -> Home {
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    Home::open_in(root.as_ref(), 2 << 30).unwrap()
+}
+
+fn own_prefix(home: &Home) -> String {
+    let run = home.run_dir().file_name().unwrap();
+    format!("dyno-{}-", run.to_str().unwrap())
+}
+
+/// How many namespaces exist that the run made.
+fn namespaces(prefix: &str) -> usize {
+    let all = std::fs::read_dir("/run/netns").unwrap().flatten();
+    all.filter(|entry| entry.file_name().to_str().unwrap().starts_with(prefix))
+        .count()
+}
+
+#[test]
+fn the_links_of_mariadb_members_break_and_heal() {
+    breaks_and_heals(engine::MARIADB, &[]);
+}
+
+#[test]
+fn the_links_of_postgresql_members_break_and_heal() {
+    // A standby wants as many as the server had that filled the empty data directory.
+    breaks_and_heals(engine::POSTGRES, &[("max_wal_senders", "10")]);
+}
+
+/// A kernel either delays packets or says which module it lacks.
+#[test]
+fn a_delay_is_applied_or_refused_by_name() {
+    let home = testkit_home();
+    let Some(switch) = switch(&home) else {
+        return;
+    };
+    let site = Namespace::new(&home, &switch, None).unwrap();
+    let slow = SlowLink {
+        bytes_per_s: None,
+        delay: Some(Duration::from_millis(50)),
+    };
+    let links = site.links().unwrap();
+    match links.slow(&[], &slow) {
+        Ok(_) => drop(links.speed_up().unwrap()),
+        Err(error) => {
+            assert!(error.to_string().contains("sch_netem"), "{error}");
+            assert!(error.remedy().unwrap().contains("modprobe"));
+        }
+    }
+}
+
+#[test]
+fn members_that_share_an_interface_cannot_be_cut_off() {
+    let keep = tempfile::tempdir().unwrap();
+    let node = crate::testing::node(keep.path());
+    let cluster = Cluster::of(vec![node], &NEVER).unwrap();
+    let error = cluster.cut_off(0, Lost::Both).unwrap_err();
+    assert!(
+        error.remedy().unwrap().contains("topology.network"),
+        "{error}"
+    );
+}

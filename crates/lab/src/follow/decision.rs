@@ -1,0 +1,364 @@
+//! Which member of a cluster is the primary, from what probes see of the members.
+
+use std::time::{Duration, Instant};
+
+use engine::replication::MemberState;
+use workload::session::{FailureKind, SessionError};
+
+/// How long a member may leave a probe without an answer until it counts as hanging, where every
+/// member is a primary: a busy one is not to be left.
+const HANG_LIMIT: Duration = Duration::from_secs(1);
+
+/// How the members of a cluster become primaries.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// By themselves. Otherwise, a member that has just been started may seem to be a primary
+    /// before it knows its own.
+    pub(super) elects: bool,
+    /// All of them are.
+    pub(super) has_many: bool,
+}
+
+/// What is known of a cluster.
+#[derive(Debug)]
+pub(super) struct Decision {
+    rules: Rules,
+    /// The index of the primary that virtual users follow.
+    primary: Option<usize>,
+    members: Vec<Seen>,
+}
+
+/// What was seen of a member.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// Its last answer.
+    state: Option<MemberState>,
+    /// Since when it has been a primary, as far as that is credible.
+    primary_since: Option<Instant>,
+    /// Whether the last probe was refused because nobody serves clients there.
+    is_away: bool,
+    /// When the first one of the last probes without an answer was sent.
+    silent_since: Option<Instant>,
+}
+
+impl Decision {
+    /// `primary` has been the primary for an unknown time.
+    pub(super) fn new(members: usize, primary: usize, rules: Rules, now: Instant) -> Self {
+        let mut seen = vec![Seen::default(); members];
+        if let Some(first) = seen.get_mut(primary) {
+            first.primary_since = Some(now);
+        }
+        Self {
+            rules,
+            primary: Some(primary),
+            members: seen,
+        }
+    }
+
+    pub(super) fn primary(&self) -> Option<usize> {
+        self.primary
+    }
+
+    /// Takes what a member answered to a probe that was sent at `asked_at`. Returns whether it
+    /// becomes the primary if it accepts a write. `named` is the one that an operator made the
+    /// primary.
+    pub(super) fn observe(
+        &mut self,
+        index: usize,
+        asked_at: Instant,
+        answer: &Result<MemberState, SessionError>,
+        named: usize,
+    ) -> bool {
+        let elects = self.rules.elects;
+        let Some(seen) = self.members.get_mut(index) else {
+            return false;
+        };
+        seen.update(asked_at, answer, elects || named == index);
+        let has_ended = seen.is_away || (answer.is_ok() && !seen.is_primary());
+        if self.primary == Some(index) && has_ended {
+            self.primary = None;
+        }
+        self.is_next(index, named)
+    }
+
+    /// Makes a member the primary that has accepted a write, unless the state has changed
+    /// meanwhile. Returns the primary before if it did.
+    pub(super) fn take(&mut self, index: usize, named: usize) -> Option<Option<usize>> {
+        self.is_next(index, named)
+            .then(|| self.primary.replace(index))
+    }
+
+    /// Whether the primary is known and answers.
+    pub(super) fn is_settled(&self) -> bool {
+        let primary = self.primary.and_then(|index| self.members.get(index));
+        primary.is_some_and(|seen| seen.silent_since.is_none())
+    }
+
+    /// Whether virtual users that use any member may connect to this one.
+    pub(super) fn is_usable(&self, index: usize, now: Instant) -> bool {
+        let Some(seen) = self.members.get(index) else {
+            return false;
+        };
+        let is_alone = self.rules.has_many && seen.state == Some(MemberState::Detached);
+        !seen.is_away && !seen.hangs(now) && !is_alone
+    }
+
+    fn is_next(&self, index: usize, named: usize) -> bool {
+        let Some(seen) = self.members.get(index) else {
+            return false;
+        };
+        if self.primary == Some(index) || !seen.is_primary() || seen.is_silent() {
+            return false;
+        }
+        let Some(since) = seen.primary_since else {
+            return false;
+        };
+        match self.primary.and_then(|primary| self.members.get(primary)) {
+            Some(_) if named == index => true,
+            Some(current) if self.rules.has_many => current.hangs(Instant::now()),
+            Some(current) => current.primary_since.is_none_or(|earlier| earlier < since),
+            None => {
+                let rivals = self
+                    .members
+                    .iter()
+                    .filter(|rival| rival.answers_as_primary());
+                let is_last = |rival: &Seen| rival.primary_since.is_none_or(|other| other <= since);
+                self.rules.has_many
+                    || named == index
+                    || rivals.copied().all(|rival| is_last(&rival))
+            }
+        }
+    }
+}
+
+impl Seen {
+    fn update(
+        &mut self,
+        asked_at: Instant,
+        answer: &Result<MemberState, SessionError>,
+        is_credible: bool,
+    ) {
+        let answered_before = !self.is_silent() && self.state.is_some();
+        self.is_away = matches!(answer, Err(error) if error.kind == FailureKind::Away);
+        match answer {
+            Ok(state) => {
+                let has_become = answered_before && !self.is_primary();
+                match state {
+                    MemberState::Primary if has_become => self.primary_since = Some(asked_at),
+                    MemberState::Primary if is_credible => {
+                        self.primary_since.get_or_insert(asked_at);
+                    }
+                    MemberState::Primary => {}
+                    MemberState::Replica | MemberState::Detached => self.primary_since = None,
+                }
+                self.state = Some(*state);
+                self.silent_since = None;
+            }
+            Err(error) if error.is_from_server() && !self.is_away => self.silent_since = None,
+            Err(_) => {
+                self.silent_since.get_or_insert(asked_at);
+            }
+        }
+    }
+
+    fn is_primary(&self) -> bool {
+        self.state == Some(MemberState::Primary)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.silent_since.is_some()
+    }
+
+    fn answers_as_primary(&self) -> bool {
+        self.is_primary() && !self.is_silent()
+    }
+
+    fn hangs(&self, now: Instant) -> bool {
+        let silent = self.silent_since;
+        silent.is_some_and(|since| now.saturating_duration_since(since) >= HANG_LIMIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use MemberState::{Detached, Primary, Replica};
+
+    const ELECTING: Rules = Rules {
+        elects: true,
+        has_many: false,
+    };
+    const OPERATED: Rules = Rules {
+        elects: false,
+        has_many: false,
+    };
+    const MANY: Rules = Rules {
+        elects: true,
+        has_many: true,
+    };
+
+    /// A cluster of three whose clock advances by 10 ms with each probe.
+    struct Scene {
+        decision: Decision,
+        now: Instant,
+        named: usize,
+    }
+
+    fn fails(kind: FailureKind, number: Option<u32>) -> Result<MemberState, SessionError> {
+        Err(SessionError {
+            kind,
+            number,
+            sqlstate: None,
+            message: String::new(),
+            statement: None,
+        })
+    }
+
+    impl Scene {
+        /// The first one is the primary, and all have said what they are.
+        fn new(rules: Rules) -> Self {
+            let now = Instant::now();
+            let mut scene = Self {
+                decision: Decision::new(3, 0, rules, now),
+                now,
+                named: 0,
+            };
+            let other = match rules.has_many {
+                true => Primary,
+                false => Replica,
+            };
+            for (index, state) in [Primary, other, other].into_iter().enumerate() {
+                scene.says(index, state);
+            }
+            assert_eq!(scene.decision.primary(), Some(0));
+            scene
+        }
+
+        /// Probes a member, which accepts writes as long as it says that it is a primary.
+        fn answers(&mut self, index: usize, answer: Result<MemberState, SessionError>) {
+            self.now += Duration::from_millis(10);
+            let now = self.now;
+            if self.decision.observe(index, now, &answer, self.named)
+                && self.decision.take(index, self.named).is_some()
+            {
+                self.named = index;
+            }
+        }
+
+        fn says(&mut self, index: usize, state: MemberState) {
+            self.answers(index, Ok(state));
+        }
+
+        fn is_silent(&mut self, index: usize) {
+            self.answers(index, fails(FailureKind::Lost, None));
+        }
+
+        fn is_away(&mut self, index: usize) {
+            self.answers(index, fails(FailureKind::Away, None));
+        }
+
+        #[track_caller]
+        fn assert_primary(&self, index: Option<usize>) {
+            assert_eq!(self.decision.primary(), index, "{:?}", self.decision);
+        }
+    }
+
+    #[test]
+    fn a_primary_that_is_gone_is_left_and_its_successor_taken() {
+        for rules in [ELECTING, OPERATED] {
+            let mut scene = Scene::new(rules);
+            scene.is_away(0);
+            scene.assert_primary(None);
+            assert!(!scene.decision.is_settled());
+            scene.says(1, Replica);
+            scene.says(2, Primary);
+            scene.assert_primary(Some(2));
+            assert!(scene.decision.is_settled());
+        }
+    }
+
+    #[test]
+    fn a_primary_that_hangs_is_kept_until_another_one_is_there() {
+        let mut scene = Scene::new(ELECTING);
+        for _ in 0..500 {
+            scene.is_silent(0);
+        }
+        scene.assert_primary(Some(0));
+        assert!(!scene.decision.is_settled());
+        scene.says(1, Primary);
+        scene.assert_primary(Some(1));
+        // It returns, and has not noticed yet.
+        scene.says(0, Primary);
+        scene.assert_primary(Some(1));
+        // Its manager makes it the primary again.
+        scene.says(1, Detached);
+        scene.assert_primary(None);
+        scene.says(0, Primary);
+        scene.assert_primary(Some(0));
+    }
+
+    #[test]
+    fn a_server_that_refuses_only_the_probe_is_still_the_primary() {
+        let mut scene = Scene::new(ELECTING);
+        scene.answers(0, fails(FailureKind::Lost, Some(1040)));
+        scene.assert_primary(Some(0));
+        assert!(scene.decision.is_settled());
+    }
+
+    #[test]
+    fn a_restarted_server_is_no_primary_only_because_it_has_none() {
+        let mut scene = Scene::new(OPERATED);
+        scene.is_away(2);
+        scene.says(2, Primary);
+        scene.says(2, Primary);
+        scene.assert_primary(Some(0));
+        scene.is_away(0);
+        scene.says(2, Primary);
+        scene.assert_primary(None);
+        // The old one returns.
+        scene.says(0, Primary);
+        scene.assert_primary(Some(0));
+        // Its operator names another one.
+        scene.named = 2;
+        scene.says(2, Primary);
+        scene.assert_primary(Some(2));
+    }
+
+    #[test]
+    fn where_members_elect_a_restarted_one_may_be_the_primary() {
+        let mut scene = Scene::new(ELECTING);
+        scene.is_away(2);
+        scene.is_away(0);
+        scene.says(2, Primary);
+        scene.assert_primary(Some(2));
+    }
+
+    #[test]
+    fn of_many_primaries_one_is_used_until_it_fails() {
+        let mut scene = Scene::new(MANY);
+        scene.says(1, Primary);
+        scene.assert_primary(Some(0));
+        scene.says(0, Detached);
+        scene.assert_primary(None);
+        scene.says(2, Primary);
+        scene.assert_primary(Some(2));
+        scene.says(0, Primary);
+        scene.assert_primary(Some(2));
+    }
+
+    #[test]
+    fn any_member_is_used_unless_it_is_gone_or_hangs() {
+        let mut scene = Scene::new(OPERATED);
+        let usable = |scene: &Scene| [0, 1, 2].map(|i| scene.decision.is_usable(i, scene.now));
+        assert_eq!(usable(&scene), [true; 3]);
+        scene.is_away(0);
+        scene.says(1, Detached);
+        scene.is_silent(2);
+        assert_eq!(usable(&scene), [false, true, true]);
+        scene.now += HANG_LIMIT;
+        assert_eq!(usable(&scene), [false, true, false]);
+        let mut scene = Scene::new(MANY);
+        scene.says(1, Detached);
+        assert_eq!(usable(&scene), [true, false, true]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Members that start again, on servers of an engine whose members keep notes of their own.
+
+use std::path::Path;
+
+use super::*;
+use crate::home::Home;
+use crate::servers::{NodeSpec, start};
+use crate::site::ThisHost;
+use crate::template::{self, DATABASE};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let installed = crate::servers::find(engine::MARIADB, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    };
+    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
+    let config = [
+        ("innodb_buffer_pool_size", "64M"),
+        ("innodb_flush_log_at_trx_commit", "2"),
+        ("wsrep_provider_options", options),
+    ];
+    let config = config.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let replication = engine::MARIADB.replicates_as("galera").unwrap();
+    let places = vec![(std::net::Ipv4Addr::LOCALHOST, None); count];
+    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
+    let started = members.into_iter().map(|membership| {
+        let number = membership.number;
+        let spec = NodeSpec {
+            number,
+            data: template.copy(number).unwrap().0,
+            config: &config,
+            port: None,
+            connections: 10,
+            membership: Some(membership),
+            site: Arc::new(ThisHost::default()),
+            keep: &keep.join(number.to_string()),
+            interrupted: &NEVER,
+        };
+        let mut node = start(&installed, spec).unwrap();
+        node.join(&NEVER).unwrap();
+        node
+    });
+    started.collect()
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The first cell of the reply, in `sbtest`.
+fn ask(node: &Node, sql: &str) -> String {
+    let mut connection = node.open(DATABASE).unwrap().connect(LIMIT).unwrap();
+    let rows = connection.rows(sql, LIMIT).unwrap();
+    rows.into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .unwrap_or_default()
+}
+
+/// What the server wrote to its log since it was last started.
+fn last_run(node: &Node) -> String {
+    let log = std::fs::read_to_string(node.log_path()).unwrap();
+    let (_, last) = log.rsplit_once("Starting MariaDB").unwrap();
+    last.to_owned()
+}
+
+/// The member takes part again, and has the rows that were written meanwhile.
+fn assert_back(node: &mut Node, rows: &str) {
+    node.wait_until_it_replicates(LIMIT, &NEVER).unwrap();
+    assert_eq!(
+        ask(node, "SELECT COUNT(*) FROM t"),
+        rows,
+        "{}",
+        last_run(node)
+    );
+}
+
+#[test]
+fn a_member_that_starts_again_gets_what_it_missed() {
+    let keep = tempfile::tempdir().unwrap();
+    let mut nodes = members(3, keep.path(), "gcache.size=1M; gcache.page_size=1M");
+    for node in &mut nodes {
+        node.wait_until_it_replicates(LIMIT, &NEVER).unwrap();
+        let log = last_run(node);
+        assert!(log.contains("state transfer needed: no"), "{log}");
+    }
+    let [first, second, third] = nodes.as_mut_slice() else {
+        panic!("three members");
+    };
+    ask(first, "CREATE TABLE t (id INT PRIMARY KEY, c LONGTEXT)");
+
+    // It stops in good order, and misses little.
+    second.stop_process(&NEVER).unwrap();
+    ask(first, "INSERT INTO t VALUES (1, '')");
+    second.restart(&NEVER).unwrap();
+    assert_back(second, "1");
+    let log = last_run(second);
+    assert!(log.contains("rsync IST completed on joiner"), "{log}");
+
+    // It misses more than the others remember.
+    second.stop_process(&NEVER).unwrap();
+    ask(
+        first,
+        "BEGIN NOT ATOMIC FOR i IN 2..500 DO INSERT INTO t VALUES (i, REPEAT('x', 10000)); \
+         END FOR; END",
+    );
+    second.restart(&NEVER).unwrap();
+    assert_back(second, "500");
+    let log = last_run(second);
+    assert!(log.contains("rsync SST completed on joiner"), "{log}");
+
+    // It is killed, and starts while the others still wait for it.
+    third.kill();
+    third.restart(&NEVER).unwrap();
+    ask(first, "INSERT INTO t VALUES (501, '')");
+    assert_back(third, "501");
+    let log = last_run(third);
+    assert!(!log.contains("SST completed"), "{log}");
+
+    // All of them stop: the last one is where the cluster begins again.
+    for node in [&mut *first, &mut *third, &mut *second] {
+        node.stop_process(&NEVER).unwrap();
+    }
+    second.restart(&NEVER).unwrap();
+    first.restart(&NEVER).unwrap();
+    assert_back(second, "501");
+    assert_back(first, "501");
+}

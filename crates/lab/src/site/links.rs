@@ -1,0 +1,46 @@
+//! What a site can do to its links with other sites.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use crate::error::LabError;
+
+/// Breaks the links of a site with others, in the direction away from it. Whatever else it sends,
+/// such as replies to clients on this host, is not affected.
+pub trait Links: fmt::Debug + Send + Sync {
+    /// Drops what the site sends to these addresses, without telling the sender; returns when that
+    /// took effect. Counts: an address that was cut off twice has to be restored twice.
+    ///
+    /// # Errors
+    /// When the kernel refuses, which may have affected some of the addresses.
+    fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
+
+    /// Undoes [`Links::cut`]; returns when that took effect.
+    ///
+    /// # Errors
+    /// The first refusal of the kernel; the other addresses were restored.
+    fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
+
+    /// Limits what the site sends to these addresses, all of them together; returns when that took
+    /// effect. A site has at most one such limit.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or cannot delay packets.
+    fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError>;
+
+    /// Undoes [`Links::slow`]; returns when that took effect.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn speed_up(&self) -> Result<Instant, LabError>;
+}
+
+/// How slow a link is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowLink {
+    /// What it carries each second; `None`: no limit.
+    pub bytes_per_s: Option<u64>,
+    /// How long it delays each packet; `None`: not at all.
+    pub delay: Option<Duration>,
+}

@@ -1,0 +1,129 @@
+//! A network of this host's own: namespaces that are connected to a virtual Ethernet switch.
+//!
+//! The switch is a bridge in a namespace of its own, so that neither its forwarding nor the names of
+//! its ports depend on the host's configuration, and so that all interfaces disappear with the
+//! namespaces. The host is connected to it, and forwards nothing.
+
+mod namespace;
+mod neighbors;
+mod shaping;
+mod subnet;
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ipnet::Ipv4Net;
+
+use crate::error::LabError;
+use crate::home::Home;
+use crate::home::outside::{Kind, NAMESPACES, Outside};
+use crate::ip;
+
+pub use namespace::Namespace;
+
+/// The last part of the host's address. Namespaces are numbered below it.
+const HOST: u8 = 254;
+/// How many free subnets to try if other processes take them first.
+const MAX_TRIES: usize = 20;
+
+/// A virtual Ethernet switch, and this host's connection to it. Dropping it removes both.
+#[derive(Debug)]
+pub struct Switch {
+    namespace: Outside,
+    subnet: Ipv4Net,
+    /// Number of the last namespace.
+    last: AtomicU8,
+}
+
+impl Switch {
+    /// Sets it up, with a subnet that no route of this host leads to.
+    ///
+    /// # Errors
+    /// When this user may not, the kernel cannot, or `ip` is missing.
+    pub fn new(home: &Home) -> Result<Self, LabError> {
+        let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
+        let name = namespace.name();
+        ip::run("ip", &format!("-n {name} link add bridge type bridge"))?;
+        ip::run("ip", &format!("-n {name} link set bridge up"))?;
+        let subnet = connect_host(&name)?;
+        ip::run("ip", &format!("-n {name} link set host master bridge up"))?;
+        Ok(Self {
+            namespace,
+            subnet,
+            last: AtomicU8::new(0),
+        })
+    }
+
+    /// Creates a namespace with the next address, connected to the switch.
+    fn connect(&self, home: &Home) -> Result<(Outside, Ipv4Net), LabError> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        if number >= HOST {
+            let why = format!("a network has at most {} members", HOST - 1);
+            let remedy = "use fewer instances or members".to_owned();
+            return Err(LabError::NoNetwork { why, remedy });
+        }
+        let address = in_subnet(self.subnet, number);
+        let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
+        let (own, switch) = (namespace.name(), self.namespace.name());
+        for command in [
+            format!("-n {own} link add eth0 type veth peer name port{number} netns {switch}"),
+            format!("-n {own} addr add {address} dev eth0"),
+            format!("-n {own} link set eth0 up"),
+            format!("-n {own} link set lo up"),
+            format!("-n {switch} link set port{number} master bridge up"),
+        ] {
+            ip::run("ip", &command)?;
+        }
+        Ok((namespace, address))
+    }
+
+    /// Removes it, once all namespaces have been removed.
+    fn end(&self) -> Result<(), LabError> {
+        // It would disappear with the namespace, but only after a while.
+        let removed = ip::run("ip", &format!("link del {}", interface(self.subnet)));
+        self.namespace.end().and(removed.map(drop))
+    }
+}
+
+/// Connects this host to the switch, with an address in a new subnet.
+fn connect_host(switch: &str) -> Result<Ipv4Net, LabError> {
+    let routes = ip::run("ip", "-4 -o route show table all")?;
+    let mut last = LabError::NoNetwork {
+        why: format!("routes of this host lead to all of {}", subnet::RANGE),
+        remedy: "remove one of the routes (ip route show table all)".to_owned(),
+    };
+    for subnet in subnet::free(&routes).take(MAX_TRIES) {
+        let name = interface(subnet);
+        // Another dyno may have the name, and so the subnet.
+        let added = ip::run(
+            "ip",
+            &format!("link add {name} type veth peer name host netns {switch}"),
+        );
+        match added {
+            Err(error) if error.to_string().contains("exists") => last = error,
+            Err(error) => return Err(error),
+            Ok(_) => {
+                let address = in_subnet(subnet, HOST);
+                ip::run("ip", &format!("addr add {address} dev {name}"))?;
+                ip::run("ip", &format!("link set {name} up"))?;
+                return Ok(subnet);
+            }
+        }
+    }
+    Err(last)
+}
+
+/// The name of the host's interface in a subnet, which no other interface of the host has: at most
+/// 15 characters.
+fn interface(subnet: Ipv4Net) -> String {
+    let [a, b, c, _] = subnet.network().octets();
+    format!("dyno-{a}-{b}-{c}")
+}
+
+/// An address of a subnet.
+fn in_subnet(subnet: Ipv4Net, number: u8) -> Ipv4Net {
+    let [a, b, c, _] = subnet.network().octets();
+    // The length is that of another network, and so valid.
+    Ipv4Net::new(Ipv4Addr::new(a, b, c, number), subnet.prefix_len()).unwrap_or(subnet)
+}

@@ -1,0 +1,128 @@
+//! A network namespace of this host: a site with an address of its own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::process::Child;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use engine::Invocation;
+use host::Files;
+use host::throttling::Throttling;
+use ipnet::Ipv4Net;
+
+use super::neighbors::Neighbors;
+use super::{Switch, shaping};
+use crate::error::LabError;
+use crate::home::Home;
+use crate::home::outside::Outside;
+use crate::site::{Links, SlowLink};
+use crate::site::{Site, ThisHost};
+
+/// A network namespace that is connected to a [`Switch`]. All else is this host's.
+#[derive(Debug)]
+pub struct Namespace {
+    host: ThisHost,
+    namespace: Outside,
+    address: Ipv4Net,
+    neighbors: Neighbors,
+    /// How often each address has been cut off.
+    cut: Mutex<BTreeMap<Ipv4Addr, u32>>,
+    /// The last field: it outlives what is connected to it.
+    switch: Arc<Switch>,
+}
+
+impl Namespace {
+    /// Creates one with an address that no other namespace of the switch has, and with a quota of
+    /// CPUs for all its processes together; `None`: without one.
+    ///
+    /// # Errors
+    /// When this user may not, or the kernel cannot.
+    pub fn new(home: &Home, switch: &Arc<Switch>, cpus: Option<f64>) -> Result<Self, LabError> {
+        let host = ThisHost::with_quota(home, cpus)?;
+        let (namespace, address) = switch.connect(home)?;
+        Ok(Self {
+            neighbors: Neighbors::of(namespace.path(), "eth0")?,
+            host,
+            namespace,
+            address,
+            cut: Mutex::default(),
+            switch: Arc::clone(switch),
+        })
+    }
+}
+
+impl Site for Namespace {
+    fn spawn(
+        &self,
+        home: &Home,
+        invocation: &Invocation,
+        input: File,
+        log: File,
+    ) -> Result<Child, LabError> {
+        let command = home.command_in(self.namespace.path(), &invocation.program);
+        self.host.start(command, invocation, input, log)
+    }
+
+    fn end(&self) -> Result<(), LabError> {
+        let own = self.namespace.end();
+        let switch = match Arc::strong_count(&self.switch) {
+            1 => self.switch.end(),
+            _ => Ok(()),
+        };
+        own.and(switch).and(self.host.end())
+    }
+
+    fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
+    fn links(&self) -> Option<&dyn Links> {
+        Some(self)
+    }
+
+    fn files(&self) -> &dyn Files {
+        self.host.files()
+    }
+
+    fn throttling(&self) -> Option<Throttling> {
+        self.host.throttling()
+    }
+}
+
+impl Links for Namespace {
+    fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        for peer in peers {
+            let times = cut.entry(*peer).or_default();
+            *times += 1;
+            self.neighbors.misdirect(*peer)?;
+        }
+        Ok(Instant::now())
+    }
+
+    fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut restored = Ok(());
+        for peer in peers {
+            let times = cut.entry(*peer).or_default();
+            *times = times.saturating_sub(1);
+            if *times == 0 {
+                cut.remove(peer);
+                restored = restored.and(self.neighbors.forget(*peer));
+            }
+        }
+        restored.map(|()| Instant::now())
+    }
+
+    fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError> {
+        shaping::slow(&self.namespace.name(), peers, how)?;
+        Ok(Instant::now())
+    }
+
+    fn speed_up(&self) -> Result<Instant, LabError> {
+        shaping::remove(&self.namespace.name())?;
+        Ok(Instant::now())
+    }
+}

@@ -1,0 +1,76 @@
+//! Limits what a namespace sends to others, by queueing disciplines of the kernel.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use crate::error::LabError;
+use crate::ip;
+use crate::site::SlowLink;
+
+/// What waits for a slow link before further packets are dropped.
+const QUEUE_BYTES: u64 = 64 * 1514;
+/// How many packets may be delayed at a time.
+const DELAYED_PACKETS: u32 = 100_000;
+/// A link may send so much at once that its rate holds over any longer time than this.
+const BURST: Duration = Duration::from_millis(5);
+/// A full-sized packet, and so the least that is sent at once.
+const MIN_BURST_BYTES: u64 = 1600;
+
+/// Limits what a namespace sends to these addresses.
+pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Result<(), LabError> {
+    let arguments = format!("-n {namespace} -batch -");
+    let made = ip::run_with("tc", &arguments, &disciplines(peers, how));
+    let Err(LabError::NoNetwork { why, remedy }) = made else {
+        return made.map(drop);
+    };
+    // Whatever was made before the refusal.
+    let _ = remove(namespace);
+    Err(match how.delay {
+        Some(_) if why.contains("qdisc kind is unknown") => LabError::NoNetwork {
+            why: "the kernel cannot delay packets: it has no module sch_netem".to_owned(),
+            remedy:
+                "load the module (modprobe sch_netem) or use another kernel, or limit the rate \
+                     of the link instead"
+                    .to_owned(),
+        },
+        _ => LabError::NoNetwork { why, remedy },
+    })
+}
+
+/// Removes the limit.
+pub(super) fn remove(namespace: &str) -> Result<(), LabError> {
+    let removed = ip::run("tc", &format!("-n {namespace} qdisc del dev eth0 root"));
+    removed.map(drop)
+}
+
+/// The commands for `tc`. The filters come last: what they do not match is sent at once.
+fn disciplines(peers: &[Ipv4Addr], how: &SlowLink) -> String {
+    let mut commands = "qdisc add dev eth0 root handle 1: htb\n\
+                        class add dev eth0 parent 1: classid 1:1 htb rate 10gbit quantum 60000\n"
+        .to_owned();
+    let limit = match (how.delay, how.bytes_per_s) {
+        (Some(delay), rate) => {
+            let rate = rate.map_or(String::new(), |rate| format!(" rate {rate}bps"));
+            let delay_us = delay.as_micros();
+            format!("netem limit {DELAYED_PACKETS} delay {delay_us}us{rate}")
+        }
+        (None, Some(rate)) => {
+            let burst = (rate as f64 * BURST.as_secs_f64()) as u64 + MIN_BURST_BYTES;
+            format!(
+                "tbf rate {rate}bps burst {burst} limit {}",
+                burst + QUEUE_BYTES
+            )
+        }
+        (None, None) => return String::new(),
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(commands, "qdisc add dev eth0 parent 1:1 {limit}");
+    for peer in peers {
+        let _ = writeln!(
+            commands,
+            "filter add dev eth0 parent 1: protocol ip u32 match ip dst {peer}/32 flowid 1:1"
+        );
+    }
+    commands
+}

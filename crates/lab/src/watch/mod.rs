@@ -1,0 +1,229 @@
+//! Watches the instances of a trial around its faults: how many transactions have completed, read
+//! every 10 ms, and what probes of each member find, on connections of their own.
+
+mod alert;
+mod prober;
+mod sampler;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use engine::replication::Replication;
+use load::{Barrier, Pulse};
+use measure::recovery::{self, FirstWrite, Observed, Probe};
+use measure::setup::Class;
+
+use crate::Database;
+use crate::failure::{Cause, Failure};
+use crate::member_probe;
+use crate::observer::Observer;
+use crate::rig::Rig;
+use crate::trial::Trial;
+use crate::trial_monitor::LoadResults;
+
+use alert::Alert;
+use prober::Prober;
+use sampler::{Sampled, Sampler};
+
+/// How often to check whether the loads have begun.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What is watched of an instance. Faults tell it what they do.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) pulse: Arc<Pulse>,
+    alert: Alert,
+}
+
+/// When and for how long instances are watched.
+#[derive(Clone, Copy)]
+pub(crate) struct Span<'a> {
+    pub(crate) barrier: &'a Barrier,
+    /// Becomes true when the loads have ended.
+    pub(crate) over: &'a AtomicBool,
+}
+
+/// The threads that watch the instances of a trial.
+pub(crate) struct Watchers<'scope> {
+    sampler: ScopedJoinHandle<'scope, Vec<Sampled>>,
+    /// Of each instance.
+    probers: Vec<Vec<ScopedJoinHandle<'scope, Vec<Probe>>>>,
+}
+
+/// Prepares to watch the instances of a trial with faults; nothing is watched without them.
+pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec<Watch> {
+    if trial.planned.topology.faults.is_empty() {
+        return Vec::new();
+    }
+    let open = |index: usize| {
+        // Who follows a cluster's primary has created its table.
+        let mut servers = servers(rig, index).into_iter();
+        let alone = servers.find(|server| server.replication.is_none());
+        let created = alone.map(|server| {
+            member_probe::create_table(server.database, std::iter::once(server.number))
+        });
+        if let Some(Err(error)) = created {
+            observer.note(&format!(
+                "recovery is measured without writes of its own: cannot create a table: {error}"
+            ));
+        }
+        Watch::default()
+    };
+    (0..rig.instances.len()).map(open).collect()
+}
+
+impl Watch {
+    /// A fault is about to be asked for.
+    pub(crate) fn asked(&self) {
+        self.alert.raise();
+    }
+
+    /// A fault has taken effect.
+    pub(crate) fn took_effect(&self, at: Instant, barrier: &Barrier) {
+        self.alert.took_effect(at);
+        self.pulse.await_first(ns(at, barrier));
+    }
+}
+
+/// Starts watching; `watches` has one for each instance, or none.
+///
+/// # Errors
+/// When the operating system refuses a thread.
+pub(crate) fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    watches: &'env [Watch],
+    rig: &'env Rig,
+    span: Span<'env>,
+) -> Result<Option<Watchers<'scope>>, Failure> {
+    if watches.is_empty() {
+        return Ok(None);
+    }
+    let refused = |error| Failure::new(Cause::Internal, error);
+    let samplers: Vec<Sampler> = watches.iter().map(Sampler::new).collect();
+    let sampler = Builder::new()
+        .name("dyno-sampler".to_owned())
+        .spawn_scoped(scope, move || sampler::run(samplers, span))
+        .map_err(refused)?;
+    let mut probers = Vec::new();
+    for (index, watch) in watches.iter().enumerate() {
+        let mut threads = Vec::new();
+        for server in servers(rig, index) {
+            let thread = Builder::new()
+                .name(format!("dyno-probe-{}", server.number))
+                .spawn_scoped(scope, move || {
+                    Prober::new(&server, &watch.alert, span).run()
+                });
+            threads.push(thread.map_err(refused)?);
+        }
+        probers.push(threads);
+    }
+    Ok(Some(Watchers { sampler, probers }))
+}
+
+/// A server of an instance.
+struct Server<'a> {
+    number: u32,
+    database: &'a Database,
+    replication: Option<&'static dyn Replication>,
+}
+
+/// The servers of an instance.
+fn servers(rig: &Rig, index: usize) -> Vec<Server<'_>> {
+    let Some(instance) = rig.instances.get(index) else {
+        return Vec::new();
+    };
+    let Some(cluster) = &instance.cluster else {
+        return vec![Server {
+            number: u32::try_from(index + 1).unwrap_or(u32::MAX),
+            database: &instance.endpoint.database,
+            replication: None,
+        }];
+    };
+    let members = cluster.members().iter().map(|member| Server {
+        number: member.number,
+        database: &member.database,
+        replication: cluster.replication(),
+    });
+    members.collect()
+}
+
+impl Watchers<'_> {
+    /// Waits until all of them have ended, and adds to the faults how the instances recovered.
+    pub(crate) fn conclude(
+        self,
+        trial: &Trial,
+        results: &mut LoadResults,
+        observer: &mut dyn Observer,
+    ) {
+        let (begin_ns, end_ns) = results.measured_ns.unwrap_or_default();
+        let kinds = trial.statement_kinds();
+        let has_writes = kinds.iter().any(|kind| kind.class == Class::Write);
+        let sampled = self.sampler.join().unwrap_or_default();
+        for ((number, sampled), probers) in (1..).zip(sampled).zip(self.probers) {
+            let probers = probers.into_iter();
+            let observed = Observed {
+                measured_from_s: seconds(begin_ns),
+                end_s: seconds(end_ns),
+                counts: sampled.counts.into(),
+                errors: sampled.errors,
+                first_writes: match has_writes {
+                    true => sampled.first_writes,
+                    false => Vec::new(),
+                },
+                probes: probers
+                    .flat_map(|prober| prober.join().unwrap_or_default())
+                    .collect(),
+            };
+            let faults = results.faults.iter_mut();
+            let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();
+            faults.sort_by(|one, other| one.asked_s.total_cmp(&other.asked_s));
+            recovery::recover(&observed, &mut faults);
+            for series in recovery::series(&observed, &faults) {
+                observer.fault_series(&series);
+            }
+        }
+    }
+}
+
+impl Span<'_> {
+    /// Waits until the loads have begun; false if the trial ends before.
+    fn wait(self) -> bool {
+        while !self.is_over() {
+            if self.barrier.begun().is_some() {
+                return true;
+            }
+            sleep(POLL_INTERVAL);
+        }
+        false
+    }
+
+    fn is_over(self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// A time on the trial's clock, in seconds.
+    fn seconds(self, at: Instant) -> f64 {
+        seconds(ns(at, self.barrier))
+    }
+}
+
+/// A time on the trial's clock.
+fn ns(at: Instant, barrier: &Barrier) -> u64 {
+    let elapsed = at.saturating_duration_since(barrier.origin());
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn first_writes(pulse: &Pulse) -> Vec<FirstWrite> {
+    let firsts = pulse.firsts().into_iter();
+    let writes = firsts.map(|first| FirstWrite {
+        since_s: seconds(first.since_ns),
+        end_s: first.end_ns.map(seconds),
+    });
+    writes.collect()
+}

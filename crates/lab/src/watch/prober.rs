@@ -1,0 +1,100 @@
+//! Probes one member of a cluster as long as its load runs.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use engine::replication::{MemberState, View};
+use measure::recovery::{Probe, ProbedView, ProbedWrite, Role};
+
+use super::alert::{Alert, Level};
+use super::{Server, Span};
+use crate::member_probe::{self, MemberProbe, Probed, Write};
+
+/// Most probes that are kept of a member; after that, only those that find a change.
+const MAX_PROBES: usize = 200_000;
+
+/// How often a member is probed.
+fn interval(level: Level) -> Duration {
+    Duration::from_millis(match level {
+        Level::Quiet => 200,
+        Level::Recovering => 100,
+        Level::Alert => 10,
+    })
+}
+
+/// Probes one member.
+pub(super) struct Prober<'a> {
+    server: u32,
+    probe: MemberProbe,
+    alert: &'a Alert,
+    span: Span<'a>,
+    probes: Vec<Probe>,
+}
+
+impl<'a> Prober<'a> {
+    pub(super) fn new(server: &Server<'_>, alert: &'a Alert, span: Span<'a>) -> Self {
+        let row = member_probe::row_of_watch(server.number);
+        Self {
+            server: server.number,
+            probe: MemberProbe::new(server.database.clone(), server.replication, row),
+            alert,
+            span,
+            probes: Vec::new(),
+        }
+    }
+
+    /// Probes until the load has ended; returns what was found, without quiet repetitions.
+    pub(super) fn run(mut self) -> Vec<Probe> {
+        if !self.span.wait() {
+            return Vec::new();
+        }
+        while !self.span.is_over() {
+            let begun = Instant::now();
+            let probed = self.probe.probe();
+            if let Some(write) = probed.write.as_ref().filter(|_| probed.has_accepted()) {
+                self.alert.written(write.sent_at);
+            }
+            self.keep(&probed);
+            self.alert.wait(begun, interval);
+        }
+        self.probes
+    }
+
+    fn keep(&mut self, probed: &Probed) {
+        let seconds = |at| self.span.seconds(at);
+        let write = |write: &Write| ProbedWrite {
+            sent_s: seconds(write.sent_at),
+            answered_s: seconds(write.answered_at),
+            is_accepted: write.accepted.is_ok(),
+        };
+        let probe = Probe {
+            server: self.server,
+            asked_s: seconds(probed.asked_at),
+            answered_s: seconds(probed.answered_at),
+            view: probed.view.as_ref().ok().map(view),
+            write: probed.write.as_ref().map(write),
+        };
+        let is_close = self.alert.level() == Level::Alert && self.probes.len() < MAX_PROBES;
+        if is_close || self.probes.last().is_none_or(|last| differ(last, &probe)) {
+            self.probes.push(probe);
+        }
+    }
+}
+
+fn differ(one: &Probe, other: &Probe) -> bool {
+    let accepted = |probe: &Probe| probe.write.map(|write| write.is_accepted);
+    one.view != other.view || accepted(one) != accepted(other)
+}
+
+fn view(view: &View) -> ProbedView {
+    let mut hasher = DefaultHasher::new();
+    view.others.hash(&mut hasher);
+    ProbedView {
+        role: match view.state {
+            MemberState::Primary => Role::Primary,
+            MemberState::Replica => Role::Replica,
+            MemberState::Detached => Role::Detached,
+        },
+        others: hasher.finish(),
+    }
+}

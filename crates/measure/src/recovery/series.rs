@@ -1,0 +1,52 @@
+//! The transactions around each fault, for figures.
+
+use serde::{Deserialize, Serialize};
+
+use super::Observed;
+use crate::fault::FaultRecord;
+
+/// How long before a fault its series begins, and after it ends, in seconds.
+const BEFORE_S: f64 = 5.0;
+const AFTER_S: f64 = 60.0;
+
+/// The transactions around a fault in one instance.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultSeries {
+    /// The fault's place in the trial's schedule, from 1.
+    pub fault: u32,
+    /// The instance, from 1.
+    pub instance: u32,
+    /// The ends of intervals of about 10 ms, on the trial's clock, in seconds.
+    pub t_s: Vec<f64>,
+    /// Transactions that completed in each interval.
+    pub completed: Vec<u64>,
+}
+
+/// The series around each fault that had an effect, from 5 s before it to 60 s after it, or to the
+/// next one.
+pub fn series(observed: &Observed, faults: &[&mut FaultRecord]) -> Vec<FaultSeries> {
+    let ends = faults.iter().skip(1).map(|next| next.asked_s);
+    let ends = ends.chain([observed.end_s]);
+    let faults = faults.iter().zip(ends);
+    faults
+        .filter(|(fault, _)| fault.effect_s.is_some())
+        .map(|(fault, end_s)| around(observed, fault, end_s))
+        .collect()
+}
+
+fn around(observed: &Observed, fault: &FaultRecord, end_s: f64) -> FaultSeries {
+    let from_s = fault.asked_s - BEFORE_S;
+    let to_s = end_s.min(fault.asked_s + AFTER_S);
+    let counts = observed.counts.within(from_s, to_s);
+    let tenths_of_ms = |t_s: f64| (t_s * 1e4).round() / 1e4;
+    let later = counts.iter().skip(1);
+    let completed = counts.windows(2);
+    FaultSeries {
+        fault: fault.number,
+        instance: fault.instance,
+        t_s: later.map(|count| tenths_of_ms(count.t_s)).collect(),
+        completed: completed
+            .map(|pair| pair[1].total.saturating_sub(pair[0].total))
+            .collect(),
+    }
+}

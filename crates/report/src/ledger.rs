@@ -1,0 +1,181 @@
+//! What the ledger says of acknowledged commits.
+
+use measure::ledger::LedgerSummary;
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+
+use crate::grid::{Grid, heads};
+use crate::keys;
+use crate::number;
+
+/// The verdict on all trials in a sentence; `None` without a ledger.
+pub(crate) fn sentence(result: &RunResult) -> Option<String> {
+    let ledgers = || result.trials.iter().flat_map(|trial| &trial.ledgers);
+    let total = |of: fn(&LedgerSummary) -> u64| ledgers().map(of).sum::<u64>();
+    let checked: Vec<&LedgerSummary> = ledgers().filter(|l| !l.checked.is_empty()).collect();
+    ledgers().next()?;
+    let acknowledged: u64 = checked.iter().map(|ledger| ledger.acknowledged).sum();
+    let lost = total(|ledger| ledger.lost);
+    let mut sentences = Vec::new();
+    if lost > 0 {
+        sentences.push(format!(
+            "LOST: {} of {} acknowledged transfers {} missing{}.",
+            number::count(lost),
+            number::count(acknowledged),
+            if lost == 1 { "is" } else { "are" },
+            of_trials(result, |ledger| ledger.lost > 0)
+        ));
+    }
+    let others = [
+        (
+            total(|ledger| ledger.phantom),
+            "present though they failed or were never made",
+        ),
+        (total(|ledger| ledger.duplicated), "present more than once"),
+    ];
+    for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
+        sentences.push(format!("Transfers {what}: {}.", number::count(count)));
+    }
+    let members = [
+        (total(|ledger| ledger.diverged), "differ from the primary"),
+        (
+            total(|ledger| ledger.unbalanced),
+            "have balances that do not add up",
+        ),
+    ];
+    for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
+        sentences.push(format!("Members that {what}: {}.", number::count(count)));
+    }
+    if sentences.is_empty() && !checked.is_empty() {
+        sentences.push(format!(
+            "No acknowledged commit was lost: {} transfers checked {}.",
+            number::count(acknowledged),
+            places(result, &checked)
+        ));
+    }
+    let unchecked = ledgers().count() - checked.len();
+    if unchecked > 0 {
+        sentences.push(match ledgers().count() {
+            1 => "The ledger could not be checked.".to_owned(),
+            all => format!("{unchecked} of {all} ledgers could not be checked."),
+        });
+    }
+    Some(sentences.join(" "))
+}
+
+/// ` in 3 of 20 trials`; empty for a single trial.
+fn of_trials(result: &RunResult, which: fn(&LedgerSummary) -> bool) -> String {
+    let with = |trial: &&TrialSummary| trial.ledgers.iter().any(which);
+    match result
+        .trials
+        .iter()
+        .filter(|trial| !trial.ledgers.is_empty())
+        .count()
+    {
+        1 => String::new(),
+        all => format!(
+            " in {} of {all} trials",
+            result.trials.iter().filter(with).count()
+        ),
+    }
+}
+
+/// `on 3 members`, or in how many trials.
+fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
+    match result.trials.len() {
+        1 => match checked
+            .iter()
+            .map(|ledger| ledger.checked.len())
+            .sum::<usize>()
+        {
+            1 => "on 1 member".to_owned(),
+            members => format!("on {members} members"),
+        },
+        trials => format!("in {trials} trials"),
+    }
+}
+
+/// The ledgers of a trial, with a row for each instance.
+pub(crate) fn of_trial(trial: &TrialSummary) -> Grid {
+    let numbered = (1_u32..).zip(&trial.ledgers);
+    grid(
+        "instance",
+        numbered.map(|(number, ledger)| row(number.to_string(), ledger)),
+    )
+}
+
+/// The ledgers of all trials.
+pub(crate) fn of_study(result: &RunResult) -> Grid {
+    let rows = result.trials.iter().flat_map(|trial| {
+        let name = keys::trial_name(trial, result);
+        let ledgers = trial.ledgers.iter();
+        ledgers.map(move |ledger| row(name.clone(), ledger))
+    });
+    grid("trial", rows)
+}
+
+fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
+    let mut heads = heads([
+        key,
+        "acknowledged",
+        "failed",
+        "unknown",
+        "of those committed",
+        "lost",
+        "phantom",
+        "duplicated",
+        "diverged",
+        "unbalanced",
+        "reads",
+        "stale",
+        "most stale",
+        "checked",
+        "details",
+    ]);
+    if let Some(head) = heads.iter_mut().find(|head| head.title == "most stale") {
+        head.unit = "ms";
+    }
+    Grid {
+        caption:
+            "Ledger: transfers by what the client was told, and what the members have of them. \
+                  Diverged and unbalanced count members; reads are of replicas."
+                .to_owned(),
+        heads,
+        keys: 1,
+        words: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
+    // What was not checked is not known.
+    let found = |count| match ledger.checked.is_empty() {
+        true => number::ABSENT.to_owned(),
+        false => number::count(count),
+    };
+    let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
+    let unchecked = ledger.unchecked.iter();
+    let unchecked = unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
+    let details: Vec<String> = unchecked.chain(ledger.examples.iter().cloned()).collect();
+    vec![
+        name,
+        number::count(ledger.acknowledged),
+        number::count(ledger.failed),
+        number::count(ledger.unknown),
+        found(ledger.unknown_committed),
+        found(ledger.lost),
+        found(ledger.phantom),
+        found(ledger.duplicated),
+        found(ledger.diverged),
+        found(ledger.unbalanced),
+        number::count(ledger.replica_reads),
+        number::count(ledger.stale_reads),
+        number::maybe(ledger.staleness_max_ms),
+        match checked.is_empty() {
+            true => number::ABSENT.to_owned(),
+            false => checked.join(", "),
+        },
+        details.join("; "),
+    ]
+}

@@ -1,0 +1,360 @@
+//! `[chaos]`: draws a schedule of faults.
+//!
+//! The schedule is bounded: one fault at a time in each cluster, each healed before the next one
+//! and before the end, and none that takes a cluster's quorum away.
+
+use std::time::Duration;
+
+use crate::content::{Base, Content};
+use crate::error::{Diagnostic, Diagnostics};
+use crate::faults::shortest;
+use crate::servers::Servers;
+use plan::key::{CHAOS, FAULT};
+use plan::{
+    Chaos, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
+    format_duration,
+};
+
+/// Nothing happens before this.
+const START: Duration = Duration::from_secs(1);
+/// For how long the servers recover after each fault.
+const RECOVERY: Duration = Duration::from_secs(5);
+/// Every fault is healed this long before the end.
+const END: Duration = Duration::from_secs(10);
+/// How long a fault lasts.
+const HEAL_MIN: Duration = Duration::from_secs(1);
+const HEAL_MAX: Duration = Duration::from_secs(10);
+const MIN_TIME: Duration = Duration::from_secs(15);
+/// A schedule of more faults than this ends early.
+const MAX_FAULTS: usize = 100;
+/// Seeds that dyno draws are below this, so that people can type them.
+pub(crate) const SHORT_SEEDS: u64 = 1_000_000;
+
+/// The kinds that a study names, as the value of its key has them; `None`: every kind.
+pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
+    let words: Vec<&str> = value.split(", ").collect();
+    let kinds = FaultKind::ALL.iter().copied();
+    let named = kinds.filter(|kind| words.contains(&kind.name()));
+    (!words.contains(&Chaos::ANY)).then(|| named.collect())
+}
+
+/// The kinds of faults that these servers can have at random.
+pub(crate) fn possible(servers: &Servers) -> Vec<FaultKind> {
+    let kinds = FaultKind::ALL.iter().copied();
+    kinds
+        .filter(|kind| refuse(*kind, servers).is_none())
+        .collect()
+}
+
+/// The seed of a repeat, from 1.
+pub(crate) fn seed_of_repeat(seed: u64, repeat: u32) -> u64 {
+    let mut seeds = SplitMix64::new(seed);
+    let others = (1..repeat).map(|_| seeds.next_u64() % SHORT_SEEDS);
+    others.last().unwrap_or(seed)
+}
+
+/// The faults of a measurement of this length.
+pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Fault> {
+    let mut random = SplitMix64::new(chaos.seed);
+    let last = time.saturating_sub(END + HEAL_MIN);
+    let mean_s = 1.0 / chaos.per_s;
+    let (mut faults, mut next) = (Vec::new(), START);
+    while faults.len() < MAX_FAULTS {
+        let gap = milliseconds(2.0 * mean_s * random.unit());
+        // The first fault happens even if it is rarer than the measurement is long.
+        let latest = match faults.is_empty() {
+            true => last,
+            false => Duration::MAX,
+        };
+        let at = next.saturating_add(gap).min(latest);
+        let Some(kind) = pick(&mut random, &chaos.kinds).filter(|_| at <= last && at >= START)
+        else {
+            break;
+        };
+        let fault = one(&mut random, kind, at, time.saturating_sub(END), servers);
+        next = fault
+            .healed_at()
+            .unwrap_or(fault.at)
+            .saturating_add(RECOVERY);
+        faults.push(fault);
+    }
+    faults
+}
+
+/// A fault of this kind that is healed at `end` at the latest.
+fn one(
+    random: &mut SplitMix64,
+    kind: FaultKind,
+    at: Duration,
+    end: Duration,
+    servers: &Servers,
+) -> Fault {
+    let lasts = HEAL_MIN + milliseconds((HEAL_MAX - HEAL_MIN).as_secs_f64() * random.unit());
+    let seed = random.next_u64() % SHORT_SEEDS;
+    let targets = match (kind, servers.members) {
+        (FaultKind::Switchover, _) => vec![FaultTarget::Replica, FaultTarget::Any(seed)],
+        (_, 1) => vec![FaultTarget::Primary],
+        _ => vec![
+            FaultTarget::Primary,
+            FaultTarget::Replica,
+            FaultTarget::Any(seed),
+        ],
+    };
+    let target = pick(random, &targets).unwrap_or(FaultTarget::Primary);
+    let processes = match kind.is_of_processes() && servers.has_manager() {
+        true => FaultProcess::ALL,
+        false => &[FaultProcess::Server],
+    };
+    let is_slow = kind == FaultKind::SlowLink;
+    let delay = Duration::from_millis(5 + random.next_u64() % 46);
+    let bytes_per_s = (256 << 10) << (random.next_u64() % 4);
+    let has_delay = random.below(2) == 0;
+    Fault {
+        at,
+        kind,
+        target,
+        heal: kind.lasts().then(|| lasts.min(end.saturating_sub(at))),
+        process: pick(random, processes).unwrap_or_default(),
+        bytes_per_s: (is_slow && !has_delay).then_some(bytes_per_s),
+        delay: (is_slow && has_delay).then_some(delay),
+        command: Vec::new(),
+        heal_command: Vec::new(),
+        expect_outage: servers.stop_with_primary() && target != FaultTarget::Replica,
+    }
+}
+
+fn pick<T: Copy>(random: &mut SplitMix64, from: &[T]) -> Option<T> {
+    from.get(random.below(from.len())).copied()
+}
+
+/// Whole milliseconds, which a study can be written with.
+fn milliseconds(seconds: f64) -> Duration {
+    Duration::from_millis((seconds * 1000.0) as u64)
+}
+
+/// Why a kind cannot be drawn for these servers, and what to do.
+fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
+    if kind == FaultKind::Command {
+        let message = "a command cannot be drawn at random".to_owned();
+        return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
+    }
+    if let Some(refusal) = servers.refuse_kind(kind) {
+        return Some((refusal.message, refusal.help.to_owned()));
+    }
+    let cluster = servers.cluster?;
+    (servers.isolates_kind(kind) && servers.loses_quorum(1)).then(|| {
+        let message = format!(
+            "`{kind}` would take away the quorum of a `{}` cluster of {} members",
+            cluster.name, servers.members
+        );
+        (
+            message,
+            "use more members, or other kinds of faults".to_owned(),
+        )
+    })
+}
+
+pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
+    if let (Some(chaos), Some(fault)) = (content.place(CHAOS), content.faults.first()) {
+        let message = "a study has either random faults or listed ones";
+        let help = "remove [chaos], or every [[fault]]; `dyno plan` prints what [chaos] draws as [[fault]]";
+        diagnostics.add_of_two(chaos, fault.kind, Diagnostic::new(message, help));
+    }
+    for base in content.bases() {
+        let kinds = content.values_in(&base, CHAOS);
+        let Some(first) = kinds.first() else { continue };
+        if let Some((place, diagnostic)) = too_short(content, &base, first.span) {
+            diagnostics.add(place, diagnostic);
+        }
+        let servers = Servers::of_base(content, &base, engines);
+        if servers.iter().any(|servers| possible(servers).is_empty()) {
+            let message = "random faults need servers that dyno starts";
+            let help =
+                "remove [chaos], or let dyno start the servers of every trial with `server.engine`";
+            diagnostics.add(first.span, Diagnostic::new(message, help));
+            continue;
+        }
+        for typed in kinds {
+            let named = named(&typed.value.to_string())
+                .unwrap_or_default()
+                .into_iter();
+            let mut refusals = named.flat_map(|kind| servers.iter().map(move |s| refuse(kind, s)));
+            if let Some((message, help)) = refusals.find_map(|refusal| refusal) {
+                diagnostics.add(typed.span, Diagnostic::new(message, help));
+            }
+        }
+    }
+}
+
+/// A measurement without a time limit has no schedule, and a short one has no room for any fault.
+fn too_short(content: &Content, base: &Base<'_>, chaos: Span) -> Option<(Span, Diagnostic)> {
+    let help = format!(
+        "[chaos] needs a `load.time` of {} or more",
+        format_duration(MIN_TIME)
+    );
+    let Some(time) = shortest(content, base) else {
+        let message = "random faults need a measurement of a known length";
+        return Some((chaos, Diagnostic::new(message, help)));
+    };
+    (time.value < MIN_TIME).then(|| {
+        let message = format!(
+            "a measurement of {} is too short for random faults",
+            format_duration(time.value)
+        );
+        (chaos, Diagnostic::new(message, help).also(time.span))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use plan::{ClusterTraits, Quorum, Trial};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Study, fault_toml};
+
+    const fn kind(
+        name: &'static str,
+        elects: bool,
+        has_manager: bool,
+        quorum: Quorum,
+    ) -> ClusterTraits {
+        ClusterTraits {
+            name,
+            elects,
+            has_manager,
+            quorum,
+        }
+    }
+
+    static KINDS: [ClusterTraits; 3] = [
+        kind("loose", false, false, Quorum::One),
+        kind("strict", false, false, Quorum::Two),
+        kind("managed", true, true, Quorum::Majority),
+    ];
+    static ENGINES: [EngineTraits; 1] = [EngineTraits {
+        name: "any",
+        schemes: &["any"],
+        is_process: true,
+        clusters: &KINDS,
+        reserved_setting: |_| None,
+    }];
+
+    fn text(cluster: Option<&str>, members: u32, rest: &str) -> String {
+        let cluster = cluster.map_or_else(String::new, |kind| {
+            format!("cluster = \"{kind}\"\nmembers = {members}\nnetwork = \"namespaces\"\n")
+        });
+        format!(
+            "title = \"t\"\nserver = {{ engine = \"any\", directory = \"/d\" }}\n{rest}[topology]\n{cluster}"
+        )
+    }
+
+    fn trials(text: &str) -> Vec<Trial> {
+        Study::parse("s.toml", text, &ENGINES)
+            .unwrap()
+            .plan()
+            .unwrap()
+            .trials
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Bounded, healed in time, never two at once, no quorum lost, and all faults written out
+        /// are the same trial.
+        #[test]
+        fn a_schedule_is_safe_and_can_be_replayed(
+            seed in any::<u64>(),
+            time_s in 15u64..600,
+            period_s in 1u64..100,
+            members in 1u32..6,
+            cluster in prop::sample::select(vec![None, Some("loose"), Some("strict"), Some("managed")]),
+        ) {
+            let load = format!("load.time = \"{time_s}s\"\n");
+            let chaos = format!("chaos = {{ rate = \"1 per {period_s}s\", seed = {seed} }}\n");
+            let trial = &trials(&text(cluster, members, &format!("{load}{chaos}")))[0];
+            let faults = &trial.topology.faults;
+            let time = Duration::from_secs(time_s);
+            prop_assert!((1..=MAX_FAULTS).contains(&faults.len()));
+            for fault in faults {
+                let end = fault.healed_at().unwrap_or(fault.at);
+                prop_assert!(fault.at >= START && end <= time - END, "{:?}", fault);
+                prop_assert!(fault.heal.is_none_or(|heal| heal >= HEAL_MIN && heal <= HEAL_MAX));
+                prop_assert_eq!(fault.heal.is_some(), fault.kind.lasts());
+            }
+            for pair in faults.windows(2) {
+                let healed = pair[0].healed_at().unwrap_or(pair[0].at);
+                prop_assert!(pair[1].at >= healed + RECOVERY);
+            }
+            let listed: String = faults.iter().map(fault_toml).collect();
+            let replayed = &trials(&format!("{}{listed}", text(cluster, members, &load)))[0];
+            prop_assert_eq!(&replayed.topology.faults, faults);
+        }
+    }
+
+    /// What happens is drawn, too, with each kind in its turn.
+    #[test]
+    fn every_possible_kind_and_target_is_drawn() {
+        let faults = |cluster| {
+            let rest = "load = { time = \"1000s\", repeats = 20 }\nchaos.rate = \"1 per 1s\"\nchaos.faults = \"any\"\n";
+            let trials = trials(&text(cluster, 3, rest));
+            let faults = trials.into_iter().flat_map(|trial| trial.topology.faults);
+            faults.collect::<Vec<_>>()
+        };
+        let kinds =
+            |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(|f| f.kind).collect() };
+        let all: BTreeSet<_> = FaultKind::ALL
+            .iter()
+            .copied()
+            .filter(|k| *k != FaultKind::Command)
+            .collect();
+        assert_eq!(kinds(Some("managed")), all);
+        let alone = [
+            FaultKind::Kill,
+            FaultKind::Stop,
+            FaultKind::Pause,
+            FaultKind::Restart,
+            FaultKind::FillDisk,
+        ];
+        assert_eq!(kinds(None), BTreeSet::from(alone));
+        let managed = faults(Some("managed"));
+        for process in FaultProcess::ALL {
+            assert!(managed.iter().any(|fault| fault.process == *process));
+        }
+        for target in [FaultTarget::Primary, FaultTarget::Replica] {
+            assert!(managed.iter().any(|fault| fault.target == target));
+        }
+        // A single server is expected to be away, a cluster that elects is not.
+        assert!(faults(None).iter().all(|fault| fault.expect_outage));
+        assert!(managed.iter().all(|fault| !fault.expect_outage));
+    }
+
+    #[test]
+    fn each_repeat_has_a_schedule_of_its_own() {
+        let rest = "load = { time = \"60s\", repeats = 3 }\nchaos.faults = [\"kill\", \"pause\"]\nchaos.seed = 7\n";
+        let trials = trials(&text(Some("loose"), 3, rest));
+        let seeds: Vec<_> = trials
+            .iter()
+            .filter_map(|t| Some(t.chaos.as_ref()?.seed))
+            .collect();
+        assert_eq!(seeds[0], 7);
+        assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), 3);
+        for trial in &trials {
+            let alone = text(Some("loose"), 3, rest)
+                .replace("repeats = 3", "repeats = 1")
+                .replace(
+                    "seed = 7",
+                    &format!("seed = {}", trial.chaos.as_ref().unwrap().seed),
+                );
+            assert_eq!(
+                self::trials(&alone)[0].topology.faults,
+                trial.topology.faults
+            );
+            let chaos = trial.chaos.as_ref().unwrap();
+            assert_eq!(chaos.kinds, [FaultKind::Kill, FaultKind::Pause]);
+            assert_eq!(trial.ledger.as_ref().map(|ledger| ledger.rate), Some(50.0));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Writes a fault as a study has it.
+
+use plan::{Fault, FaultKind, FaultProcess, FaultTarget, format_duration};
+
+/// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
+pub fn fault_toml(fault: &Fault) -> String {
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let list = |parts: &[String]| serde_json::Value::from(parts).to_string();
+    let target = match fault.target {
+        FaultTarget::Primary => text("primary"),
+        FaultTarget::Replica => text("replica"),
+        FaultTarget::Any(_) => text("any"),
+        FaultTarget::Server(number) => number.to_string(),
+    };
+    let mut lines = vec![format!("at = {}", text(&format_duration(fault.at)))];
+    let mut line = |key: &str, value: String| lines.push(format!("{key} = {value}"));
+    match fault.kind {
+        FaultKind::Command => {
+            line("command", list(&fault.command));
+            line("target", target);
+        }
+        kind => line(kind.name(), target),
+    }
+    if let FaultTarget::Any(seed) = fault.target {
+        line("seed", seed.to_string());
+    }
+    if fault.process != FaultProcess::default() {
+        line("process", text(fault.process.name()));
+    }
+    if let Some(rate) = fault.bytes_per_s {
+        line("rate", text(&rate.to_string()));
+    }
+    if let Some(delay) = fault.delay {
+        line("delay", text(&format_duration(delay)));
+    }
+    if !fault.heal_command.is_empty() {
+        line("heal_command", list(&fault.heal_command));
+    }
+    match fault.heal {
+        Some(heal) => line("heal", text(&format_duration(heal))),
+        None if fault.kind.lasts() || !fault.heal_command.is_empty() => line("heal", text("never")),
+        None => {}
+    }
+    if fault.expect_outage {
+        line("expect_outage", "true".to_owned());
+    }
+    format!("[[fault]]\n{}\n", lines.join("\n"))
+}

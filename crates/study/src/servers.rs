@@ -1,0 +1,294 @@
+//! The servers of a trial, as far as they decide which faults it can have.
+
+use plan::{
+    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Network, ServerSpec,
+    Trial, Value,
+};
+
+use crate::content::{Base, Content};
+use crate::effect::{hosts, in_process};
+
+/// The servers of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Servers {
+    /// `None`: they are running already, as processes.
+    engine: Option<EngineTraits>,
+    pub(crate) cluster: Option<ClusterTraits>,
+    pub(crate) instances: u32,
+    /// Of each instance.
+    pub(crate) members: u32,
+    /// Whether links between members can be cut.
+    has_links: bool,
+    /// Whether the data is on a disk that the study names.
+    has_disk: bool,
+    /// Whether dyno promotes a replica if the primary is lost.
+    promotes: bool,
+}
+
+/// Why servers cannot have a fault.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// What the reason is.
+    pub(crate) subject: Subject,
+    pub(crate) message: String,
+    pub(crate) help: &'static str,
+}
+
+/// What is wrong with a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Kind,
+    Target,
+    Process,
+}
+
+impl Servers {
+    /// Those of a planned trial.
+    pub(crate) fn of(trial: &Trial, engines: &[EngineTraits]) -> Self {
+        let engine = match &trial.server {
+            ServerSpec::Engine(spec) => engines
+                .iter()
+                .find(|e| e.name == spec.engine.value)
+                .copied(),
+            ServerSpec::Url(url, _) => in_process(engines, &Value::Url(url.value.clone())),
+        };
+        let topology = &trial.topology;
+        let cluster = topology.cluster.as_ref();
+        Self {
+            engine,
+            cluster: cluster.and_then(|cluster| kind(&engine?, &cluster.kind.value)),
+            instances: topology.instances,
+            members: topology.members(),
+            has_links: topology.network() == Network::Namespaces,
+            has_disk: topology.node.volume.directory().is_some(),
+            promotes: cluster.is_some_and(|cluster| cluster.failover.is_some()),
+        }
+    }
+
+    /// Those of all trials of a base, the fewest first; those with an invalid engine or kind of
+    /// cluster are left out.
+    pub(crate) fn of_base(
+        content: &Content,
+        base: &Base<'_>,
+        engines: &[EngineTraits],
+    ) -> Vec<Self> {
+        let values = |name: &str| -> Vec<Value> {
+            let typed = content.values_in(base, name);
+            let typed = typed.into_iter().map(|typed| typed.value.clone());
+            let typed: Vec<_> = typed.collect();
+            match typed.is_empty() {
+                true => crate::point::default(name)
+                    .map(|v| v.value)
+                    .into_iter()
+                    .collect(),
+                false => typed,
+            }
+        };
+        let numbers = |name: &str| -> Vec<u32> {
+            let numbers = values(name).into_iter();
+            numbers
+                .filter_map(|n| u32::try_from(n.as_number()? as u64).ok())
+                .collect()
+        };
+        let is_given = |name: &str| !content.values_in(base, name).is_empty();
+        let networks = values("topology.network");
+        let running = Self {
+            engine: None,
+            cluster: None,
+            instances: numbers("topology.instances").into_iter().min().unwrap_or(1),
+            members: 1,
+            has_links: networks
+                .iter()
+                .all(|n| n.as_text() == Some(Network::Namespaces.name())),
+            has_disk: is_given("server.directory"),
+            promotes: is_given("topology.failover"),
+        };
+        let mut all = Vec::new();
+        for url in values("server.url") {
+            all.push(Self {
+                engine: in_process(engines, &url),
+                members: hosts(&url),
+                ..running
+            });
+        }
+        let clusters = values("topology.cluster");
+        for name in values("server.engine") {
+            let name = name.as_text().unwrap_or_default();
+            let Some(engine) = engines.iter().find(|engine| engine.name == name) else {
+                continue;
+            };
+            let engine_only = Self {
+                engine: Some(*engine),
+                ..running
+            };
+            if clusters.is_empty() {
+                all.push(engine_only);
+            }
+            let kinds = clusters.iter().filter_map(|c| kind(engine, c.as_text()?));
+            for kind in kinds {
+                all.extend(numbers("topology.members").into_iter().map(|members| Self {
+                    cluster: Some(kind),
+                    members,
+                    ..engine_only
+                }));
+            }
+        }
+        all.sort_by_key(|servers| servers.members);
+        all
+    }
+
+    /// Whether they run as processes, whoever started them.
+    pub(crate) fn are_processes(&self) -> bool {
+        self.engine.is_none_or(|engine| engine.is_process)
+    }
+
+    /// How many there are in all.
+    pub(crate) fn count(&self) -> u32 {
+        self.instances.saturating_mul(self.members)
+    }
+
+    /// Why they cannot have a fault.
+    pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
+        self.refuse_kind(fault.kind)
+            .or_else(|| self.refuse_target(fault.target))
+            .or_else(|| self.refuse_process(fault.process))
+    }
+
+    /// Why they cannot have any fault of a kind.
+    pub(crate) fn refuse_kind(&self, kind: FaultKind) -> Option<Refusal> {
+        let refused = |message: String, help| {
+            Some(Refusal {
+                subject: Subject::Kind,
+                message,
+                help,
+            })
+        };
+        let is_alone = self.members < 2;
+        match self.engine {
+            Some(engine) if !engine.is_process => refused(
+                format!(
+                    "`{kind}` has no effect on `{}`, which runs inside dyno",
+                    engine.name
+                ),
+                "remove it, or choose an engine that runs as a server",
+            ),
+            None if kind != FaultKind::Command => refused(
+                format!(
+                    "`{kind}` on a server that is already running: dyno breaks only servers that it started"
+                ),
+                "let dyno start the servers with `server.engine`, or name a program that does it: command = [\"program\", \"argument\"]",
+            ),
+            _ if kind == FaultKind::Switchover && is_alone => refused(
+                "there is no member that could take over".to_owned(),
+                "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
+            ),
+            _ if kind.is_of_network() && is_alone => refused(
+                format!("there is no link between members for `{kind}`"),
+                "it needs a cluster of two or more: use `topology.cluster` and `topology.members`",
+            ),
+            _ if kind.is_of_network() && !self.has_links => refused(
+                format!(
+                    "`{kind}` has no effect on members that share this host's loopback interface"
+                ),
+                "give each member an address of its own: network = \"namespaces\" under [topology]",
+            ),
+            _ if kind == FaultKind::FillDisk && !self.has_disk => refused(
+                "`fill_disk` would fill the disk of dyno's cache".to_owned(),
+                "name a directory on a disk that may become full: directory = \"/…\" under [server]",
+            ),
+            _ => None,
+        }
+    }
+
+    fn refuse_target(&self, target: FaultTarget) -> Option<Refusal> {
+        let refused = |message: String, help| {
+            Some(Refusal {
+                subject: Subject::Target,
+                message,
+                help,
+            })
+        };
+        match target {
+            FaultTarget::Replica if self.members < 2 => refused(
+                match self.cluster {
+                    Some(_) => "there is no replica in a cluster of 1 member".to_owned(),
+                    None => "there is no replica: the trial has no cluster".to_owned(),
+                },
+                "a replica needs a cluster of two or more: use `topology.cluster` and `topology.members`, or the target \"primary\"",
+            ),
+            FaultTarget::Server(number) if number > self.count() => refused(
+                format!(
+                    "there is no server {number}: the trial has {}",
+                    self.count()
+                ),
+                "servers are numbered from 1: those of the first instance or cluster, then the next",
+            ),
+            _ => None,
+        }
+    }
+
+    fn refuse_process(&self, process: FaultProcess) -> Option<Refusal> {
+        let has_manager = self.cluster.is_some_and(|cluster| cluster.has_manager);
+        (process != FaultProcess::Server && !has_manager).then(|| Refusal {
+            subject: Subject::Process,
+            message: match self.cluster {
+                Some(cluster) => format!("a `{}` cluster has no cluster manager", cluster.name),
+                None => "there is no cluster manager without a cluster".to_owned(),
+            },
+            help: "remove `process`, or choose a kind of cluster that has a manager",
+        })
+    }
+
+    /// Whether a commit is accepted no longer while so many members of a cluster are lost.
+    pub(crate) fn loses_quorum(&self, lost: u32) -> bool {
+        let needed = self
+            .cluster
+            .map_or(0, |cluster| cluster.quorum.of(self.members));
+        self.members > 1 && self.members.saturating_sub(lost) < needed
+    }
+
+    /// Whether a fault makes the others count a member as lost that belongs to the quorum.
+    pub(crate) fn isolates(&self, fault: &Fault) -> bool {
+        fault.process != FaultProcess::Manager && self.isolates_kind(fault.kind)
+    }
+
+    /// The same of any fault of a kind that is done to servers.
+    pub(crate) fn isolates_kind(&self, kind: FaultKind) -> bool {
+        match kind {
+            FaultKind::Kill | FaultKind::Pause | FaultKind::Partition | FaultKind::Drop => true,
+            // A member that leaves a group that elects makes the group smaller.
+            FaultKind::Stop => !self.cluster.is_some_and(|cluster| cluster.elects),
+            _ => false,
+        }
+    }
+
+    /// Whether no member accepts writes while the primary is lost.
+    pub(crate) fn stop_with_primary(&self) -> bool {
+        self.members < 2 || !(self.promotes || self.cluster.is_some_and(|cluster| cluster.elects))
+    }
+
+    /// Whether one role is another server once the server that had it is lost.
+    pub(crate) fn roles_move(&self) -> bool {
+        !self.stop_with_primary()
+    }
+
+    pub(crate) fn has_manager(&self) -> bool {
+        self.cluster.is_some_and(|cluster| cluster.has_manager)
+    }
+
+    /// The instance that a target is in, from 0; `None`: it is in every instance.
+    pub(crate) fn instance(&self, target: FaultTarget) -> Option<u32> {
+        match target {
+            FaultTarget::Server(number) => number.checked_sub(1)?.checked_div(self.members),
+            _ => None,
+        }
+    }
+}
+
+fn kind(engine: &EngineTraits, name: &str) -> Option<ClusterTraits> {
+    engine
+        .clusters
+        .iter()
+        .find(|kind| kind.name == name)
+        .copied()
+}
