@@ -151,22 +151,46 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members elect their primary.
-    fn promote(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let _ = cluster;
+    fn promote(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, number);
         Err(unable(self.name(), login, "promote a member"))
     }
 
-    /// Makes a member replicate from another one.
+    /// Has the primary refuse writes from now on; `false`: only shutting it down does.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
+        let _ = login;
+        Ok(false)
+    }
+
+    /// How much a member has of what the primary wrote, whether it has been applied or not; of the
+    /// primary, how much it wrote. Only comparable among the members of one cluster.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses; where members elect their primary.
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        Err(unable(self.name(), login, "compare members"))
+    }
+
+    /// Makes the member `number` replicate from another one.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members choose for themselves.
     fn follow(
         &self,
         cluster: &Formation,
+        number: u32,
         primary: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let _ = (cluster, primary);
+        let _ = (cluster, number, primary);
         Err(unable(self.name(), login, "choose a member's primary"))
     }
 

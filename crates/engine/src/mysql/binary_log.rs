@@ -2,151 +2,107 @@
 //! for one to receive a transaction, before it reports a commit.
 //!
 //! All members are copies of one prepared data directory without a log of its own, so a replica
-//! begins with the first transaction of the primary's.
+//! begins with the first transaction of the primary's. Members do not elect a primary: a server
+//! that starts again refuses writes until it is known to be the primary still.
 
-use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, Error};
-
-use super::server::socket_target;
-use crate::error::EngineError;
-use crate::remote::{Rows, on_connection, on_reactor};
-use crate::replication::{Formation, MemberAddress, MemberState, Replication, View, cell, refused};
+use super::log_dialect::{Dialect, MARIADB, MYSQL};
+use super::member::{create_account, rows, rows_of_other, run};
+use crate::error::{Cause, EngineError};
+use crate::remote::first_cell;
+use crate::replication::{Formation, MemberState, Replication, View, cell};
 use crate::server::Login;
 
-/// The account with which members log in to each other.
-pub(super) const ACCOUNT: &str = "dyno_replication";
-/// Answers a row on a replica, and none on a primary.
-const STATUS: &str = "SHOW REPLICA STATUS";
-/// The columns of `Replica_IO_Running` and `Replica_SQL_Running` in both engines' status.
-const RUNNING: [usize; 2] = [10, 11];
 /// What every member's configuration has.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
+/// Answers whether a server refuses writes.
+const READ_ONLY: &str = "SELECT @@global.read_only";
 
 /// One way of replicating by the binary log.
 #[derive(Debug)]
 pub(super) struct BinaryLog {
-    name: &'static str,
-    /// Settings of every member, besides [`SETTINGS`].
-    settings: &'static [(&'static str, &'static str)],
-    /// The primary's. A replica that waited for replicas of its own would apply nothing.
-    of_primary: &'static [(&'static str, &'static str)],
-    /// A replica's.
-    of_replica: &'static [(&'static str, &'static str)],
-    /// How a replica is pointed to its primary.
-    source: fn(&Formation, &MemberAddress) -> String,
-    /// Keeps all but the replication from writing.
-    read_only: &'static str,
+    dialect: &'static Dialect,
+    /// Whether a commit waits for a replica that has received it.
+    is_semi_synchronous: bool,
 }
-
-const MARIADB_SETTINGS: [(&str, &str); 1] = [("log_slave_updates", "ON")];
-const MARIADB_READ_ONLY: &str = "SET GLOBAL read_only = ON";
 
 /// MariaDB's kinds of clusters that use only the binary log.
 pub(super) const MARIADB_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
-    name: "asynchronous",
-    settings: &MARIADB_SETTINGS,
-    of_primary: &[],
-    of_replica: &[],
-    source: mariadb_source,
-    read_only: MARIADB_READ_ONLY,
+    dialect: &MARIADB,
+    is_semi_synchronous: false,
 };
 pub(super) const MARIADB_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
-    name: "semi-synchronous",
-    settings: &MARIADB_SETTINGS,
-    of_primary: &[("rpl_semi_sync_master_enabled", "ON")],
-    of_replica: &[("rpl_semi_sync_slave_enabled", "ON")],
-    source: mariadb_source,
-    read_only: MARIADB_READ_ONLY,
+    dialect: &MARIADB,
+    is_semi_synchronous: true,
 };
-
-const MYSQL_SETTINGS: [(&str, &str); 2] = [("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")];
-const MYSQL_READ_ONLY: &str = "SET GLOBAL super_read_only = ON";
-
-/// MySQL's kinds of clusters that use only the binary log.
+/// MySQL's.
 pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
-    name: "asynchronous",
-    settings: &MYSQL_SETTINGS,
-    of_primary: &[],
-    of_replica: &[],
-    source: mysql_source,
-    read_only: MYSQL_READ_ONLY,
+    dialect: &MYSQL,
+    is_semi_synchronous: false,
 };
 pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
-    name: "semi-synchronous",
-    settings: &MYSQL_SETTINGS,
-    of_primary: &[
-        ("plugin_load_add", "semisync_source.so"),
-        ("rpl_semi_sync_source_enabled", "ON"),
-    ],
-    of_replica: &[
-        ("plugin_load_add", "semisync_replica.so"),
-        ("rpl_semi_sync_replica_enabled", "ON"),
-    ],
-    source: mysql_source,
-    read_only: MYSQL_READ_ONLY,
+    dialect: &MYSQL,
+    is_semi_synchronous: true,
 };
-
-fn mariadb_source(cluster: &Formation, primary: &MemberAddress) -> String {
-    format!(
-        "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, MASTER_USER = '{ACCOUNT}', \
-         MASTER_PASSWORD = '{}', MASTER_SSL = 0, MASTER_USE_GTID = slave_pos",
-        primary.ip, primary.port, cluster.password
-    )
-}
-
-fn mysql_source(cluster: &Formation, primary: &MemberAddress) -> String {
-    format!(
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{}', SOURCE_PORT = {}, \
-         SOURCE_USER = '{ACCOUNT}', SOURCE_PASSWORD = '{}', SOURCE_AUTO_POSITION = 1, \
-         GET_SOURCE_PUBLIC_KEY = 1",
-        primary.ip, primary.port, cluster.password
-    )
-}
 
 impl Replication for BinaryLog {
     fn name(&self) -> &'static str {
-        self.name
+        match self.is_semi_synchronous {
+            false => "asynchronous",
+            true => "semi-synchronous",
+        }
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
         let own = ("server_id".to_owned(), number.to_string());
-        let of_role = match number {
+        let plugins = self.dialect.semi_sync_plugins.iter().copied();
+        let plugins = plugins.filter(|_| self.is_semi_synchronous);
+        let [source, replica] = self.dialect.semi_sync_switches;
+        let switch = match number {
             // Without replicas, each commit would wait until the timeout.
-            1 if cluster.count() == 1 => &[],
-            1 => self.of_primary,
-            _ => self.of_replica,
+            1 => Some(source).filter(|_| cluster.count() > 1),
+            _ => Some(replica),
         };
-        let all = SETTINGS.iter().chain(self.settings).chain(of_role);
-        let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let switch = switch.filter(|_| self.is_semi_synchronous);
+        let all = SETTINGS.iter().chain(self.dialect.settings).copied();
+        let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
+        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
         std::iter::once(own).chain(all).collect()
     }
 
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        if number == 1 {
-            return run(
-                cluster,
-                login,
-                &create_account(cluster, "REPLICATION SLAVE"),
-            );
-        }
-        self.replicate_from(cluster, 1, login)
+    fn restart_settings(&self, _: &Formation, _: &str, _: &str) -> Vec<(String, String)> {
+        vec![("read_only".to_owned(), "ON".to_owned())]
     }
 
+    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        run(
+            cluster,
+            login,
+            &create_account(cluster, "REPLICATION SLAVE"),
+        )?;
+        match number {
+            1 => Ok(()),
+            _ => self.replicate_from(cluster, 1, login),
+        }
+    }
+
+    /// A replica remembers its primary. Another member stays read-only if one of the others has
+    /// become the primary in the meantime.
     fn rejoin(
         &self,
         cluster: &Formation,
         number: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        match number {
-            1 => Ok(()),
-            // It remembers its source.
-            _ => run(cluster, login, &[self.read_only.to_owned()]),
+        let is_replica = !rows(login, "SHOW REPLICA STATUS")?.is_empty();
+        let mut others = (1..=cluster.count()).filter(|other| *other != number);
+        if is_replica || others.any(|other| accepts_writes(cluster, other)) {
+            return run(cluster, login, &[self.dialect.read_only.to_owned()]);
         }
+        self.become_primary(cluster, cluster.count() > 1, login)
     }
 
     fn view_query(&self) -> &'static str {
-        STATUS
+        self.dialect.view
     }
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
@@ -157,10 +113,59 @@ impl Replication for BinaryLog {
         }
     }
 
+    /// What it has received, it applies before.
+    fn promote(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        run(cluster, login, &["STOP REPLICA IO_THREAD".to_owned()])?;
+        let wait = (self.dialect.wait_until_applied)(login)?;
+        if first_cell(rows(login, &wait)?).as_deref() != Some("0") {
+            let message = format!("{} did not apply what it had received", login.server);
+            return Err(EngineError::failed(Cause::Server, message));
+        }
+        run(cluster, login, &FORGET_SOURCE.map(str::to_owned))?;
+        // The lost primary is no replica yet.
+        self.become_primary(cluster, cluster.count() > 2, login)
+    }
+
+    fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
+        rows(login, self.dialect.read_only)?;
+        Ok(self.dialect.binds_root)
+    }
+
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        (self.dialect.received)(login)
+    }
+
+    fn follow(
+        &self,
+        cluster: &Formation,
+        _: u32,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let mut statements = vec![self.dialect.read_only.to_owned()];
+        if self.is_semi_synchronous {
+            let [source, replica] = self.dialect.semi_sync_switches;
+            statements.push(format!("SET GLOBAL {source} = OFF, GLOBAL {replica} = ON"));
+        }
+        statements.extend(FORGET_SOURCE.map(str::to_owned));
+        run(cluster, login, &statements)?;
+        let own = first_cell(rows(login, self.dialect.executed)?).unwrap_or_default();
+        let question = (self.dialect.ask_for_lacking)(&own);
+        let answer = first_cell(rows_of_other(cluster, primary, &question)?);
+        let lacking = (self.dialect.lacking)(&own, &answer.unwrap_or_default());
+        if !lacking.is_empty() {
+            return Err(diverged(login, primary, &lacking));
+        }
+        self.replicate_from(cluster, primary, login)
+    }
+
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        Ok(state_of(&rows(login, STATUS)?))
+        Ok(state_of(&rows(login, self.dialect.view)?))
     }
 }
+
+/// Also on a server that never had one.
+const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 
 impl BinaryLog {
     fn replicate_from(
@@ -169,74 +174,68 @@ impl BinaryLog {
         primary: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let source = cluster.member(primary).map(|at| (self.source)(cluster, at));
-        let rest = ["START REPLICA".to_owned(), self.read_only.to_owned()];
-        let statements: Vec<String> = source.into_iter().chain(rest).collect();
+        let source = cluster.member(primary);
+        let source = source.map(|at| (self.dialect.source)(cluster, at));
+        let rest = ["START REPLICA", self.dialect.read_only].map(str::to_owned);
+        let statements = source.into_iter().flatten().chain(rest);
+        run(cluster, login, &statements.collect::<Vec<_>>())
+    }
+
+    fn become_primary(
+        &self,
+        cluster: &Formation,
+        has_replicas: bool,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let mut statements = Vec::new();
+        if self.is_semi_synchronous {
+            let [source, replica] = self.dialect.semi_sync_switches;
+            let waits = if has_replicas { "ON" } else { "OFF" };
+            statements.push(format!(
+                "SET GLOBAL {replica} = OFF, GLOBAL {source} = {waits}"
+            ));
+        }
+        statements.push("SET GLOBAL read_only = OFF".to_owned());
         run(cluster, login, &statements)
     }
 }
 
-/// The role of a member with this answer to [`STATUS`].
+/// The role of a member with this answer to [`Dialect::view`].
 fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
-    let Some(status) = rows.first() else {
-        return MemberState::Primary;
-    };
-    match RUNNING.iter().all(|place| cell(status, *place) == "Yes") {
-        true => MemberState::Replica,
-        false => MemberState::Detached,
+    let is_read_only = rows.first().map(|row| cell(row, 0));
+    let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
+    match is_read_only {
+        Some("0" | "OFF") => MemberState::Primary,
+        Some(_) if rows.iter().all(is_running) => MemberState::Replica,
+        _ => MemberState::Detached,
     }
 }
 
-/// The statements that create the account for replication, without writing them to the binary log.
-pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
-    let accounts = cluster.ips().into_iter();
-    let accounts: Vec<String> = accounts.map(|ip| format!("{ACCOUNT}@'{ip}'")).collect();
-    let password = format!(" IDENTIFIED BY '{}'", cluster.password);
-    let with_password = accounts
-        .iter()
-        .map(|account| format!("{account}{password}"));
-    let with_password: Vec<String> = with_password.collect();
-    [
-        "SET sql_log_bin = 0".to_owned(),
-        format!("CREATE USER {}", with_password.join(", ")),
-        format!("GRANT {rights} ON *.* TO {}", accounts.join(", ")),
-        "SET sql_log_bin = 1".to_owned(),
-    ]
+/// Whether a member can be reached and accepts writes.
+fn accepts_writes(cluster: &Formation, number: u32) -> bool {
+    let answer = rows_of_other(cluster, number, READ_ONLY);
+    answer.is_ok_and(|rows| state_of(&rows) == MemberState::Primary)
 }
 
-/// Runs statements as `root`, through the socket.
-pub(super) fn run(
-    cluster: &Formation,
-    login: &Login<'_>,
-    statements: &[String],
-) -> Result<(), EngineError> {
-    let ran = as_root(login, async |connection| {
-        for statement in statements {
-            connection.run(statement).await?;
-        }
-        Ok(())
-    })?;
-    ran.map_err(|error| refused(cluster, login, &error))
-}
-
-/// The rows of a statement, as `root`, through the socket.
-pub(super) fn rows(login: &Login<'_>, sql: &str) -> Result<Rows, EngineError> {
-    let rows = as_root(login, async |connection| connection.rows(sql).await)?;
-    rows.map_err(|error| login.refused(&error))
-}
-
-/// Does something as `root`, through the socket.
-pub(super) fn as_root<T>(
-    login: &Login<'_>,
-    work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<Result<T, Error>, EngineError> {
-    let target = socket_target(login)?;
-    on_reactor(on_connection(&target, LOGIN_LIMIT, work))
+fn diverged(login: &Login<'_>, primary: u32, lacking: &str) -> EngineError {
+    EngineError::Failed {
+        cause: Cause::Server,
+        message: format!(
+            "{} cannot replicate from member {primary}, which lacks transactions that this server \
+             committed as the primary: {lacking}",
+            login.server
+        ),
+        remedy: Some(
+            "these transactions were lost with the failover; this server stays read-only"
+                .to_owned(),
+        ),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replication::MemberAddress;
 
     #[test]
     fn a_primary_without_replicas_waits_for_none() {

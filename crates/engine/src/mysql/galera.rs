@@ -8,8 +8,8 @@
 
 use std::path::Path;
 
-use super::binary_log::rows;
 use super::group_replication::uuid;
+use super::member::rows;
 use crate::error::EngineError;
 use crate::replication::{
     Formation, MemberAddress, MemberState, Recovery, Replication, View, cell, member_name,

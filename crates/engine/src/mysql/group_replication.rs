@@ -1,7 +1,7 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
-use super::binary_log::{ACCOUNT, as_root, create_account, rows, run};
+use super::member::{ACCOUNT, as_root, create_account, rows, run};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
 use crate::replication::{Formation, MemberState, Replication, View, cell, text};

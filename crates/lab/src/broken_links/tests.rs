@@ -137,7 +137,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     cut.heal().unwrap();
     let slow = SlowLink {
         bytes_per_s: Some(20_000),
-        delay: None,
+        delay: Some(Duration::from_millis(300)),
     };
     let slow = cluster.slow_down(0, &slow).unwrap();
     let begun = Instant::now();
@@ -191,28 +191,6 @@ fn the_links_of_mariadb_members_break_and_heal() {
 fn the_links_of_postgresql_members_break_and_heal() {
     // A standby wants as many as the server had that filled the empty data directory.
     breaks_and_heals(engine::POSTGRES, &[("max_wal_senders", "10")]);
-}
-
-/// A kernel either delays packets or says which module it lacks.
-#[test]
-fn a_delay_is_applied_or_refused_by_name() {
-    let home = testkit_home();
-    let Some(switch) = switch(&home) else {
-        return;
-    };
-    let site = Namespace::new(&home, &switch, None).unwrap();
-    let slow = SlowLink {
-        bytes_per_s: None,
-        delay: Some(Duration::from_millis(50)),
-    };
-    let links = site.links().unwrap();
-    match links.slow(&[], &slow) {
-        Ok(_) => drop(links.speed_up().unwrap()),
-        Err(error) => {
-            assert!(error.to_string().contains("sch_netem"), "{error}");
-            assert!(error.remedy().unwrap().contains("modprobe"));
-        }
-    }
 }
 
 #[test]

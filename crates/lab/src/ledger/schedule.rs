@@ -33,7 +33,10 @@ impl Schedule<'_> {
     }
 
     /// Waits until an instant; false if the measurement ends before.
-    pub(super) fn wait(self, due: Instant, begun: Instant) -> bool {
+    pub(super) fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
+        let Some(due) = due else {
+            return false;
+        };
         let load = &self.trial.planned.load;
         let end = load.longest().map(|time| begun + load.warmup + time);
         if end.is_some_and(|end| due >= end) {
@@ -76,15 +79,17 @@ impl Turns {
         }
     }
 
-    /// The first turn that is not more than one turn of this user past.
-    pub(super) fn next(&mut self, now: Instant) -> Instant {
+    /// The first turn that is not more than one turn of this user past; `None` in a time that no clock
+    /// reaches.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Instant> {
         let users = u64::from(self.users.max(1));
         let elapsed_s = now.saturating_duration_since(self.begun).as_secs_f64();
         let due = (elapsed_s * self.per_s) as u64;
         let missed = due.saturating_sub(self.next) / users;
         let turn = self.next + missed * users;
         self.next = turn + users;
-        self.begun + Duration::from_secs_f64(turn as f64 / self.per_s)
+        let after = Duration::try_from_secs_f64(turn as f64 / self.per_s);
+        self.begun.checked_add(after.ok()?)
     }
 }
 
@@ -98,6 +103,9 @@ mod tests {
         let at = |ms| begun + Duration::from_millis(ms);
         let mut second = Turns::new(begun, 10.0, 2, 2);
         let turns = [0, 100, 320, 1850, 1900].map(|ms| second.next(at(ms)));
-        assert_eq!(turns, [at(100), at(300), at(500), at(1700), at(1900)]);
+        let expected = [100, 300, 500, 1700, 1900].map(|ms| Some(at(ms)));
+        assert_eq!(turns, expected);
+        let mut rare = Turns::new(begun, f64::MIN_POSITIVE, 1, 1);
+        assert_eq!([rare.next(begun), rare.next(begun)], [Some(begun), None]);
     }
 }

@@ -4,16 +4,23 @@
 //! its ports depend on the host's configuration, and so that all interfaces disappear with the
 //! namespaces. The host is connected to it, and forwards nothing.
 
+mod delay;
 mod namespace;
 mod neighbors;
 mod shaping;
+mod slow;
 mod subnet;
 
+use std::fs::File;
+use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
 
 use ipnet::Ipv4Net;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -114,6 +121,22 @@ fn connect_host(switch: &str) -> Result<Ipv4Net, LabError> {
     Err(last)
 }
 
+/// Does something in a network namespace. A socket or device belongs to the namespace of the thread
+/// that opens it.
+fn inside<T: Send + 'static>(
+    namespace: &Path,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let namespace = File::open(namespace)?;
+    // A thread of its own, because there is no way back.
+    let thread = thread::spawn(move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        work()
+    });
+    let done = thread.join();
+    done.unwrap_or_else(|_| Err(io::Error::other("the thread has panicked")))
+}
+
 /// The name of the host's interface in a subnet, which no other interface of the host has: at most
 /// 15 characters.
 fn interface(subnet: Ipv4Net) -> String {
@@ -127,3 +150,6 @@ fn in_subnet(subnet: Ipv4Net, number: u8) -> Ipv4Net {
     // The length is that of another network, and so valid.
     Ipv4Net::new(Ipv4Addr::new(a, b, c, number), subnet.prefix_len()).unwrap_or(subnet)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,8 +13,9 @@ use host::Files;
 use host::throttling::Throttling;
 use ipnet::Ipv4Net;
 
+use super::Switch;
 use super::neighbors::Neighbors;
-use super::{Switch, shaping};
+use super::slow::Slowed;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::Outside;
@@ -27,6 +29,8 @@ pub struct Namespace {
     namespace: Outside,
     address: Ipv4Net,
     neighbors: Neighbors,
+    /// What makes it slow at the moment.
+    slowed: Mutex<Option<Slowed>>,
     /// How often each address has been cut off.
     cut: Mutex<BTreeMap<Ipv4Addr, u32>>,
     /// The last field: it outlives what is connected to it.
@@ -47,9 +51,20 @@ impl Namespace {
             host,
             namespace,
             address,
+            slowed: Mutex::default(),
             cut: Mutex::default(),
             switch: Arc::clone(switch),
         })
+    }
+
+    /// Its name, for `ip`.
+    pub(super) fn name(&self) -> String {
+        self.namespace.name()
+    }
+
+    /// Where it can be entered.
+    pub(super) fn path(&self) -> &Path {
+        self.namespace.path()
     }
 }
 
@@ -61,7 +76,7 @@ impl Site for Namespace {
         input: File,
         log: File,
     ) -> Result<Child, LabError> {
-        let command = home.command_in(self.namespace.path(), &invocation.program);
+        let command = home.command_in(self.path(), &invocation.program);
         self.host.start(command, invocation, input, log)
     }
 
@@ -117,12 +132,19 @@ impl Links for Namespace {
     }
 
     fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError> {
-        shaping::slow(&self.namespace.name(), peers, how)?;
+        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        *slowed = Some(Slowed::new(self, peers, how)?);
         Ok(Instant::now())
     }
 
     fn speed_up(&self) -> Result<Instant, LabError> {
-        shaping::remove(&self.namespace.name())?;
-        Ok(Instant::now())
+        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slowed) = &*slowed {
+            slowed.stop(&self.name())?;
+        }
+        let at = Instant::now();
+        // What was delayed before may still be on its way.
+        *slowed = None;
+        Ok(at)
     }
 }

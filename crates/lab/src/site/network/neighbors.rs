@@ -5,22 +5,19 @@
 //! socket that is open all the time: starting a program for it would take milliseconds when the
 //! time matters.
 
-use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice, recv, sendto,
     socket_with,
 };
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::inside;
 use crate::error::LabError;
 
 /// Locally administered, and no interface's.
@@ -51,15 +48,8 @@ pub(super) struct Neighbors {
 impl Neighbors {
     /// Those of an interface in this network namespace.
     pub(super) fn of(namespace: &Path, interface: &'static str) -> Result<Self, LabError> {
-        let enter = LabError::at("enter", namespace);
-        let file = match File::open(namespace) {
-            Ok(file) => file,
-            Err(error) => return Err(enter(error)),
-        };
-        // A socket belongs to the namespace of the thread that opens it.
-        let opened = thread::spawn(move || open(&file, interface)).join();
-        let opened = opened.unwrap_or_else(|_| Err(io::Error::other("the thread has panicked")));
-        let (socket, interface) = opened.map_err(enter)?;
+        let opened = inside(namespace, || open(interface));
+        let (socket, interface) = opened.map_err(LabError::at("enter", namespace))?;
         Ok(Self {
             socket: Mutex::new(socket),
             interface,
@@ -119,9 +109,8 @@ impl Neighbors {
     }
 }
 
-/// Opens a netlink socket in a namespace, and finds the interface's index there.
-fn open(namespace: &File, interface: &str) -> io::Result<(OwnedFd, u32)> {
-    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+/// Opens a netlink socket in the namespace of this thread, and finds the interface's index there.
+fn open(interface: &str) -> io::Result<(OwnedFd, u32)> {
     let socket = socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,

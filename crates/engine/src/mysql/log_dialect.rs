@@ -1,0 +1,142 @@
+//! How MariaDB and MySQL say the same about replication by the binary log.
+
+use super::gtid;
+use super::member::{ACCOUNT, rows};
+use crate::error::EngineError;
+use crate::remote::first_cell;
+use crate::replication::{Formation, MemberAddress, cell};
+use crate::server::Login;
+
+/// How long a replica may take to apply what it has received, in seconds.
+const APPLY_LIMIT_S: u32 = 60;
+/// How often a replica tries to connect to its primary, in seconds. By default it would be away for
+/// up to 60 s after each restart of the primary.
+const RETRY_S: u32 = 1;
+/// How many times MySQL's tries: for a day. MariaDB's default is as long.
+const RETRIES: u32 = 86_400;
+/// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`.
+const GTID_IO_POS: usize = 43;
+
+/// One of the two.
+#[derive(Debug)]
+pub(super) struct Dialect {
+    /// Settings of every member.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+    /// The setting that loads a plugin, for each plugin of semi-synchronous replication.
+    pub(super) semi_sync_plugins: &'static [(&'static str, &'static str)],
+    /// What makes a primary wait for a replica, and what makes a replica report.
+    pub(super) semi_sync_switches: [&'static str; 2],
+    /// Whether a server refuses writes, and whether it receives and applies.
+    pub(super) view: &'static str,
+    /// Keeps all but the replication from writing, as far as the server can.
+    pub(super) read_only: &'static str,
+    /// Whether that includes `root`.
+    pub(super) binds_root: bool,
+    /// How a replica is pointed to its primary.
+    pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
+    /// The query that waits until everything received is applied, and then answers 0.
+    pub(super) wait_until_applied: fn(&Login<'_>) -> Result<String, EngineError>,
+    /// How many transactions a server has, received or applied.
+    pub(super) received: fn(&Login<'_>) -> Result<u64, EngineError>,
+    /// Which transactions a server has applied.
+    pub(super) executed: &'static str,
+    /// The query for another server by whose answer [`Dialect::lacking`] tells what it lacks of
+    /// these.
+    pub(super) ask_for_lacking: fn(&str) -> String,
+    /// What another server with this answer lacks of these transactions.
+    pub(super) lacking: fn(&str, &str) -> String,
+}
+
+pub(super) static MARIADB: Dialect = Dialect {
+    settings: &[("log_slave_updates", "ON")],
+    semi_sync_plugins: &[],
+    semi_sync_switches: [
+        "rpl_semi_sync_master_enabled",
+        "rpl_semi_sync_slave_enabled",
+    ],
+    view: "SELECT @@global.read_only, variable_value \
+           FROM information_schema.GLOBAL_STATUS WHERE variable_name = 'SLAVE_RUNNING'",
+    read_only: "SET GLOBAL read_only = ON",
+    binds_root: false,
+    source: |cluster, primary| {
+        vec![
+            // A former primary has received nothing.
+            "SET GLOBAL gtid_slave_pos = @@global.gtid_binlog_pos".to_owned(),
+            format!(
+                "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, \
+                 MASTER_USER = '{ACCOUNT}', MASTER_PASSWORD = '{}', MASTER_SSL = 0, \
+                 MASTER_CONNECT_RETRY = {RETRY_S}, MASTER_USE_GTID = slave_pos",
+                primary.ip, primary.port, cluster.password
+            ),
+        ]
+    },
+    wait_until_applied: |login| {
+        let received = mariadb_received(login)?;
+        Ok(format!(
+            "SELECT MASTER_GTID_WAIT('{received}', {APPLY_LIMIT_S})"
+        ))
+    },
+    received: |login| {
+        let executed = first_cell(rows(login, "SELECT @@global.gtid_binlog_pos")?);
+        let executed = gtid::last(&executed.unwrap_or_default());
+        Ok(executed.max(gtid::last(&mariadb_received(login)?)))
+    },
+    executed: "SELECT @@global.gtid_binlog_state",
+    ask_for_lacking: |_| "SELECT @@global.gtid_binlog_state".to_owned(),
+    lacking: gtid::beyond,
+};
+
+pub(super) static MYSQL: Dialect = Dialect {
+    settings: &[("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")],
+    semi_sync_plugins: &[
+        ("plugin_load_add", "semisync_source.so"),
+        ("plugin_load_add", "semisync_replica.so"),
+    ],
+    semi_sync_switches: [
+        "rpl_semi_sync_source_enabled",
+        "rpl_semi_sync_replica_enabled",
+    ],
+    view: "SELECT @@global.read_only, \
+           (SELECT service_state FROM performance_schema.replication_connection_status \
+            WHERE channel_name = ''), \
+           (SELECT service_state FROM performance_schema.replication_applier_status \
+            WHERE channel_name = '')",
+    read_only: "SET GLOBAL super_read_only = ON",
+    binds_root: true,
+    source: |cluster, primary| {
+        vec![format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{}', SOURCE_PORT = {}, \
+             SOURCE_USER = '{ACCOUNT}', SOURCE_PASSWORD = '{}', SOURCE_AUTO_POSITION = 1, \
+             SOURCE_CONNECT_RETRY = {RETRY_S}, SOURCE_RETRY_COUNT = {RETRIES}, \
+             GET_SOURCE_PUBLIC_KEY = 1",
+            primary.ip, primary.port, cluster.password
+        )]
+    },
+    wait_until_applied: |_| {
+        Ok(format!(
+            "SELECT WAIT_FOR_EXECUTED_GTID_SET(({MYSQL_RECEIVED}), {APPLY_LIMIT_S})"
+        ))
+    },
+    received: |login| {
+        let sets = format!(
+            "SELECT @@global.gtid_executed, \
+             GTID_SUBTRACT(({MYSQL_RECEIVED}), @@global.gtid_executed)"
+        );
+        let sets = rows(login, &sets)?;
+        let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
+        Ok(counts.fold(0, u64::saturating_add))
+    },
+    executed: "SELECT @@global.gtid_executed",
+    ask_for_lacking: |set| format!("SELECT GTID_SUBTRACT('{set}', @@global.gtid_executed)"),
+    lacking: |_, answer| answer.replace('\n', ""),
+};
+
+const MYSQL_RECEIVED: &str = "SELECT received_transaction_set \
+     FROM performance_schema.replication_connection_status WHERE channel_name = ''";
+
+/// The last transactions that a replica has received; empty on a primary.
+fn mariadb_received(login: &Login<'_>) -> Result<String, EngineError> {
+    let status = rows(login, "SHOW REPLICA STATUS")?;
+    let received = status.first().map_or("", |row| cell(row, GTID_IO_POS));
+    Ok(received.to_owned())
+}

@@ -1,0 +1,210 @@
+//! Delays what a namespace sends to others, where the kernel has no module for that.
+//!
+//! Routes to the others lead through a TUN device. A thread of dyno reads packets from it, and sends
+//! each of them on, through the interface that it would have taken, when its time has come.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::inside;
+use crate::error::LabError;
+use crate::ip;
+
+const TUN: &str = "/dev/net/tun";
+/// The device's name in its namespace.
+const DEVICE: &str = "delay";
+/// The interface that packets take in the end.
+const INTERFACE: &str = "eth0";
+/// `TUNSETIFF`
+const ATTACH: Opcode = opcode::write::<i32>(b'T', 202);
+/// `IFF_TUN | IFF_NO_PI`: whole IP packets, and nothing before them.
+const PACKETS: u16 = 0x0001 | 0x1000;
+/// Larger than any packet.
+const PACKET_BYTES: usize = 65_536;
+/// How many packets may wait; further ones get lost, as in the queue of a router.
+const MAX_WAITING: usize = 100_000;
+/// How soon the thread notices that it is to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A thread that delays packets until this is dropped.
+#[derive(Debug)]
+pub(super) struct Delay {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Delay {
+    /// From now on, what a namespace sends from its address to these is delayed.
+    pub(super) fn start(
+        namespace: &Path,
+        name: &str,
+        own: Ipv4Addr,
+        peers: &[Ipv4Addr],
+        delay: Duration,
+    ) -> Result<Self, LabError> {
+        let opened = inside(namespace, || Ok((open_device()?, open_sender()?)));
+        let (device, sender) = opened.map_err(|error| LabError::NoNetwork {
+            why: format!(
+                "packets cannot be delayed: the kernel has no module sch_netem, and {TUN} cannot \
+                 be used ({error})"
+            ),
+            remedy: "load one of the modules: modprobe sch_netem, or modprobe tun".to_owned(),
+        })?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let line = Line {
+            device,
+            sender,
+            delay,
+            waiting: VecDeque::new(),
+            ends: Arc::clone(&ends),
+        };
+        let thread = thread::Builder::new().name("delay".to_owned());
+        let thread = thread.spawn(|| line.run());
+        let started = Self {
+            thread: Some(thread.map_err(LabError::at("start a thread for", TUN.as_ref()))?),
+            ends,
+        };
+        ip::run(
+            "ip",
+            &format!("-n {name} link set {DEVICE} up txqueuelen 10000"),
+        )?;
+        let route = |peer| format!("route replace {peer}/32 dev {DEVICE} src {own}\n");
+        let routes: String = peers.iter().map(route).collect();
+        ip::run_with("ip", &format!("-n {name} -batch -"), &routes)?;
+        Ok(started)
+    }
+
+    /// From now on, nothing more is delayed. What has been delayed before still arrives in its time.
+    pub(super) fn stop(&self, name: &str) -> Result<(), LabError> {
+        let stopped = ip::run("ip", &format!("-n {name} route flush dev {DEVICE}"));
+        stopped.map(drop)
+    }
+}
+
+impl Drop for Delay {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A thread that has panicked delays nothing.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Packets on their way.
+struct Line {
+    device: File,
+    sender: Socket,
+    delay: Duration,
+    /// When each is to be sent on, and its bytes; in order.
+    waiting: VecDeque<(Instant, Vec<u8>)>,
+    ends: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn run(mut self) {
+        let mut buffer = vec![0; PACKET_BYTES];
+        while !self.ends.load(Ordering::Relaxed) || !self.waiting.is_empty() {
+            let now = Instant::now();
+            while self.waiting.front().is_some_and(|(due, _)| *due <= now) {
+                if let Some((_, packet)) = self.waiting.pop_front() {
+                    self.send(&packet);
+                }
+            }
+            let next = self.waiting.front();
+            let pause = next.map_or(POLL_INTERVAL, |(due, _)| *due - now);
+            let pause = Timespec::try_from(pause.min(POLL_INTERVAL)).ok();
+            let readable = PollFd::new(&self.device, PollFlags::IN);
+            if poll(&mut [readable], pause.as_ref()).is_err() {
+                continue;
+            }
+            while let Ok(length @ 1..) = self.device.read(&mut buffer) {
+                if self.waiting.len() < MAX_WAITING {
+                    let packet = buffer.get(..length).unwrap_or_default().to_owned();
+                    self.waiting
+                        .push_back((Instant::now() + self.delay, packet));
+                }
+            }
+        }
+    }
+
+    /// Sends a packet to the address in its header.
+    fn send(&self, packet: &[u8]) {
+        let is_v4 = packet.first().is_some_and(|byte| byte >> 4 == 4);
+        let to: Option<[u8; 4]> = packet.get(16..20).and_then(|ip| ip.try_into().ok());
+        if let (true, Some(to)) = (is_v4, to) {
+            // A packet that cannot be sent is lost, as on any link.
+            let _ = self
+                .sender
+                .send_to(packet, &SocketAddrV4::new(to.into(), 0).into());
+        }
+    }
+}
+
+/// The layout of the kernel's `struct ifreq`, as far as `TUNSETIFF` reads it.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; 16],
+    flags: u16,
+    unused: [u8; 22],
+}
+
+/// Makes a TUN device in the namespace of this thread. It disappears when the file is closed.
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix can create a TUN device; the call only reads a structure"
+)]
+fn open_device() -> io::Result<File> {
+    accept_replies()?;
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let device = options
+        .read(true)
+        .write(true)
+        .custom_flags(flags)
+        .open(TUN)?;
+    let mut request = InterfaceRequest {
+        name: [0; 16],
+        flags: PACKETS,
+        unused: [0; 22],
+    };
+    for (to, from) in request.name.iter_mut().zip(DEVICE.bytes()) {
+        *to = from;
+    }
+    // SAFETY: TUNSETIFF reads a `struct ifreq` of 40 bytes, whose layout the type has.
+    unsafe { ioctl(device.as_fd(), Setter::<ATTACH, _>::new(request))? };
+    Ok(device)
+}
+
+/// What the others send still arrives at the interface, to which no route to them leads any more.
+fn accept_replies() -> io::Result<()> {
+    for interface in ["all", INTERFACE] {
+        let file = format!("/proc/sys/net/ipv4/conf/{interface}/rp_filter");
+        if fs::read_to_string(&file)?.trim() != "0" {
+            fs::write(&file, "0")?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends whole packets through the interface, whatever the routes are.
+fn open_sender() -> io::Result<Socket> {
+    let raw = Protocol::from(rustix::net::ipproto::RAW.as_raw().get().cast_signed());
+    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(raw))?;
+    socket.bind_device(Some(INTERFACE.as_bytes()))?;
+    Ok(socket)
+}

@@ -1,0 +1,55 @@
+//! Makes the links of a namespace slow.
+
+use std::net::Ipv4Addr;
+
+use super::Namespace;
+use super::delay::Delay;
+use super::shaping;
+use crate::error::LabError;
+use crate::site::{Site, SlowLink};
+
+/// What makes the links of a namespace slow.
+#[derive(Debug)]
+pub(super) struct Slowed {
+    /// Whether disciplines of the kernel limit them.
+    is_shaped: bool,
+    /// What delays packets if the kernel does not.
+    delay: Option<Delay>,
+}
+
+impl Slowed {
+    /// Makes the links to these addresses slow.
+    pub(super) fn new(
+        site: &Namespace,
+        peers: &[Ipv4Addr],
+        how: &SlowLink,
+    ) -> Result<Self, LabError> {
+        if shaping::slow(&site.name(), peers, how)? {
+            return Ok(Self {
+                is_shaped: true,
+                delay: None,
+            });
+        }
+        let rate = SlowLink {
+            delay: None,
+            ..how.clone()
+        };
+        let own = site.address().addr();
+        let delay = how.delay;
+        let delay = delay.map(|delay| Delay::start(site.path(), &site.name(), own, peers, delay));
+        Ok(Self {
+            delay: delay.transpose()?,
+            is_shaped: rate.bytes_per_s.is_some() && shaping::slow(&site.name(), peers, &rate)?,
+        })
+    }
+
+    /// From now on, the links are as before.
+    pub(super) fn stop(&self, namespace: &str) -> Result<(), LabError> {
+        let delay = self.delay.as_ref();
+        let stopped = delay.map_or(Ok(()), |delay| delay.stop(namespace));
+        match self.is_shaped {
+            true => stopped.and(shaping::remove(namespace)),
+            false => stopped,
+        }
+    }
+}

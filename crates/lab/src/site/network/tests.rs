@@ -1,0 +1,103 @@
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::site::{Links, Site, SlowLink};
+use std::sync::Arc;
+
+/// How long a packet is waited for that must not arrive.
+const SILENCE: Duration = Duration::from_millis(100);
+/// How long a packet may take on a slow machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A home, and two namespaces of one switch; `None` where this user may not make them.
+fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
+    let dir = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+    let switch = match Switch::new(&home) {
+        Ok(switch) => Arc::new(switch),
+        Err(error) => {
+            let remedy = error.remedy().unwrap();
+            assert!(
+                remedy.contains("root") || remedy.contains("iproute2"),
+                "{error}"
+            );
+            testkit::skip(&error.to_string());
+            return None;
+        }
+    };
+    let sites = [(); 2].map(|()| Namespace::new(&home, &switch, None).unwrap());
+    Some((dir, home, sites))
+}
+
+/// A UDP socket of a namespace, at its address.
+fn socket(site: &Namespace) -> UdpSocket {
+    let (path, ip) = (site.path().to_owned(), site.address().addr());
+    inside(&path, move || UdpSocket::bind((ip, 0))).unwrap()
+}
+
+/// Sends a packet, which must succeed; returns after how long it arrived, within a limit.
+fn travels(from: &UdpSocket, to: &UdpSocket, limit: Duration) -> Option<Duration> {
+    let began = Instant::now();
+    from.send_to(b"hello", to.local_addr().unwrap()).unwrap();
+    to.set_read_timeout(Some(limit)).unwrap();
+    match to.recv_from(&mut [0; 16]) {
+        Ok((5, sender)) if sender == from.local_addr().unwrap() => Some(began.elapsed()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ip(socket: &UdpSocket) -> Ipv4Addr {
+    match socket.local_addr().unwrap().ip() {
+        std::net::IpAddr::V4(ip) => ip,
+        std::net::IpAddr::V6(_) => panic!("an IPv4 socket"),
+    }
+}
+
+#[test]
+fn from_the_cut_on_nothing_arrives_and_the_sender_learns_nothing() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    assert!(travels(&from, &to, LIMIT).is_some());
+    for _ in 0..20 {
+        one.cut(&[ip(&to)]).unwrap();
+        assert_eq!(travels(&from, &to, SILENCE), None);
+        // The other direction.
+        assert!(travels(&to, &from, LIMIT).is_some());
+        one.restore(&[ip(&to)]).unwrap();
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
+
+#[test]
+fn a_delay_holds_in_one_direction() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    let delay = Duration::from_millis(200);
+    let how = SlowLink {
+        bytes_per_s: None,
+        delay: Some(delay),
+    };
+    for _ in 0..2 {
+        one.slow(&[ip(&to)], &how).unwrap();
+        for _ in 0..5 {
+            let took = travels(&from, &to, LIMIT).unwrap();
+            assert!(took >= delay, "{took:?}");
+            // The other direction.
+            assert!(travels(&to, &from, LIMIT).is_some());
+        }
+        one.cut(&[ip(&to)]).unwrap();
+        assert_eq!(travels(&from, &to, delay + SILENCE), None);
+        one.restore(&[ip(&to)]).unwrap();
+        one.speed_up().unwrap();
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
