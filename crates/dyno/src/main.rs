@@ -16,6 +16,7 @@ mod console;
 mod disks;
 mod doctor;
 mod failure;
+mod fault_schedule;
 mod history;
 mod plan;
 mod progress;

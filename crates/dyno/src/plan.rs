@@ -13,6 +13,7 @@ use crate::cli::StudyArgs;
 use crate::console::print;
 use crate::disks::{self, DiskDemand};
 use crate::failure::{Exit, Failure};
+use crate::fault_schedule;
 use crate::study_file::PlannedStudy;
 
 /// Conditions that only `dyno run` checks, before its first trial.
@@ -152,6 +153,10 @@ impl Budget {
         ));
         if trials.iter().any(has_settings) {
             text.push_str("\nserver.config: dyno run checks it before the first trial");
+        }
+        let faults = fault_schedule::shown(plan);
+        if !faults.is_empty() {
+            text.push_str(&format!("\n{faults}"));
         }
         text
     }

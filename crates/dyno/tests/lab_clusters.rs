@@ -110,7 +110,7 @@ fn members_of_mariadb_clusters_apply_what_their_primary_writes() {
 fn a_replica_that_returns_catches_up() {
     let place = Cache::new();
     let rest = "[topology]\ncluster = \"synchronous\"\nmembers = 2\n\
-         [[fault]]\nat = \"2s\"\nkill = \"replica\"\nheal = \"2s\"\n";
+         [[fault]]\nat = \"2s\"\nkill = \"replica\"\nheal = \"2s\"\nexpect_outage = true\n";
     let done = study("postgres", "12s", rest)
         .cache(&place)
         .run()

@@ -7,12 +7,13 @@
 
 mod common;
 
-use common::{Cache, Finished, Program};
+use common::{Cache, Finished, Program, SmallDisk, mariadb, wait_until};
 use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use plan::FaultKind;
+use rustix::process::Signal;
 
 /// A metric that every server counts itself.
 const COUNTED: &str = "io.reads_per_s";
@@ -231,4 +232,100 @@ fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
     assert_eq!(trial.faults[0].healed_s, None);
     place.assert_nothing_left();
+}
+
+/// A server that cannot write waits or ends; it goes on once its disk has room.
+#[test]
+fn a_server_whose_disk_was_full_goes_on() {
+    let Some(disk) = SmallDisk::new("400m") else {
+        return;
+    };
+    let place = Cache::new();
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"25s\"\n\
+         [[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n",
+        disk.shown()
+    );
+    let done = Program::study(&text).cache(&place).run().succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let [fault] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert!(is_whole(fault), "{fault:?}");
+    let seconds = seconds(&done);
+    let is_back = |&(t, tps): &(f64, f64)| t > fault.healed_s.unwrap() && tps > 0.0;
+    assert!(seconds.iter().any(is_back), "{seconds:?}, {fault:?}");
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
+    place.assert_nothing_left();
+}
+
+/// A dyno that is killed leaves neither a server that stands still nor a full disk.
+#[test]
+fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
+    let Some(disk) = SmallDisk::new("800m") else {
+        return;
+    };
+    let place = Cache::new();
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
+         [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"1h\"\n\
+         [topology]\ninstances = 2\n\
+         [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\
+         [[fault]]\nat = \"1s\"\npause = 2\nheal = \"never\"\n",
+        disk.shown()
+    );
+    let mut dyno = Program::study(&text).cache(&place).start();
+    let is_paused = || {
+        let pid = place.server(2)?;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(stat.rsplit_once(')')?.1.starts_with(" T"))
+    };
+    wait_until("the pause", || {
+        is_paused() == Some(true) || dyno.has_ended()
+    });
+    assert!(!dyno.has_ended(), "{}", dyno.wait().shown());
+    let made = common::entries(disk.path());
+    assert!(
+        made.iter().any(|dir| dir.join("filler").exists()),
+        "{made:?}"
+    );
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    let clean = Program::new().args("clean").cache(&place).run();
+    clean.succeeds();
+    place.assert_nothing_left();
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
+/// The study's own program breaks a server that dyno did not start, and heals it.
+#[test]
+fn a_command_breaks_and_heals_what_dyno_did_not_start() {
+    let server = mariadb();
+    let dir = tempfile::tempdir().unwrap();
+    let (broken, healed) = (dir.path().join("broken"), dir.path().join("healed"));
+    let text = |command: &str| {
+        format!(
+            "title = \"t\"\n[server]\nurl = {:?}\n[data]\nrows = 100\n\
+             [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"4s\"\n\
+             [[fault]]\nat = \"1s\"\ncommand = {command}\nheal_command = [\"touch\", {:?}]\nheal = \"1s\"\n",
+            common::database(&server, "faults"),
+            healed.display().to_string()
+        )
+    };
+    let touch = format!("[\"touch\", {:?}]", broken.display().to_string());
+    let done = Program::study(&text(&touch)).run().succeeds();
+    let trial = done.trial();
+    assert!(broken.exists() && healed.exists());
+    assert!(is_whole(&trial.faults[0]), "{:?}", trial.faults);
+    assert_eq!(hits(&trial), [(FaultKind::Command, None)]);
+    // What a program says is shown if it fails.
+    let missing = "[\"ls\", \"/nonexistent\"]";
+    let words = [
+        "fault 1 (command) failed",
+        "ended with exit code",
+        "/nonexistent",
+    ];
+    Program::study(&text(missing)).run().fails(3, &words);
 }

@@ -126,3 +126,30 @@ fn a_plan_states_a_time_only_as_far_as_it_is_known() {
         assert!(line.contains(stated), "{sets}: {line}");
     }
 }
+
+/// What `[chaos]` draws can be pasted into a study, which then has the same faults.
+#[test]
+fn a_plan_writes_out_random_faults() {
+    let text = |rest: &str| {
+        format!("title = \"t\"\nserver.engine = \"mariadb\"\nload.time = \"120s\"\n{rest}")
+    };
+    let plan = |text: &str, overrides: &str| {
+        let study = Program::study(text);
+        let file = study.dir().join("study.toml").display().to_string();
+        let done = Program::new().arg("plan").arg(&file).args(overrides).run();
+        done.succeeds().stdout
+    };
+    let drawn = plan(&text("[chaos]\nrate = \"1 per 5s\"\nseed = 7\n"), "");
+    let (before, written) = drawn.split_once("\n[[fault]]").unwrap();
+    let (_, schedule) = before.split_once("chaos.seed=7:\n").unwrap();
+    let (schedule, _) = schedule.split_once("\n\n").unwrap();
+    assert!(schedule.lines().count() > 2, "{schedule}");
+    let (written, _) = written.split_once("\nnot checked").unwrap();
+    let pasted = plan(&text(&format!("[[fault]]{written}")), "");
+    assert!(pasted.contains(schedule), "{pasted}");
+    // One of several is found by its seed.
+    let repeats = "[chaos]\nrate = \"1 per 5s\"\n";
+    let all = plan(&text(repeats), "--set load.repeats=3");
+    assert_eq!(all.matches("drawn with chaos.seed=").count(), 3);
+    assert!(!all.contains("[[fault]]\nat"), "{all}");
+}

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
-use crate::server::{Login, ServerFile};
+use crate::program::Installed;
+use crate::server::{Invocation, Login, ServerFile};
 
 /// A way in which servers of one engine form a cluster.
 ///
@@ -156,11 +158,33 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Err(unable(self.name(), login, "choose a member's primary"))
     }
 
+    /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
+    /// a former primary may have diverged. `None`: it replicates all the same.
+    fn copy(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        primary: u32,
+        installed: &Installed,
+        data: &Path,
+    ) -> Option<Copying> {
+        let _ = (cluster, number, primary, installed, data);
+        None
+    }
+
     /// A member's role, and whether it replicates.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError>;
+}
+
+/// A program that copies the data of another member.
+pub struct Copying {
+    /// The program, without secrets.
+    pub program: Invocation,
+    /// The name and the value of the environment variable with the password.
+    pub password: (&'static str, String),
 }
 
 /// What finds out how far a member's data goes.

@@ -124,7 +124,7 @@ fn links_of(site: &dyn Site) -> Result<&dyn Links, LabError> {
     site.links().ok_or_else(no_links)
 }
 
-fn no_links() -> LabError {
+pub(crate) fn no_links() -> LabError {
     LabError::NoNetwork {
         why: "members that share the loopback interface have no links that can be broken"
             .to_owned(),

@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use client::route::Route;
 use engine::replication::Replication;
-use plan::Follow;
 
 use crate::Database;
 use crate::error::LabError;
+use crate::group::Group;
 use crate::monitors::MonitoredServer;
 use crate::servers::Node;
 use crate::site::Site;
@@ -98,18 +97,17 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    /// The route of a load before anything has happened to the members. A single server that is
-    /// read-only is unfit for the load; a member has lost its role.
-    pub(crate) fn route(&self, follow: Follow) -> Route {
-        let primary = self.primary_index();
-        match follow {
-            Follow::Primary => {
-                let is_cluster = self.replication.is_some();
-                Route::new(self.members.len(), |index| index == primary, is_cluster)
-            }
-            Follow::Any => Route::new(self.members.len(), |_| true, false),
-            Follow::Fixed => Route::new(self.members.len(), |index| index == 0, false),
-        }
+    /// Its members, of which virtual users follow the primary; `None`: it is a single node.
+    pub(crate) fn as_group(&self) -> Option<Group<'_>> {
+        let members = self.members.iter();
+        Some(Group {
+            members: members
+                .map(|member| (member.number, &member.database))
+                .collect(),
+            primary: &self.primary,
+            replication: Some(self.replication?),
+            has_many_primaries: None,
+        })
     }
 
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {

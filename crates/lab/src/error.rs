@@ -186,6 +186,9 @@ pub enum LabError {
         /// The signal's name.
         signal: &'static str,
     },
+    /// A fault left too few members of a cluster.
+    #[error("{0}")]
+    QuorumLost(String),
     /// A fault cannot be done to what a trial has.
     #[error("{0}")]
     Impossible(String),
@@ -257,6 +260,9 @@ impl LabError {
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
             Self::StillRunning { .. } => "end it, then run dyno clean",
+            Self::QuorumLost(_) => {
+                "break fewer members at once, or add expect_outage = true to the fault if that is what the study is about"
+            }
             Self::NotStarted { .. }
             | Self::Ended(_)
             | Self::NotRunning { .. }

@@ -45,6 +45,15 @@ pub(crate) fn command_in(namespace: &Path, account: &Account, program: &Path) ->
     prepared(command, account, program)
 }
 
+/// `program` as dyno's own user with its environment, in a process group of its own, killed by the
+/// kernel when dyno dies.
+pub(crate) fn own_command(program: &Path) -> Command {
+    let mut command = Command::new(SETPRIV);
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command.stdin(Stdio::null()).process_group(0);
+    command
+}
+
 fn prepared(mut command: Command, account: &Account, program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL"]);
     command.args(account.setpriv_options()).arg("--");
@@ -113,13 +122,17 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Kills a child with all its children, and reaps it.
-pub(crate) fn kill(child: &mut Child) {
+/// Kills a child with all its children, and reaps it; returns when it was killed: a busy host may
+/// take longer to report that.
+pub(crate) fn kill(child: &mut Child) -> Instant {
+    let mut killed_at = Instant::now();
     // Its number cannot be reused before it is reaped.
     if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        killed_at = Instant::now();
         let _ = child.wait();
     }
+    killed_at
 }
 
 /// Sends a child the signal to shut down.

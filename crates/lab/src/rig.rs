@@ -81,7 +81,13 @@ impl Rig {
     /// The number of the first node that ended by itself, and how. With `is_likely`, waits a moment
     /// for each to end, because a connection to one of them broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
-        self.members().find_map(|member| {
+        let clusters = self.instances.iter().filter_map(|instance| {
+            let cluster = instance.cluster.as_ref()?;
+            // A fault explains the death of a node that it hit.
+            let is_hit = |member: &&Member| !instance.disturbance.hits(member.number);
+            Some(cluster.members().iter().filter(is_hit))
+        });
+        clusters.flatten().find_map(|member| {
             let mut node = member.try_lock()?;
             let how = node.died(is_likely)?;
             let remedy = "its complete log is in the result directory";

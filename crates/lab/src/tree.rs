@@ -123,7 +123,11 @@ impl OpenDir {
         &self.path
     }
 
-    fn remove_content(&self) -> Result<(), LabError> {
+    /// Removes what is in it.
+    ///
+    /// # Errors
+    /// The first entry that cannot be removed, or is a mount point; the remaining entries stay.
+    pub(crate) fn remove_content(&self) -> Result<(), LabError> {
         for entry in self.entries()? {
             let name = OsStr::from_bytes(entry.name.to_bytes());
             if entry.kind() != FileType::Directory {

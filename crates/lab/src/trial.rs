@@ -157,11 +157,19 @@ impl Trial {
             think: load.think(),
             // Users of different instances are different users.
             seed: self.load_seed.wrapping_add(index as u64),
-            ignored_errors: self.run_options.ignored_errors.clone(),
+            ignored_errors: self.ignored_errors(),
             batch_scheduling: self.run_options.batch_scheduling,
             connect_limit: self.run_options.connect_limit,
             grace: GRACE,
             stall_limit: load::STALL_LIMIT,
+        }
+    }
+
+    /// Errors that do not stop the load. What a study breaks may cause any error, which is counted.
+    fn ignored_errors(&self) -> Vec<String> {
+        match self.planned.topology.faults.is_empty() {
+            true => self.run_options.ignored_errors.clone(),
+            false => vec![load::ANY_ERROR.to_owned()],
         }
     }
 

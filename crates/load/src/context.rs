@@ -12,6 +12,7 @@ use workload::session::SessionError;
 
 use crate::control::Control;
 use crate::record::Recorder;
+use crate::spec::ANY_ERROR;
 
 /// The part that does not depend on the type of the connection.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(crate) struct Worker<C, K> {
 impl<C, K> Worker<C, K> {
     pub(crate) fn ignores(&self, error: &SessionError) -> bool {
         let mut ignored = self.ignored_errors.iter();
-        ignored.any(|code| error.has_code(code))
+        ignored.any(|code| code == ANY_ERROR || error.has_code(code))
     }
 }
 

@@ -29,7 +29,7 @@ pub use outcome::{LoadError, LoadEvent, LoadOutcome};
 pub use plan::{Arrivals, Pace};
 pub use pulse::{FirstCompleted, Pulse, TimedError};
 pub use run::run;
-pub use spec::{End, LoadSpec, STALL_LIMIT};
+pub use spec::{ANY_ERROR, End, LoadSpec, STALL_LIMIT};
 pub use stop::Stop;
 
 #[cfg(test)]

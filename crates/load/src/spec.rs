@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use plan::{Pace, Think};
 
+/// Stands for every error in [`LoadSpec::ignored_errors`].
+pub const ANY_ERROR: &str = "*";
+
 /// How long a server may send no reply to a load without a time limit. Longer than the lock wait
 /// timeouts of servers (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
@@ -27,7 +30,7 @@ pub struct LoadSpec {
     pub think: Think,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers.
+    /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, or [`ANY_ERROR`].
     pub ignored_errors: Vec<String>,
     /// Whether workers run under SCHED_BATCH, so that they do not preempt a server on the same host
     /// for each reply.

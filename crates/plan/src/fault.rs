@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::shown_bytes;
 use crate::choice::choice;
-use crate::duration::{optional_text, parse_duration, text};
+use crate::duration::{format_duration, optional_text, parse_duration, text};
 
 /// Something that a study breaks, and when it is put right again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +51,31 @@ impl Fault {
     #[must_use]
     pub fn healed_at(&self) -> Option<Duration> {
         Some(self.at.saturating_add(self.heal?))
+    }
+}
+
+/// For people: `at 30s: kill primary, healed after 10s`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}: {}", format_duration(self.at), self.kind)?;
+        if !self.command.is_empty() {
+            write!(f, " `{}` on", self.command.join(" "))?;
+        }
+        write!(f, " {}", self.target)?;
+        if self.process != FaultProcess::Server {
+            write!(f, ", process {}", self.process)?;
+        }
+        if let Some(rate) = self.bytes_per_s {
+            write!(f, ", {}/s", shown_bytes(rate))?;
+        }
+        if let Some(delay) = self.delay {
+            write!(f, ", delay {}", format_duration(delay))?;
+        }
+        match self.heal {
+            Some(heal) => write!(f, ", healed after {}", format_duration(heal)),
+            None if self.kind.lasts() => f.write_str(", never healed"),
+            None => Ok(()),
+        }
     }
 }
 

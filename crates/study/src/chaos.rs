@@ -142,7 +142,8 @@ fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
         return Some((refusal.message, refusal.help.to_owned()));
     }
     let cluster = servers.cluster?;
-    (servers.isolates_kind(kind) && servers.loses_quorum(1)).then(|| {
+    let is_alone = servers.members == 1;
+    (!is_alone && servers.isolates_kind(kind) && servers.loses_quorum(1)).then(|| {
         let message = format!(
             "`{kind}` would take away the quorum of a `{}` cluster of {} members",
             cluster.name, servers.members

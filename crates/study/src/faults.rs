@@ -148,16 +148,11 @@ fn loses_quorum(
         return None;
     }
     let is_also_lost = |other: &&TypedFault| {
-        let is_itself = std::ptr::eq(*other, typed);
-        let other = &other.fault;
-        let is_active = other.healed_at().is_none_or(|healed| healed > fault.at);
-        let instances = [fault, other].map(|fault| servers.instance(fault.target));
-        !is_itself
-            && servers.isolates(other)
-            && other.at <= fault.at
-            && is_active
+        let instances = [fault, &other.fault].map(|fault| servers.instance(fault.target));
+        !std::ptr::eq(*other, typed)
+            && is_lost(&other.fault, fault.at, all, servers)
             && !matches!(instances, [Some(one), Some(other)] if one != other)
-            && !same_target(fault.target, other.target, servers)
+            && !same_target(fault.target, other.fault.target, servers)
     };
     let others = all.iter().filter(is_also_lost).count();
     let lost = u32::try_from(others).map_or(u32::MAX, |others| others.saturating_add(1));
@@ -171,6 +166,21 @@ fn loses_quorum(
     );
     let help = "use more members; or, to measure the outage, add expect_outage = true";
     Some((typed.kind, Diagnostic::new(message, help)))
+}
+
+/// Whether a fault that happened by then still keeps its target away.
+fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers) -> bool {
+    let is_repair = |other: &Fault| {
+        other.kind == FaultKind::Restart
+            && (fault.at..=then).contains(&other.at)
+            && same_target(other.target, fault.target, servers)
+    };
+    let is_over = match fault.healed_at() {
+        Some(healed) => healed <= then,
+        None if fault.kind.lasts() => all.iter().any(|other| is_repair(&other.fault)),
+        None => fault.at < then,
+    };
+    servers.isolates(fault) && fault.at <= then && !is_over
 }
 
 /// The least value of a key in the trials of a base, or its default.

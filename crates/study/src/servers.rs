@@ -241,10 +241,8 @@ impl Servers {
 
     /// Whether a commit is accepted no longer while so many members of a cluster are lost.
     pub(crate) fn loses_quorum(&self, lost: u32) -> bool {
-        let needed = self
-            .cluster
-            .map_or(0, |cluster| cluster.quorum.of(self.members));
-        self.members > 1 && self.members.saturating_sub(lost) < needed
+        let quorum = self.cluster.map(|cluster| cluster.quorum.of(self.members));
+        quorum.is_some_and(|needed| self.members.saturating_sub(lost) < needed)
     }
 
     /// Whether a fault makes the others count a member as lost that belongs to the quorum.
@@ -255,7 +253,11 @@ impl Servers {
     /// The same of any fault of a kind that is done to servers.
     pub(crate) fn isolates_kind(&self, kind: FaultKind) -> bool {
         match kind {
-            FaultKind::Kill | FaultKind::Pause | FaultKind::Partition | FaultKind::Drop => true,
+            FaultKind::Kill
+            | FaultKind::Restart
+            | FaultKind::Pause
+            | FaultKind::Partition
+            | FaultKind::Drop => true,
             // A member that leaves a group that elects makes the group smaller.
             FaultKind::Stop => !self.cluster.is_some_and(|cluster| cluster.elects),
             _ => false,

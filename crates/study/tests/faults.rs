@@ -219,6 +219,14 @@ fn a_cluster_keeps_its_quorum_unless_the_outage_is_expected() {
             &second.replace('3', "6")
         ]
     ));
+    let restart = "at = \"10s\"; restart = \"replica\"";
+    assert!(!leaves("quorum", 3, &[kill, restart, second]));
+    // A cluster of one has no quorum while its member restarts.
+    assert!(leaves(
+        "asynchronous",
+        1,
+        &["at = \"5s\"; restart = \"primary\""]
+    ));
     let healed = "at = \"5s\"; kill = \"replica\"";
     assert!(!leaves("quorum", 3, &[healed, second]));
 }

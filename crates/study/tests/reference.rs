@@ -48,5 +48,8 @@ fn every_example_is_a_study() {
         })
         .collect();
     // As the comments in them say.
-    assert_eq!(trials, [4, 3, 1, 4, 2, 4, 8, 6, 1, 3, 10, 4, 1, 2, 2, 2]);
+    assert_eq!(
+        trials,
+        [4, 3, 1, 4, 2, 3, 4, 8, 6, 1, 1, 3, 3, 10, 4, 1, 2, 2, 2]
+    );
 }

@@ -4,15 +4,22 @@
 //! All members are copies of one prepared data directory, so they have one system identifier and
 //! begin at the same position of the log: a standby needs no base backup.
 
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
 
 use super::configuration::{REPLICATION_ROLE, SUPERUSER};
 use super::server::socket_target;
-use crate::error::EngineError;
+use crate::error::{Cause, EngineError};
+use crate::program::Installed;
 use crate::remote::{first_cell, on_connection, on_reactor};
-use crate::replication::{Formation, MemberState, Replication, View, cell, member_name, refused};
-use crate::server::{Login, ServerFile};
+use crate::replication::{
+    Copying, Formation, MemberState, Replication, View, cell, member_name, refused,
+};
+use crate::server::{Invocation, Login, ServerFile};
 
 /// How much of its log a primary keeps for standbys that are away, in megabytes.
 const KEPT_LOG: &str = "512MB";
@@ -22,6 +29,13 @@ const STANDBY_SIGNAL: &str = "standby.signal";
 const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
      ELSE 'detached' END";
+
+/// Waits for the end of recovery, at most 60 s.
+const PROMOTE: &str = "SELECT pg_promote(true, 60)";
+/// Answers one cell: how far the log reaches, in bytes.
+const RECEIVED: &str = "SELECT CASE WHEN pg_is_in_recovery() \
+     THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) \
+     ELSE pg_current_wal_flush_lsn() END - '0/0'";
 
 /// The ways in which PostgreSQL's servers replicate.
 pub(super) static KINDS: [&dyn Replication; 3] = [
@@ -43,8 +57,9 @@ enum Streaming {
 
 impl Streaming {
     /// The value of `synchronous_standby_names`; `None`: a commit waits for no standby.
-    fn awaited(&self, cluster: &Formation) -> Option<String> {
-        let names: Vec<String> = cluster.followers().map(member_name).collect();
+    fn awaited(&self, cluster: &Formation, primary: u32) -> Option<String> {
+        let standbys = (1..=cluster.count()).filter(|number| *number != primary);
+        let names: Vec<String> = standbys.map(member_name).collect();
         if names.is_empty() {
             return None;
         }
@@ -75,16 +90,6 @@ impl Replication for Streaming {
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let primary = format!(
-            "{} user={REPLICATION_ROLE} password={} application_name={}",
-            cluster
-                .client_address(1)
-                .map_or_else(String::new, |server| {
-                    format!("host={} port={}", server.ip(), server.port())
-                }),
-            cluster.password,
-            member_name(number)
-        );
         let senders = cluster.count() + 2;
         let mut settings = vec![
             ("wal_level", "replica".to_owned()),
@@ -93,7 +98,7 @@ impl Replication for Streaming {
             ("hot_standby", "on".to_owned()),
         ];
         if number != 1 {
-            settings.push(("primary_conninfo", primary));
+            settings.push(("primary_conninfo", with_password(cluster, number, 1)));
         }
         let owned = |(name, value): (&str, String)| (name.to_owned(), value);
         settings.into_iter().map(owned).collect()
@@ -130,7 +135,7 @@ impl Replication for Streaming {
 
     /// Commits wait for standbys from now on.
     fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let Some(names) = self.awaited(cluster) else {
+        let Some(names) = self.awaited(cluster, 1) else {
             return Ok(());
         };
         let completed = as_superuser(login, async |connection| {
@@ -143,6 +148,90 @@ impl Replication for Streaming {
             Ok(())
         })?;
         completed.map_err(|error| refused(cluster, login, &error))
+    }
+
+    /// Of two members, one is left, which would wait for the one that has been lost.
+    fn promote(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let awaited = self.awaited(cluster, number);
+        let awaited = awaited.filter(|_| cluster.count() > 2).unwrap_or_default();
+        let promoted = as_superuser(login, async |connection| {
+            for sql in [
+                format!("ALTER SYSTEM SET synchronous_standby_names = '{awaited}'"),
+                "SELECT pg_reload_conf()".to_owned(),
+            ] {
+                connection.rows(&sql).await?;
+            }
+            connection.rows(PROMOTE).await
+        })?;
+        match first_cell(promoted.map_err(|error| refused(cluster, login, &error))?).as_deref() {
+            Some("t") => Ok(()),
+            _ => Err(EngineError::failed(
+                Cause::Server,
+                format!("{} did not become the primary in time", login.server),
+            )),
+        }
+    }
+
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        let rows = as_superuser(login, async |connection| connection.rows(RECEIVED).await)?;
+        let rows = rows.map_err(|error| login.refused(&error))?;
+        Ok(first_cell(rows)
+            .and_then(|bytes| bytes.parse().ok())
+            .unwrap_or(0))
+    }
+
+    fn follow(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let source = with_password(cluster, number, primary);
+        let followed = as_superuser(login, async |connection| {
+            for sql in [
+                format!("ALTER SYSTEM SET primary_conninfo = '{source}'"),
+                "SELECT pg_reload_conf()".to_owned(),
+            ] {
+                connection.rows(&sql).await?;
+            }
+            Ok(())
+        })?;
+        followed.map_err(|error| refused(cluster, login, &error))
+    }
+
+    /// A base backup: the server that it replaces may have written what its successor never got.
+    fn copy(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        primary: u32,
+        installed: &Installed,
+        data: &Path,
+    ) -> Option<Copying> {
+        let arguments: [OsString; 6] = [
+            OsString::from("--pgdata"),
+            data.into(),
+            format!("--dbname={}", source(cluster, number, primary)).into(),
+            "--checkpoint=fast".into(),
+            "--write-recovery-conf".into(),
+            "--no-password".into(),
+        ];
+        let beside = |program: &Path| program.with_file_name("pg_basebackup");
+        let mut program = beside(&installed.program);
+        if !program.is_file() {
+            // A link to the server's program may stand alone.
+            program = fs::canonicalize(&installed.program).map_or(program, |real| beside(&real));
+        }
+        Some(Copying {
+            program: Invocation::new(program, arguments),
+            password: ("PGPASSWORD", cluster.password.clone()),
+        })
     }
 
     fn view_query(&self) -> &'static str {
@@ -170,6 +259,22 @@ impl Replication for Streaming {
             _ => MemberState::Detached,
         })
     }
+}
+
+/// How the member `number` reaches its primary.
+fn source(cluster: &Formation, number: u32, primary: u32) -> String {
+    let server = cluster.client_address(primary);
+    let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
+    format!(
+        "{} user={REPLICATION_ROLE} application_name={}",
+        server.unwrap_or_default(),
+        member_name(number)
+    )
+}
+
+fn with_password(cluster: &Formation, number: u32, primary: u32) -> String {
+    let source = source(cluster, number, primary);
+    format!("{source} password={}", cluster.password)
 }
 
 /// Does something as the superuser, through the socket.

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use plan::FaultKind;
+
 /// How long all users may take to notice that a node accepts connections again. They try at least
 /// every 5 s.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -13,22 +15,31 @@ pub(crate) struct Disturbance(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Faults by their numbers, each with the number of the node that it hit, if any.
-    active: Vec<(u32, Option<u32>)>,
+    active: Vec<Hit>,
     /// When the last one was put right.
     healed_at: Option<Instant>,
 }
 
+/// A fault that lasts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hit {
+    /// Its place in the schedule.
+    pub(super) fault: u32,
+    pub(super) kind: FaultKind,
+    /// The number of the node that it hit, if any.
+    pub(super) node: Option<u32>,
+}
+
 impl Disturbance {
     /// A fault is about to hit a node.
-    pub(super) fn begin(&self, fault: u32, node: Option<u32>) {
-        self.lock().active.push((fault, node));
+    pub(super) fn begin(&self, hit: Hit) {
+        self.lock().active.push(hit);
     }
 
     /// A fault has been put right, or had no effect.
     pub(super) fn end(&self, fault: u32) {
         let mut state = self.lock();
-        state.active.retain(|(number, _)| *number != fault);
+        state.active.retain(|hit| hit.fault != fault);
         state.healed_at = Some(Instant::now());
     }
 
@@ -43,7 +54,12 @@ impl Disturbance {
     /// Whether a node suffers from a fault.
     pub(crate) fn hits(&self, node: u32) -> bool {
         let state = self.lock();
-        state.active.iter().any(|(_, hit)| *hit == Some(node))
+        state.active.iter().any(|hit| hit.node == Some(node))
+    }
+
+    /// The faults that last.
+    pub(super) fn active(&self) -> Vec<Hit> {
+        self.lock().active.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -58,10 +74,15 @@ mod tests {
     #[test]
     fn a_fault_explains_a_loss_as_long_as_it_lasts_and_before_it_is_healed() {
         let disturbance = Disturbance::default();
+        let hit = |fault, node| Hit {
+            fault,
+            kind: FaultKind::Kill,
+            node,
+        };
         let lost_at = Instant::now();
         assert!(!disturbance.explains_loss(lost_at), "nothing was broken");
-        disturbance.begin(1, Some(2));
-        disturbance.begin(2, None);
+        disturbance.begin(hit(1, Some(2)));
+        disturbance.begin(hit(2, None));
         assert!(disturbance.hits(2) && !disturbance.hits(1));
         disturbance.end(1);
         assert!(!disturbance.hits(2) && disturbance.explains_loss(Instant::now()));

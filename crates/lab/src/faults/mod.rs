@@ -1,28 +1,37 @@
 //! Breaks what a study asks to break, and puts it right again. Each kind of fault is one file.
 
+mod command;
 mod disturbance;
+mod fill_disk;
 mod kill;
+mod links;
+mod partition;
 mod pause;
+mod quorum;
+mod scene;
 mod schedule;
+mod slow_link;
 mod stop;
 mod strike;
+mod succession;
+mod switchover;
 mod target;
 
-use std::sync::MutexGuard;
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use plan::FaultKind;
 
-use crate::cluster::{Cluster, Member};
+use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
+use crate::observer::Observer;
 use crate::rig::Rig;
-use crate::servers::Node;
 use crate::trial::Trial;
 
 pub(crate) use disturbance::Disturbance;
+use scene::Scene;
 pub(crate) use schedule::{Schedule, spawn};
 
 /// Something that is broken. It is made for one target.
@@ -45,7 +54,8 @@ trait Fault: Send {
     /// Why it could not be done.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
 
-    /// Has a node that is right again join its cluster.
+    /// What remains to be done once it has been healed, or once it took effect if it does not last:
+    /// the node joins its cluster.
     ///
     /// # Errors
     /// Why it does not.
@@ -60,33 +70,18 @@ trait Fault: Send {
     }
 }
 
-/// Where a fault strikes.
-#[derive(Clone, Copy)]
-struct Scene<'a> {
-    instance: &'a Instance,
-    /// The node that is hit; `None` if dyno did not start the server.
-    member: Option<&'a Member>,
-    /// Becomes true when the loads have ended.
-    over: &'a AtomicBool,
-}
-
-impl<'a> Scene<'a> {
-    fn node(&self) -> Result<MutexGuard<'a, Node>, LabError> {
-        self.member.map(Member::lock).ok_or_else(not_started)
-    }
-}
-
-/// The fault of a study, before it strikes.
-fn planned(fault: &plan::Fault) -> Result<Box<dyn Fault>, LabError> {
-    Ok(match fault.kind {
+/// The fault of a study, before it strikes. The output of a command goes to `output`.
+fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
+    match fault.kind {
         FaultKind::Kill => Box::new(kill::Kill),
         FaultKind::Stop | FaultKind::Restart => Box::new(stop::Stop::new(fault.kind)),
         FaultKind::Pause => Box::new(pause::Pause),
-        kind => {
-            let message = format!("this version of dyno has no fault `{kind}` yet");
-            return Err(LabError::Impossible(message));
-        }
-    })
+        FaultKind::Partition | FaultKind::Drop => Box::new(partition::Partition::new(fault.kind)),
+        FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
+        FaultKind::FillDisk => Box::new(fill_disk::FillDisk::default()),
+        FaultKind::Switchover => Box::new(switchover::Switchover::default()),
+        FaultKind::Command => Box::new(command::RunCommand::new(fault, output)),
+    }
 }
 
 /// Checks that all faults of a trial can be done to its instances.
@@ -95,16 +90,27 @@ fn planned(fault: &plan::Fault) -> Result<Box<dyn Fault>, LabError> {
 /// The first that cannot.
 pub(crate) fn check(trial: &Trial, rig: &Rig) -> Result<(), Failure> {
     for (number, fault) in (1..).zip(&trial.planned.topology.faults) {
-        let checked = planned(fault).and_then(|planned| {
-            let mut instances = target::instances(fault.target, rig);
-            instances.try_for_each(|(_, instance)| planned.check(instance))
-        });
+        let planned = planned(fault, PathBuf::new());
+        let mut instances = target::instances(fault.target, rig);
+        let checked = instances.try_for_each(|(_, instance)| planned.check(instance));
         checked.map_err(|error| {
             let message = format!("fault {number} ({}) cannot be done: {error}", fault.kind);
             Failure::new(Cause::Usage, message).remedy(error.remedy())
         })?;
     }
     Ok(())
+}
+
+/// The directory of the result for the output of commands; none if the trial runs no command.
+///
+/// # Errors
+/// When it cannot be created.
+pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
+    let mut faults = trial.planned.topology.faults.iter();
+    match faults.any(|fault| fault.kind == FaultKind::Command) {
+        true => observer.server_dir(1),
+        false => Ok(PathBuf::new()),
+    }
 }
 
 /// The nodes of an instance.

@@ -21,6 +21,10 @@ impl Fault for Pause {
         scene.node()?.resume()
     }
 
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+        scene.return_to_cluster()
+    }
+
     /// A server that stands still can neither be asked nor shut down.
     fn end(&mut self, scene: &Scene<'_>) {
         if let Ok(mut node) = scene.node() {

@@ -1,5 +1,6 @@
 //! When the faults of a trial strike.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use load::Barrier;
 
-use super::strike::Strike;
+use super::strike::{Strike, Struck};
 use super::target;
 use crate::failure::{Cause, Failure};
 use crate::rig::Rig;
@@ -25,6 +26,8 @@ pub(crate) struct Schedule<'a> {
     pub(crate) rig: &'a Rig,
     /// What is watched of each instance.
     pub(crate) watches: &'a [Watch],
+    /// The directory for the output of commands.
+    pub(crate) outputs: &'a Path,
     pub(crate) barrier: &'a Barrier,
     /// Becomes true when the loads have ended: later faults do not strike, and those that must not
     /// outlive the load are ended.
@@ -80,9 +83,8 @@ impl<'a> Schedule<'a> {
                 }
             }
             self.wait_until_over();
-            for ended in threads.into_iter().filter_map(|thread| thread.join().ok()) {
-                ended.end();
-            }
+            let struck = threads.into_iter().filter_map(|thread| thread.join().ok());
+            struck.flatten().for_each(Struck::end);
         });
     }
 
@@ -98,6 +100,12 @@ impl<'a> Schedule<'a> {
             }
         }
         false
+    }
+
+    /// A time of the measurement; `None` if it has not begun.
+    pub(super) fn measured(self, at: Instant) -> Option<Duration> {
+        let begun = self.barrier.begun()? + self.trial.planned.load.warmup;
+        Some(at.saturating_duration_since(begun))
     }
 
     /// What is watched of the instance of this number.

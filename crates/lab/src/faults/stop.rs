@@ -35,10 +35,10 @@ impl Fault for Stop {
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        scene.node()?.start_again(scene.over)
+        scene.start()
     }
 
     fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
-        scene.node()?.rejoin(scene.over)
+        scene.join()
     }
 }

@@ -1,14 +1,16 @@
 //! A fault in one instance: it strikes, is healed, and is reported.
 
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use measure::fault::FaultRecord;
 use plan::FaultKind;
 
+use super::disturbance::Hit;
 use super::schedule::Schedule;
-use super::{Fault, Scene, planned, target};
-use crate::cluster::Member;
+use super::{Fault, Scene, planned, quorum, succession, target};
+use crate::cluster::Cluster;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
@@ -29,75 +31,140 @@ pub(super) struct Strike<'a> {
 
 /// A fault that has struck, for the end of the trial.
 pub(super) struct Struck<'a> {
-    fault: Option<Box<dyn Fault>>,
+    fault: Box<dyn Fault>,
     scene: Scene<'a>,
 }
 
 impl Struck<'_> {
     /// Ends what must not outlive the load.
-    pub(super) fn end(self) {
-        if let Some(mut fault) = self.fault {
-            fault.end(&self.scene);
-        }
+    pub(super) fn end(mut self) {
+        self.fault.end(&self.scene);
     }
 }
 
 impl<'a> Strike<'a> {
-    /// Has the fault strike, and heals it when that is due.
-    pub(super) fn run(self) -> Struck<'a> {
+    /// Has the fault strike, and heals it when that is due; `None` if there was nothing to strike.
+    pub(super) fn run(self) -> Option<Struck<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
-        let mut scene = Scene {
-            instance: self.instance,
-            member: None,
-            over: self.schedule.over,
-        };
-        let found = planned(self.fault).and_then(|fault| Ok((fault, self.member()?)));
-        let (mut fault, member) = match found {
-            Ok(found) => found,
+        let mut fault = planned(self.fault, self.output());
+        let scene = match self.scene() {
+            Ok(scene) => scene,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
-                return Struck { fault: None, scene };
+                return None;
             }
         };
-        scene.member = member;
-        record.node = member.map(|member| member.number);
-        self.instance.disturbance.begin(self.number, record.node);
-        let struck = fault.strike(&scene);
-        record.effect_s = self.time(&struck);
-        if let (Some(watch), Ok(at)) = (self.watch, &struck) {
-            watch.took_effect(*at, self.schedule.barrier);
+        record.node = scene.member().ok().map(|member| member.number);
+        self.instance.disturbance.begin(Hit {
+            fault: self.number,
+            kind: self.fault.kind,
+            node: record.node,
+        });
+        match fault.strike(&scene) {
+            Ok(effect) => {
+                if let Some(watch) = self.watch {
+                    watch.took_effect(effect, self.schedule.barrier);
+                }
+                record.effect_s = Some(self.schedule.seconds(effect));
+                let quorum = self.quorum();
+                self.report(&mut record, quorum, !self.fault.expect_outage);
+                self.after(effect, &mut *fault, &scene, &mut record);
+            }
+            Err(error) => {
+                self.instance.disturbance.end(self.number);
+                self.report(&mut record, Err(error), true);
+            }
         }
-        let had_effect = struck.is_ok();
-        self.report(&mut record, struck.map(drop), true);
-        if had_effect
-            && let Some(after) = self.heals_after()
-            && self.schedule.wait(self.fault.at + after)
-        {
-            self.heal(&mut *fault, &scene, &mut record);
+        Some(Struck { fault, scene })
+    }
+
+    /// What follows the effect: another primary, healing, and that the node joins again.
+    fn after(
+        &self,
+        effect: Instant,
+        fault: &mut dyn Fault,
+        scene: &Scene<'_>,
+        record: &mut FaultRecord,
+    ) {
+        let heal_at = self.heals_after().map(|after| self.fault.at + after);
+        if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
+            let failed_over = self.fail_over(scene);
+            if failed_over.is_err() {
+                self.report(record, failed_over, false);
+            }
         }
-        if !had_effect {
-            self.instance.disturbance.end(self.number);
+        match heal_at {
+            Some(at) if self.schedule.wait(at) => self.heal(fault, scene, record),
+            None if self.fault.kind == FaultKind::Switchover => self.rejoin(fault, scene, record),
+            _ => {}
         }
-        Struck {
-            fault: Some(fault),
-            scene,
-        }
+    }
+
+    /// Whether enough members are left to accept commits.
+    fn quorum(&self) -> Result<(), LabError> {
+        let cluster = self.instance.cluster.as_ref();
+        let lost = cluster.and_then(|one| quorum::lost(one, &self.instance.disturbance.active()));
+        lost.map_or(Ok(()), |lost| Err(LabError::QuorumLost(lost)))
+    }
+
+    /// The file for the output of a command.
+    fn output(&self) -> PathBuf {
+        let name = format!("fault-{}-{}.log", self.number, self.instance_number);
+        self.schedule.outputs.join(name)
+    }
+
+    /// Whether the primary is gone, and its cluster elects no other.
+    fn loses_primary(&self, scene: &Scene<'_>) -> bool {
+        let cluster = self.instance.cluster.as_ref();
+        let replication = cluster.and_then(Cluster::replication);
+        let elects = replication.is_none_or(|kind| kind.elects() || kind.has_many_primaries());
+        let is_cut_off = [
+            FaultKind::Kill,
+            FaultKind::Stop,
+            FaultKind::Pause,
+            FaultKind::Partition,
+        ];
+        scene.was_primary && !elects && is_cut_off.contains(&self.fault.kind)
+    }
+
+    /// Waits as long as the study has dyno wait for the primary; false if it has no failover, or the
+    /// primary returns before.
+    fn wait_for_failover(&self, effect: Instant, heal_at: Option<Duration>) -> bool {
+        let topology = &self.schedule.trial.planned.topology;
+        let delay = topology.cluster.as_ref();
+        let delay = delay.and_then(|cluster| cluster.failover);
+        let Some(at) = delay.and_then(|delay| self.schedule.measured(effect + delay)) else {
+            return false;
+        };
+        heal_at.is_none_or(|heal_at| heal_at > at) && self.schedule.wait(at)
+    }
+
+    fn fail_over(&self, scene: &Scene<'_>) -> Result<(), LabError> {
+        let is_hit = |node| self.instance.disturbance.hits(node);
+        succession::fail_over(scene.cluster()?, is_hit)
     }
 
     fn heal(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
         record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
-        let healed = fault.heal(scene);
-        record.healed_s = self.time(&healed);
-        if healed.is_err() {
-            // Only a cluster goes on without the node.
-            let cluster = self.instance.cluster.as_ref();
-            let is_vital = cluster.is_none_or(|cluster| cluster.replication().is_none());
-            return self.report(record, healed.map(drop), is_vital);
+        match fault.heal(scene) {
+            Ok(healed) => {
+                record.healed_s = Some(self.schedule.seconds(healed));
+                self.report(record, Ok(()), false);
+                self.rejoin(fault, scene, record);
+            }
+            Err(error) => {
+                // Only a cluster goes on without the node.
+                let cluster = self.instance.cluster.as_ref();
+                let is_vital = cluster.is_none_or(|cluster| cluster.replication().is_none());
+                self.report(record, Err(error), is_vital);
+            }
         }
-        self.instance.disturbance.end(self.number);
-        self.report(record, Ok(()), false);
+    }
+
+    fn rejoin(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
         let rejoined = fault.rejoin(scene);
+        self.instance.disturbance.end(self.number);
         if rejoined.is_err() {
             self.report(record, rejoined, false);
         }
@@ -119,14 +186,26 @@ impl<'a> Strike<'a> {
         }
     }
 
-    /// The node that is hit; `None` if dyno did not start the server.
-    fn member(&self) -> Result<Option<&'a Member>, LabError> {
-        let Some(cluster) = &self.instance.cluster else {
-            return Ok(None);
+    /// Where it strikes now.
+    fn scene(&self) -> Result<Scene<'a>, LabError> {
+        let mut scene = Scene {
+            instance: self.instance,
+            index: None,
+            was_primary: false,
+            over: self.schedule.over,
         };
-        let is_hit = |node| self.instance.disturbance.hits(node);
-        let found = target::find(self.fault.target, cluster, is_hit);
-        found.map(Some)
+        if let Some(cluster) = &self.instance.cluster {
+            let switches = self.fault.kind == FaultKind::Switchover;
+            let is_out = |node| {
+                // The primary cannot take over from itself.
+                let is_primary = cluster.primary().is_some_and(|one| one.number == node);
+                self.instance.disturbance.hits(node) || (switches && is_primary)
+            };
+            let index = target::find(self.fault.target, cluster, is_out)?;
+            scene.index = Some(index);
+            scene.was_primary = index == cluster.primary_index();
+        }
+        Ok(scene)
     }
 
     /// How long after it was due it is healed.
@@ -137,11 +216,6 @@ impl<'a> Strike<'a> {
         }
     }
 
-    fn time(&self, done: &Result<Instant, LabError>) -> Option<f64> {
-        let at = done.as_ref().ok()?;
-        Some(self.schedule.seconds(*at))
-    }
-
     /// Sends the record; what failed ends the trial if it `is_vital`, unless the end of the trial is
     /// why it failed.
     fn report(&self, record: &mut FaultRecord, done: Result<(), LabError>, is_vital: bool) {
@@ -150,16 +224,14 @@ impl<'a> Strike<'a> {
             && !matches!(error, LabError::Interrupted)
         {
             record.error = Some(error.to_string());
-            let number = self.number;
-            let kind = self.fault.kind;
+            let (number, kind) = (self.number, self.fault.kind);
             let message = format!("fault {number} ({kind}) failed: {error}");
             let failed = Failure::new(Cause::Server, message).remedy(error.remedy());
             // A random schedule may meet a cluster that has nobody left for the role.
             failure = (is_vital && self.schedule.trial.planned.chaos.is_none()).then_some(failed);
         }
+        let message = TrialMessage::Fault(Box::new(record.clone()), failure);
         // Without a receiver the trial is over.
-        let _ = self
-            .sender
-            .send(TrialMessage::Fault(Box::new(record.clone()), failure));
+        let _ = self.sender.send(message);
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = 
     (1..).zip(&rig.instances).filter(has)
 }
 
-/// The member that is the target now.
+/// The index of the member that is the target now.
 ///
 /// # Errors
 /// When no member has the role.
@@ -30,26 +30,29 @@ pub(super) fn find(
     target: FaultTarget,
     cluster: &Cluster,
     is_hit: impl Fn(u32) -> bool,
-) -> Result<&Member, LabError> {
+) -> Result<usize, LabError> {
     let members = cluster.members();
+    let primary = cluster.primary_index();
+    let has = |index: usize, role: &dyn Fn(Option<MemberState>) -> bool| {
+        members
+            .get(index)
+            .is_some_and(|member| role(state(cluster, member)))
+    };
+    let mut all = 0..members.len();
     let found = match target {
-        FaultTarget::Server(number) => members.iter().find(|member| member.number == number),
+        FaultTarget::Server(number) => members.iter().position(|member| member.number == number),
         FaultTarget::Primary => {
-            let expected = cluster.primary().into_iter();
-            let mut candidates = expected.chain(members);
-            candidates.find(|member| state(cluster, member) == Some(MemberState::Primary))
+            let mut expected_first = std::iter::once(primary).chain(all);
+            expected_first.find(|index| has(*index, &|role| role == Some(MemberState::Primary)))
         }
+        // With many primaries, those are replicas that the load does not write to.
         FaultTarget::Replica => {
-            // With many primaries, those are replicas that the load does not write to.
-            let others = members.iter().zip(0..);
-            let others = others.filter(|(_, index)| *index != cluster.primary_index());
-            let mut others = others.map(|(member, _)| member);
-            others.find(|member| is_replica(cluster, state(cluster, member)))
+            all.find(|index| *index != primary && has(*index, &|role| is_replica(cluster, role)))
         }
         FaultTarget::Any(seed) => {
             let drawn = SplitMix64::new(seed).below(members.len());
-            let mut from_drawn = members.iter().cycle().skip(drawn).take(members.len());
-            from_drawn.find(|member| !is_hit(member.number))
+            let mut from_drawn = (drawn..members.len()).chain(0..drawn);
+            from_drawn.find(|index| members.get(*index).is_some_and(|one| !is_hit(one.number)))
         }
     };
     found.ok_or_else(|| {

@@ -70,6 +70,12 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
+    /// A file of dyno's that fills the disk of the data; `None` if the data is in dyno's cache.
+    pub(crate) fn filler(&self) -> Option<PathBuf> {
+        let volume = self.volume.path();
+        (volume != self.own()).then(|| volume.join("filler"))
+    }
+
     /// Its paths, for the engine.
     pub(crate) fn paths(
         &self,
@@ -115,6 +121,16 @@ impl DataDir {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
+    }
+
+    /// Removes all its data, but not the directory.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub(crate) fn empty(&self) -> Result<(), LabError> {
+        let data = self.data();
+        let parent = data.parent().unwrap_or(&self.dir);
+        OpenDir::open(parent)?.open_dir("data")?.remove_content()
     }
 
     /// The beginning of a file of its data, if there is one that can be read.

@@ -1,6 +1,8 @@
 //! A node: one server process on a site with its data on a volume.
 
 use std::net::SocketAddr;
+mod role;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,6 +104,11 @@ impl Node {
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.data.data()
+    }
+
+    /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.
+    pub(crate) fn filler(&self) -> Option<PathBuf> {
+        self.data.filler()
     }
 
     /// Its error log in the result, which outlives it.
@@ -268,7 +275,7 @@ impl Node {
         how.map(|how| self.describe_end(&how))
     }
 
-    /// Kills it as `kill -9` does, and reaps it; returns when it was gone, or `None` if it was not
+    /// Kills it as `kill -9` does, and reaps it; returns when it was killed, or `None` if it was not
     /// running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
         let mut running = self.running.take()?;

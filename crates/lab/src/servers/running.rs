@@ -98,12 +98,12 @@ impl Running {
         self.is_paused
     }
 
-    /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was gone.
+    /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was killed.
     pub(super) fn kill(&mut self, files: &dyn Files) -> Instant {
         let descendants = self.family(files).descendants();
-        process::kill(&mut self.child);
+        let killed_at = process::kill(&mut self.child);
         family::send(&descendants, Signal::KILL);
-        Instant::now()
+        killed_at
     }
 
     fn family<'a>(&self, files: &'a dyn Files) -> Family<'a> {

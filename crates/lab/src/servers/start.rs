@@ -127,6 +127,14 @@ impl Launcher {
         self.keep.join(ERROR_LOG)
     }
 
+    /// Its log twice, for the output and the errors of a program.
+    pub(super) fn log(&self) -> Result<(File, File), LabError> {
+        let path = self.log_path();
+        let file = append(&path)?;
+        let copy = file.try_clone().map_err(LabError::at("write", &path))?;
+        Ok((file, copy))
+    }
+
     /// Starts it on its port of before, or on a free one.
     pub(super) fn start(
         &self,

@@ -1,0 +1,108 @@
+//! Runs a program of the study, which breaks what dyno did not start.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::{Fault, Scene};
+use crate::error::LabError;
+use crate::instance::Instance;
+use crate::process;
+
+/// How long a program may take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How much of its output an error quotes.
+const QUOTED_BYTES: u64 = 1000;
+/// Variables of dyno's own, some of which hold passwords.
+const OWN_VARIABLES: &str = "DYNO_";
+
+pub(super) struct RunCommand {
+    command: Vec<String>,
+    heal_command: Vec<String>,
+    /// The file for the output of both.
+    output: PathBuf,
+}
+
+impl RunCommand {
+    pub(super) fn new(fault: &plan::Fault, output: PathBuf) -> Self {
+        Self {
+            command: fault.command.clone(),
+            heal_command: fault.heal_command.clone(),
+            output,
+        }
+    }
+
+    /// Runs a program without a shell; returns when it ended.
+    fn run(&self, command: &[String], over: &AtomicBool) -> Result<Instant, LabError> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(LabError::Impossible("no program is named".to_owned()));
+        };
+        let mut prepared = process::own_command(Path::new(program));
+        prepared.args(arguments);
+        without_secrets(&mut prepared);
+        let write = |error| LabError::at("write", &self.output)(error);
+        let mut options = File::options();
+        let log = options.append(true).create(true).open(&self.output);
+        let log = log.map_err(write)?;
+        prepared.stdout(log.try_clone().map_err(write)?).stderr(log);
+        let how = match process::run(prepared, LIMIT, over)? {
+            Some(status) if status.success() => return Ok(Instant::now()),
+            Some(status) => process::how_it_ended(status),
+            None => format!("did not end within {} s", LIMIT.as_secs()),
+        };
+        let quoted = self.quoted();
+        let message = format!("{program} {how}; its output ends:\n{quoted}");
+        Err(LabError::Impossible(message))
+    }
+
+    /// The end of the output.
+    fn quoted(&self) -> String {
+        use std::io::{Seek, SeekFrom};
+        let read = || {
+            let mut file = File::open(&self.output)?;
+            let length = fs::metadata(&self.output)?.len();
+            file.seek(SeekFrom::Start(length.saturating_sub(QUOTED_BYTES)))?;
+            let mut bytes = Vec::new();
+            file.take(QUOTED_BYTES).read_to_end(&mut bytes)?;
+            Ok::<_, std::io::Error>(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+impl Fault for RunCommand {
+    fn check(&self, _: &Instance) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        self.run(&self.command, scene.over)
+    }
+
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let healed = self.run(&self.heal_command, scene.over);
+        self.heal_command.clear();
+        healed
+    }
+
+    /// What was broken is healed, even if the load ended before.
+    fn end(&mut self, _: &Scene<'_>) {
+        let command = std::mem::take(&mut self.heal_command);
+        if !command.is_empty() {
+            // The trial is over, and its output says why.
+            let _ = self.run(&command, &AtomicBool::new(false));
+        }
+    }
+}
+
+fn without_secrets(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with(OWN_VARIABLES) {
+            command.env_remove(name);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Fills the file system that a node's data is on, with a file in the node's own directory there.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::{Fault, Scene, nodes};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+/// How much is allocated at once, at first and in the end.
+const LARGEST_BYTES: u64 = 1 << 30;
+const SMALLEST_BYTES: u64 = 4 << 10;
+
+#[derive(Default)]
+pub(super) struct FillDisk {
+    filler: Option<PathBuf>,
+    /// Whether the server had to be started again.
+    has_restarted: bool,
+}
+
+impl Fault for FillDisk {
+    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+        let members = nodes(instance)?.members();
+        match members
+            .iter()
+            .all(|member| member.lock().filler().is_some())
+        {
+            true => Ok(()),
+            false => Err(no_disk()),
+        }
+    }
+
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let path = scene.node()?.filler().ok_or_else(no_disk)?;
+        fill(self.filler.insert(path), scene.over)?;
+        Ok(Instant::now())
+    }
+
+    /// A server that could not write may have ended, and is started again.
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        self.remove()?;
+        let freed_at = Instant::now();
+        let has_ended = {
+            let mut node = scene.node()?;
+            let has_ended = node.died(false).is_some();
+            if has_ended {
+                node.kill();
+            }
+            has_ended
+        };
+        self.has_restarted = has_ended;
+        match has_ended {
+            true => scene.start(),
+            false => Ok(freed_at),
+        }
+    }
+
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+        match self.has_restarted {
+            true => scene.join(),
+            false => scene.return_to_cluster(),
+        }
+    }
+
+    fn end(&mut self, _: &Scene<'_>) {
+        // It is removed with the node's directory.
+        let _ = self.remove();
+    }
+}
+
+impl FillDisk {
+    fn remove(&mut self) -> Result<(), LabError> {
+        let Some(path) = self.filler.take() else {
+            return Ok(());
+        };
+        fs::remove_file(&path).map_err(LabError::at("remove", &path))
+    }
+}
+
+/// Fills a file system with a new file, in ever smaller parts.
+fn fill(path: &Path, over: &AtomicBool) -> Result<(), LabError> {
+    let failed = |error: std::io::Error| LabError::at("fill the disk with", path)(error);
+    let mut file = File::create_new(path).map_err(failed)?;
+    let (mut length, mut part) = (0, LARGEST_BYTES);
+    while part >= SMALLEST_BYTES {
+        if over.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        match fallocate(&file, FallocateFlags::empty(), length, part) {
+            Ok(()) => length += part,
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
+            Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+    Ok(())
+}
+
+/// For file systems that cannot allocate space without writing.
+fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
+    let zeros = vec![0; 1 << 20];
+    while !over.load(Ordering::Relaxed) {
+        match file.write(&zeros) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn no_disk() -> LabError {
+    let message = "dyno fills only a disk that the study names: set server.directory to a directory \
+                   on a disk of its own";
+    LabError::Impossible(message.to_owned())
+}

@@ -1,0 +1,34 @@
+//! What faults of links have in common.
+
+use std::time::Instant;
+
+use super::nodes;
+use crate::broken_links::{BrokenLinks, no_links};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+/// Whether the members of an instance have links that can be broken.
+///
+/// # Errors
+/// What is missing.
+pub(super) fn check(instance: &Instance) -> Result<(), LabError> {
+    let members = nodes(instance)?.members();
+    if members.len() < 2 {
+        let message = "a single server has no links with other members";
+        return Err(LabError::Impossible(message.to_owned()));
+    }
+    match members.iter().all(|member| member.site.links().is_some()) {
+        true => Ok(()),
+        false => Err(no_links()),
+    }
+}
+
+/// Repairs links that are broken; returns when they worked again.
+///
+/// # Errors
+/// The first link that could not be repaired.
+pub(super) fn repair(broken: &mut Option<BrokenLinks>) -> Result<Instant, LabError> {
+    broken
+        .take()
+        .map_or_else(|| Ok(Instant::now()), BrokenLinks::heal)
+}

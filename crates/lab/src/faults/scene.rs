@@ -1,0 +1,117 @@
+//! Where a fault strikes, and how a node there becomes a member of its cluster again.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use engine::replication::MemberState;
+
+use super::not_started;
+use crate::cluster::{Cluster, Member};
+use crate::error::LabError;
+use crate::instance::Instance;
+use crate::servers::Node;
+
+/// How long a node may take to replicate again, and how often it is asked.
+const REJOIN_LIMIT: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Where a fault strikes.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) instance: &'a Instance,
+    /// The index of the node that is hit; `None` if dyno did not start the server.
+    pub(super) index: Option<usize>,
+    /// Whether it was the primary when the fault struck.
+    pub(super) was_primary: bool,
+    /// Becomes true when the loads have ended.
+    pub(super) over: &'a AtomicBool,
+}
+
+impl<'a> Scene<'a> {
+    /// The nodes of the instance.
+    pub(super) fn cluster(&self) -> Result<&'a Cluster, LabError> {
+        self.instance.cluster.as_ref().ok_or_else(not_started)
+    }
+
+    pub(super) fn index(&self) -> Result<usize, LabError> {
+        self.index.ok_or_else(not_started)
+    }
+
+    pub(super) fn member(&self) -> Result<&'a Member, LabError> {
+        let members = self.cluster()?.members();
+        let member = self.index.and_then(|index| members.get(index));
+        member.ok_or_else(not_started)
+    }
+
+    /// The node that is hit, once nothing else happens to it.
+    pub(super) fn node(&self) -> Result<MutexGuard<'a, Node>, LabError> {
+        Ok(self.member()?.lock())
+    }
+
+    /// Starts the node, on a copy of the primary's data if its own may have diverged; returns when
+    /// it accepted connections.
+    pub(super) fn start(&self) -> Result<Instant, LabError> {
+        let mut node = self.node()?;
+        if let Some(successor) = self.successor()
+            && self.was_primary
+        {
+            node.copy_from(successor, self.over)?;
+        }
+        node.start_again(self.over)
+    }
+
+    /// Has the node, which has been started again, join its cluster.
+    pub(super) fn join(&self) -> Result<(), LabError> {
+        match self.successor() {
+            Some(primary) => self.node()?.follow(primary)?,
+            None => self.node()?.rejoin(self.over)?,
+        }
+        self.wait_until_it_replicates()
+    }
+
+    /// Has the node, which ran all the time, return to its cluster.
+    pub(super) fn return_to_cluster(&self) -> Result<(), LabError> {
+        if let Some(primary) = self.successor() {
+            let is_copied = self.was_primary && self.node()?.is_copied_from(primary);
+            if is_copied {
+                self.node()?.kill();
+                self.start()?;
+            }
+            self.node()?.follow(primary)?;
+        }
+        self.wait_until_it_replicates()
+    }
+
+    /// The number in its cluster of the member that dyno has made the primary instead of this one.
+    fn successor(&self) -> Option<u32> {
+        let cluster = self.instance.cluster.as_ref()?;
+        let replication = cluster.replication()?;
+        let is_by_dyno = !replication.elects() && !replication.has_many_primaries();
+        let primary = cluster.primary_index();
+        let is_other = is_by_dyno && self.index != Some(primary);
+        is_other.then(|| u32::try_from(primary + 1).ok()).flatten()
+    }
+
+    fn wait_until_it_replicates(&self) -> Result<(), LabError> {
+        let deadline = Instant::now() + REJOIN_LIMIT;
+        loop {
+            let role = self.node()?.role();
+            let is_back = |role: &Option<_>| *role != Some(MemberState::Detached);
+            if role.as_ref().is_ok_and(is_back) {
+                return Ok(());
+            }
+            if self.over.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            if Instant::now() > deadline {
+                return Err(match role {
+                    Err(error) => error,
+                    Ok(_) => self.node()?.does_not_replicate(REJOIN_LIMIT),
+                });
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Makes another member the primary, as an administrator does before maintenance.
+
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::{Fault, Scene, nodes, succession};
+use crate::cluster::{Cluster, Member};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+/// How long the new primary may take to receive what the old one wrote, and how often it is asked.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The scene's node takes over.
+#[derive(Default)]
+pub(super) struct Switchover {
+    /// The index of the primary before, if it was shut down.
+    shut_down: Option<usize>,
+}
+
+impl Fault for Switchover {
+    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+        match nodes(instance)?.members().len() {
+            1 => {
+                let message = "a single server has no other member that could take over";
+                Err(LabError::Impossible(message.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let (cluster, to) = (scene.cluster()?, scene.member()?);
+        let from = cluster.primary_index();
+        let (Some(index), Some(old)) = (scene.index, cluster.primary()) else {
+            return Err(super::not_started());
+        };
+        if index == from {
+            let message = format!("server {} is the primary already", to.number);
+            return Err(LabError::Impossible(message));
+        }
+        if cluster
+            .replication()
+            .is_some_and(|kind| kind.has_many_primaries())
+        {
+            cluster.set_primary(index);
+            return Ok(Instant::now());
+        }
+        let refuses_at = self.demote(old, from, to, scene)?;
+        let is_away =
+            |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);
+        succession::promote(cluster, index, is_away)?;
+        Ok(refuses_at)
+    }
+
+    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+        Ok(Instant::now())
+    }
+
+    /// The old primary, if it was shut down, becomes a replica.
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+        let Some(index) = self.shut_down else {
+            return Ok(());
+        };
+        let old = Scene {
+            index: Some(index),
+            was_primary: true,
+            ..*scene
+        };
+        old.start()?;
+        old.join()
+    }
+}
+
+impl Switchover {
+    /// Has the old primary refuse writes, and waits until the new one has all of them; returns when
+    /// it refused.
+    fn demote(
+        &mut self,
+        old: &Member,
+        index: usize,
+        new: &Member,
+        scene: &Scene<'_>,
+    ) -> Result<Instant, LabError> {
+        let mut node = old.lock();
+        if !node.demote()? {
+            // It sends everything to its replicas before it ends.
+            self.shut_down = Some(index);
+            return node.shut_down(scene.over);
+        }
+        let refuses_at = Instant::now();
+        let written = node.received()?;
+        let deadline = refuses_at + CATCH_UP_LIMIT;
+        while new.lock().received()? < written {
+            if scene.over.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            if Instant::now() > deadline {
+                return Err(new.lock().does_not_replicate(CATCH_UP_LIMIT));
+            }
+            sleep(POLL_INTERVAL);
+        }
+        Ok(refuses_at)
+    }
+
+    fn is_down(&self, cluster: &Cluster, number: u32) -> bool {
+        let old = self
+            .shut_down
+            .and_then(|index| cluster.members().get(index));
+        old.is_some_and(|old| old.number == number)
+    }
+}

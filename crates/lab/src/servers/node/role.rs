@@ -1,0 +1,119 @@
+//! The role of a node in its cluster, and changes of it.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::replication::{Copying, MemberState};
+
+use super::Node;
+use crate::error::LabError;
+use crate::process;
+
+/// How long the data of another member may take to be copied.
+const COPY_LIMIT: Duration = Duration::from_secs(600);
+
+impl Node {
+    /// Its role; `None` if it is no member of a cluster.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn role(&self) -> Result<Option<MemberState>, LabError> {
+        self.as_member(|member, login| member.replication.state(login))
+    }
+
+    /// Makes it the primary.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn promote(&self) -> Result<(), LabError> {
+        let promoted = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.promote(&member.formation, member.number, login)
+        });
+        promoted.map(drop)
+    }
+
+    /// Has it refuse writes; `false` if only shutting it down does.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn demote(&self) -> Result<bool, LabError> {
+        let demoted = self.as_member(|member, login| member.replication.demote(login));
+        Ok(demoted?.unwrap_or(false))
+    }
+
+    /// How much it has of what the primary wrote.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn received(&self) -> Result<u64, LabError> {
+        let received = self.as_member(|member, login| member.replication.received(login));
+        Ok(received?.unwrap_or(0))
+    }
+
+    /// Makes it replicate from the member with this number in its cluster.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn follow(&self, primary: u32) -> Result<(), LabError> {
+        let followed = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.follow(&member.formation, member.number, primary, login)
+        });
+        followed.map(drop)
+    }
+
+    /// Makes its data, while it does not run, a copy of that of the primary with this number in its
+    /// cluster, unless it can replicate without that.
+    ///
+    /// # Errors
+    /// When the program fails, takes longer than 10 min, or the user interrupts.
+    pub(crate) fn copy_from(
+        &mut self,
+        primary: u32,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let Some(copying) = self.copying(primary) else {
+            return Ok(());
+        };
+        self.data.empty()?;
+        let home = self.data.home();
+        let mut command = home.command(&copying.program.program);
+        command.args(&copying.program.arguments);
+        let (name, password) = copying.password;
+        command.env(name, password);
+        let (log, errors) = self.launcher.log()?;
+        command.stdout(log).stderr(errors);
+        match process::run(command, COPY_LIMIT, interrupted)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let how = format!("copying its data {}", process::how_it_ended(status));
+                Err(LabError::Ended(self.describe_end(&how)))
+            }
+            None => {
+                let log = self.log();
+                Err(self.launcher.too_slow("copy its data", COPY_LIMIT, &log))
+            }
+        }
+    }
+
+    /// Whether [`Node::copy_from`] would copy anything.
+    pub(crate) fn is_copied_from(&self, primary: u32) -> bool {
+        self.copying(primary).is_some()
+    }
+
+    /// The error that it does not replicate.
+    pub(crate) fn does_not_replicate(&self, limit: Duration) -> LabError {
+        self.launcher.too_slow("replicate", limit, &self.log())
+    }
+
+    fn copying(&self, primary: u32) -> Option<Copying> {
+        let member = self.launcher.membership.as_ref()?;
+        let (formation, number) = (&member.formation, member.number);
+        let installed = &self.launcher.installed;
+        let data = self.data.data();
+        member
+            .replication
+            .copy(formation, number, primary, installed, &data)
+    }
+}
