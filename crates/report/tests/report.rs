@@ -351,6 +351,13 @@ fn the_first_sentence_is_about_acknowledged_commits() {
         examples: vec!["transfer 5 of user 1 is missing on member 2".to_owned()],
         ..intact.clone()
     };
+    let partly = LedgerSummary {
+        checked: vec![1],
+        unchecked: vec![(2, "it is down".to_owned())],
+        ..intact.clone()
+    };
+    let part = "No acknowledged commit was lost: 1,482 transfers checked on 1 member. \
+                1 member could not be checked. ";
     let unchecked = LedgerSummary {
         checked: Vec::new(),
         unchecked: vec![(1, "it is down".to_owned())],
@@ -362,7 +369,8 @@ fn the_first_sentence_is_about_acknowledged_commits() {
                 Transfers present though they failed or were never made: 2. \
                 Members that differ from the primary: 1. ";
     let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
-    let cases: [(&[&[LedgerSummary]], &str); 5] = [
+    let cases: [(&[&[LedgerSummary]], &str); 6] = [
+        (&[&[partly]], part),
         (&[&[intact.clone()]], one),
         (&[&[intact.clone()], &[intact.clone()]], two),
         (&[&[lossy.clone()]], loss),
