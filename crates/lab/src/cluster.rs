@@ -10,7 +10,7 @@ use crate::Database;
 use crate::error::LabError;
 use crate::group::Group;
 use crate::monitors::MonitoredServer;
-use crate::servers::Node;
+use crate::servers::{Node, Services};
 use crate::site::Site;
 use crate::template::DATABASE;
 
@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     primary: AtomicUsize,
     /// How they replicate; `None`: a single node.
     replication: Option<&'static dyn Replication>,
+    /// What the members share; it ends after them.
+    services: Option<Services>,
 }
 
 /// A node of a cluster, with what may be used while something happens to it.
@@ -65,11 +67,17 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
+            services: None,
         };
         if let Some(first) = cluster.members.first() {
             first.lock().complete_cluster()?;
         }
         Ok(cluster)
+    }
+
+    /// The same, with the services that its members share.
+    pub(crate) fn with_services(self, services: Option<Services>) -> Self {
+        Self { services, ..self }
     }
 
     /// The members in the order of their numbers.
@@ -110,8 +118,10 @@ impl Cluster {
         })
     }
 
-    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.members.into_iter().map(Member::into_node)
+    /// Its nodes in the order of their numbers, and the services that they share.
+    pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
+        let nodes = self.members.into_iter().map(Member::into_node);
+        (nodes.collect(), self.services)
     }
 }
 
