@@ -56,7 +56,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
 #[test]
 fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
     let place = Cache::new();
-    let mut dyno = Program::study(STUDY)
+    let dyno = Program::study(STUDY)
         .args("--set load.time=60s")
         .cache(&place)
         .start();
