@@ -100,7 +100,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Whether a cluster manager runs beside each member.
     fn has_manager(&self) -> bool {
-        false
+        self.process_file().is_some()
     }
 
     /// How many members must be connected for a commit to be accepted.
