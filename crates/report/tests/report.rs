@@ -371,9 +371,9 @@ fn the_first_sentence_is_about_acknowledged_commits() {
     let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
     let cases: [(&[&[LedgerSummary]], &str); 6] = [
         (&[&[partly]], part),
-        (&[&[intact.clone()]], one),
-        (&[&[intact.clone()], &[], &[intact.clone()]], two),
-        (&[&[lossy.clone()]], loss),
+        (&[std::slice::from_ref(&intact)], one),
+        (&[std::slice::from_ref(&intact), &[], std::slice::from_ref(&intact)], two),
+        (&[std::slice::from_ref(&lossy)], loss),
         (&[&[intact], &[lossy]], some),
         (&[&[unchecked]], "The ledger could not be checked. "),
     ];
