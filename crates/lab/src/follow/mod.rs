@@ -187,12 +187,13 @@ impl Following<'_> {
         if decision.take(index, cluster.primary_index()).is_none() {
             return;
         }
-        let before = cluster.primary().map(|member| member.number);
+        // An operator may have named it before.
+        let before = decision.announce(index);
         cluster.set_primary(index);
         self.reroute(&decision);
-        let now = cluster.primary().map(|member| member.number);
-        if before != now {
-            self.tell(before, now);
+        if before != index {
+            let number = |index: usize| cluster.members().get(index).map(|one| one.number);
+            self.tell(number(before), number(index));
         }
     }
 
