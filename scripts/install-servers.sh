@@ -1,13 +1,15 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | sysbench]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | sysbench]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
 #             does not change, and root is not needed.
 #   postgres  Debian's package postgresql (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
 #             service. The programs are in /usr/lib/postgresql/VERSION/bin.
+#   patroni   Debian's packages patroni, etcd-server, etcd-client, and haproxy, and the libraries that Patroni needs for
+#             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #
 # MySQL's directory is $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set. Otherwise it is /opt/dyno/servers/mysql-9.7 for
@@ -47,7 +49,8 @@ newest() {
     echo "${found[-1]-}"
 }
 
-# apt_install NAME PATTERN: installs the package NAME from the system's archive, unless a program matches the pattern.
+# apt_install NAME PATTERN [PACKAGE]...: installs the package NAME, and the other packages, from the system's archive,
+# unless a program matches the pattern.
 apt_install() {
     local package=$1 program start=$SECONDS root=()
     program=$(newest "$2")
@@ -70,7 +73,7 @@ apt_install() {
     say "$package: installing with apt (about a minute)"
     local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
     "${apt[@]}" update || die "$package: apt-get update failed"
-    "${apt[@]}" install -y --no-install-recommends "$package" >/dev/null </dev/null || die "$package: apt-get install failed"
+    "${apt[@]}" install -y --no-install-recommends "$package" "${@:3}" >/dev/null </dev/null || die "$package: apt-get install failed"
     program=$(newest "$2")
     [ -e "$program" ] || die "$package: installed, but $2 does not exist"
     local version=$program
@@ -96,6 +99,19 @@ install_postgres() {
         echo 'create_main_cluster = false' >"$drop_in"
     fi
     apt_install postgresql "$POSTGRES"
+}
+
+# install_patroni: installs Patroni with PostgreSQL, etcd, and HAProxy, whose services stay disabled.
+install_patroni() {
+    install_postgres
+    local was_installed=false
+    [ -x /usr/bin/patroni ] && was_installed=true
+    apt_install etcd-server /usr/bin/etcd etcd-client
+    apt_install haproxy /usr/sbin/haproxy
+    apt_install patroni /usr/bin/patroni python3-psycopg2 python3-etcd
+    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
+        systemctl --quiet disable etcd haproxy patroni
+    fi
 }
 
 # debian_archive: prints the URL of the Debian archive that this system uses.
@@ -198,6 +214,7 @@ for what in "$@"; do
         mariadb) install_mariadb ;;
         mysql) install_mysql ;;
         postgres) install_postgres ;;
+        patroni) install_patroni ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         all)
             install_mariadb
@@ -205,6 +222,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, sysbench" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, sysbench" ;;
     esac
 done

@@ -7,6 +7,7 @@ pub mod connection;
 mod dial;
 mod endpoint;
 pub mod error;
+pub mod hosts;
 pub mod mysql;
 pub mod net;
 mod peer;

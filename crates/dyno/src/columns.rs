@@ -1,6 +1,6 @@
 //! The columns that report tables and thresholds may name.
 
-use measure::column::{all_names, full_name, is_known};
+use measure::column::{TEXTS, all_names, full_name, is_known};
 
 /// What to write instead of an unknown column; `None` for a known one.
 pub(crate) fn suggestion(column: &str) -> Option<String> {
@@ -9,6 +9,9 @@ pub(crate) fn suggestion(column: &str) -> Option<String> {
     }
     if let Some(new_name) = engine::renamed_metric(column) {
         return Some(format!("it is now called `{new_name}`"));
+    }
+    if TEXTS.contains(&column) {
+        return Some("it is a text, and only numbers stand here; faults.csv has it".to_owned());
     }
     let names = all_names();
     Some(

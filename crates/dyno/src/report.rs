@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::report::{Answer, Report};
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
 use store::{ResultDir, StoreError, names};
@@ -51,6 +52,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
 struct ReportInput {
     series: Vec<Vec<SeriesPoint>>,
     monitors: Vec<Vec<MonitorPoint>>,
+    faults: Vec<Vec<FaultSeries>>,
     study: String,
 }
 
@@ -58,6 +60,7 @@ impl ReportInput {
     fn read(dir: &ResultDir, result: &RunResult, screen: &Screen) -> Result<Self, Failure> {
         let mut series = Vec::new();
         let mut monitors = Vec::new();
+        let mut faults = Vec::new();
         let trials = trial_dirs(dir.path(), result)?;
         let max_values = (MAX_VALUES / trials.len().max(1)).clamp(MIN_VALUES, MAX_VALUES);
         for trial in trials {
@@ -65,10 +68,12 @@ impl ReportInput {
             series.push(or_default(read, screen));
             let read = store::read_monitors_within(&trial, max_values);
             monitors.push(or_default(read, screen));
+            faults.push(or_default(store::read_fault_series(&trial), screen));
         }
         Ok(Self {
             series,
             monitors,
+            faults,
             study: or_default(store::read_study(dir.path()), screen),
         })
     }
@@ -78,6 +83,7 @@ impl ReportInput {
             result,
             series: &self.series,
             monitors: &self.monitors,
+            faults: &self.faults,
             study: Some(&self.study),
         }
     }
@@ -102,6 +108,9 @@ pub(crate) fn write(
     }
     if let Some(csv) = ::report::search::csv(result) {
         dir.write_report(names::SEARCHES, &csv)?;
+    }
+    if let Some(csv) = ::report::recovery::csv(result) {
+        dir.write_report(names::FAULTS_CSV, &csv)?;
     }
     if let Some(csv) = ::report::scale::csv(result) {
         dir.write_report(names::SCALING, &csv)?;

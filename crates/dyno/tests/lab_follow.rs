@@ -9,10 +9,11 @@ mod common;
 
 use std::fs;
 
-use common::{Cache, Finished, Program, has_second};
+use common::{Cache, Finished, LAZY_DISK, Program, has_second};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::setup::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
+use testkit::{MariaDb, Server};
 
 /// A study with four virtual users, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
@@ -76,4 +77,87 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     let done = dyno.wait().succeeds();
     assert_eq!(assert_followed(&done).node, 2);
     place.assert_nothing_left();
+}
+
+/// Two MariaDB servers, of which the second is a replica of the first.
+fn replicating() -> [Server; 2] {
+    let server = |number: u32| {
+        let id = format!("--server-id={number}");
+        MariaDb::start(&["--local-infile=1", "--log-bin=binlog", LAZY_DISK, &id])
+    };
+    let [primary, replica] = [server(1), server(2)];
+    for server in [&primary, &replica] {
+        server.sql("RESET MASTER");
+    }
+    primary.create_user("replication", "p", "mysql_native_password", false);
+    primary.sql("CREATE DATABASE followed");
+    replica.sql(&format!(
+        "SET GLOBAL read_only = ON; CHANGE MASTER TO MASTER_HOST = '127.0.0.1', \
+         MASTER_PORT = {}, MASTER_USER = 'replication', MASTER_PASSWORD = 'p', \
+         MASTER_USE_GTID = slave_pos; START SLAVE",
+        primary.port()
+    ));
+    [primary, replica]
+}
+
+/// The replica first, so that order means nothing.
+fn url(servers: &[Server; 2]) -> String {
+    let [primary, replica] = servers;
+    let (first, second) = (replica.port(), primary.port());
+    format!("mysql://root@127.0.0.1:{first},127.0.0.1:{second}/followed")
+}
+
+/// An administrator's switchover to the replica.
+fn switch_over([primary, replica]: &[Server; 2]) {
+    primary.sql("SET GLOBAL read_only = ON");
+    let position = &primary.sql("SELECT @@gtid_binlog_pos")[0][0];
+    replica.sql(&format!(
+        "SELECT MASTER_GTID_WAIT('{position}', 60); STOP SLAVE; RESET SLAVE ALL; \
+         SET GLOBAL read_only = OFF"
+    ));
+}
+
+#[test]
+fn users_follow_the_primary_of_servers_that_run_already() {
+    let servers = replicating();
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 10s";
+    let mut dyno = Program::bench(&url(&servers)).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    switch_over(&servers);
+    let written = |server: &Server| server.sql("SELECT @@gtid_binlog_pos");
+    let done = dyno.wait().succeeds();
+    // The old primary is the second of the URL.
+    let moves = moves(&done);
+    assert!(
+        matches!(&moves[..], [moved] if moved.node == 1),
+        "{moves:?}"
+    );
+    assert_eq!(done.trial().outcome, Outcome::Completed);
+    let series = done.series();
+    let mut after = series
+        .iter()
+        .filter(|second| second.t_s > moves[0].at_s + 1.0);
+    assert!(after.any(|second| second.tps > Some(0.0)), "{series:?}");
+    assert_ne!(
+        written(&servers[0]),
+        written(&servers[1]),
+        "the load went on there"
+    );
+    for server in &servers {
+        let rows = server.sql("SELECT COUNT(*) FROM followed.sbtest1");
+        assert_eq!(rows, [["100"]]);
+    }
+    let left = servers[1].sql("SHOW TABLES FROM followed LIKE 'dyno_probe'");
+    assert!(left.is_empty(), "{left:?}");
+    let points = store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[0]).unwrap();
+    for server in [1, 2] {
+        let name = format!("server[{server}].rss_bytes");
+        assert!(
+            points.iter().any(|point| point.values.contains_key(&name)),
+            "{name}"
+        );
+    }
 }

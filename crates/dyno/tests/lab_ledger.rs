@@ -55,6 +55,8 @@ fn keeps_what_it_acknowledged(engine: &str) {
     assert!(ledger.is_intact(), "{ledger:?}");
     assert!(ledger.acknowledged > 100, "{ledger:?}");
     assert_eq!((&*ledger.checked, &*ledger.unchecked), (&[1][..], &[][..]));
+    let recovery = done.trial().faults[0].recovery.clone();
+    assert!(recovery.unwrap().in_flight.is_some());
     let words = "No acknowledged commit was lost: ";
     assert!(done.stdout.contains(words) && report(&done).contains(words));
     place.assert_nothing_left();

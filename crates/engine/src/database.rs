@@ -21,6 +21,8 @@ use crate::counters::Counters;
 use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::remote::Rows;
+use crate::replication::{MemberState, View};
 use crate::sql::Sql;
 
 /// How to reach a database, in addition to its URL.
@@ -164,6 +166,25 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
         let _ = members;
         None
+    }
+
+    /// The servers that the URL names, if it names several: each as a database of its own.
+    fn members(&self) -> Vec<Arc<dyn Database>> {
+        Vec::new()
+    }
+
+    /// Asks one of [`Database::members`] for its role; `None`: it is none of several.
+    fn role_query(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Its role, from its answer to [`Database::role_query`].
+    fn role(&self, rows: &Rows) -> View {
+        let _ = rows;
+        View {
+            state: MemberState::Primary,
+            others: String::new(),
+        }
     }
 
     /// TLS version and cipher; `None` without TLS.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
 use client::Connection;
+use client::hosts;
 use client::session::Connector;
 use workload::options::Options;
 use workload::rows::Checksum;
@@ -21,8 +22,9 @@ use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
 use crate::database::ServerReport;
 use crate::database::{Database, Load, ServerLocation, StatementSettings};
 use crate::engine::Engine;
-use crate::error::EngineError;
-use crate::remote::{ask, connected, first_cell};
+use crate::error::{Cause, EngineError};
+use crate::remote::{Rows, ask, connected, first_cell};
+use crate::replication::{MemberState, View};
 use crate::server_error::ServerError;
 use crate::settings;
 use crate::sql::{Blocking, Sql};
@@ -41,8 +43,13 @@ pub(crate) trait NetworkEngine: Loads {
     const DATA_DIR_SETTING: &'static str;
     /// Reads the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
+    /// Asks a server of any kind of cluster for its role.
+    const ROLE_QUERY: &'static str;
     /// Reads the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
+
+    /// The role of a server with this answer to [`Self::ROLE_QUERY`].
+    fn role(rows: &Rows) -> MemberState;
 
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
@@ -77,6 +84,8 @@ pub(crate) struct NetworkDatabase<P: NetworkEngine> {
     target: Arc<P::Target>,
     /// All servers, this one included, in the order of routes.
     targets: Vec<Arc<P::Target>>,
+    /// Whether it is one of several servers that dyno did not start.
+    is_member: bool,
     engine: &'static dyn Engine,
     version: String,
     tls: Option<String>,
@@ -88,8 +97,59 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
     }
 }
 
-/// Connects once and asks which engine answers.
-pub(crate) fn open<P: NetworkEngine>(target: P::Target) -> Result<Arc<dyn Database>, EngineError> {
+/// Connects once and asks which engine answers. Of several servers, the first one that is a primary
+/// answers for all; if there is none, the first one that answers.
+pub(crate) fn open<P: NetworkEngine>(
+    targets: Vec<P::Target>,
+) -> Result<Arc<dyn Database>, EngineError> {
+    let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
+    let mut first: Option<Result<NetworkDatabase<P>, EngineError>> = None;
+    for target in &targets {
+        let opened = open_one::<P>(target, &targets);
+        let is_primary =
+            targets.len() == 1 || opened.as_ref().is_ok_and(|database| database.is_primary());
+        if is_primary || !matches!((&first, &opened), (Some(_), Err(_)) | (Some(Ok(_)), _)) {
+            first = Some(opened);
+        }
+        if is_primary {
+            break;
+        }
+    }
+    let opened = first.unwrap_or_else(|| {
+        let message = "the URL names no server".to_owned();
+        Err(EngineError::failed(Cause::Usage, message))
+    });
+    Ok(Arc::new(opened?))
+}
+
+/// Creates the database that is missing, by the engine's own `create`, which leaves replicas as
+/// they are.
+///
+/// # Errors
+/// When that failed on every server.
+pub(crate) fn create_if_missing<T>(
+    targets: &[T],
+    create: impl Fn(&T) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let created: Vec<_> = targets.iter().map(create).collect();
+    match created.iter().any(Result::is_ok) {
+        true => Ok(()),
+        false => created.into_iter().collect(),
+    }
+}
+
+/// Whether the server of a connection is a primary.
+pub(crate) async fn is_primary<P: NetworkEngine>(
+    connection: &mut Connection<P>,
+) -> Result<bool, client::Error> {
+    let rows = connection.rows(P::ROLE_QUERY).await?;
+    Ok(P::role(&rows) == MemberState::Primary)
+}
+
+fn open_one<P: NetworkEngine>(
+    target: &Arc<P::Target>,
+    targets: &[Arc<P::Target>],
+) -> Result<NetworkDatabase<P>, EngineError> {
     let identify = async |connection: &mut Connection<P>| {
         Ok((
             P::engine(connection),
@@ -97,15 +157,15 @@ pub(crate) fn open<P: NetworkEngine>(target: P::Target) -> Result<Arc<dyn Databa
             connection.tls_description(),
         ))
     };
-    let (engine, version, tls) = connected(&target, &AtomicBool::new(false), identify)?;
-    let target = Arc::new(target);
-    Ok(Arc::new(NetworkDatabase::<P> {
-        targets: vec![Arc::clone(&target)],
-        target,
+    let (engine, version, tls) = connected(target.as_ref(), &AtomicBool::new(false), identify)?;
+    Ok(NetworkDatabase {
+        target: Arc::clone(target),
+        targets: targets.to_vec(),
+        is_member: false,
         engine,
         version,
         tls,
-    }))
+    })
 }
 
 impl<P: NetworkEngine> NetworkDatabase<P> {
@@ -115,6 +175,22 @@ impl<P: NetworkEngine> NetworkDatabase<P> {
         question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, client::Error>,
     ) -> Result<T, ServerError> {
         ask(self.target.as_ref(), limit, question)
+    }
+
+    fn is_primary(&self) -> bool {
+        let asked = self.question(ASK_LIMIT, is_primary::<P>);
+        asked.unwrap_or(false)
+    }
+
+    fn of_target(&self, target: &Arc<P::Target>) -> Self {
+        Self {
+            target: Arc::clone(target),
+            targets: vec![Arc::clone(target)],
+            is_member: true,
+            engine: self.engine,
+            version: self.version.clone(),
+            tls: self.tls.clone(),
+        }
     }
 }
 
@@ -128,7 +204,8 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
     }
 
     fn shown(&self) -> String {
-        P::shown(&self.target)
+        let urls = self.targets.iter().map(|target| P::shown(target));
+        hosts::join(&urls.collect::<Vec<_>>())
     }
 
     fn remedy(&self, error: &SessionError) -> Option<&'static str> {
@@ -183,12 +260,29 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
             Some(Arc::clone(&database.target))
         };
         Some(Arc::new(Self {
-            target: Arc::clone(&self.target),
             targets: members.iter().map(target_of).collect::<Option<_>>()?,
-            engine: self.engine,
-            version: self.version.clone(),
-            tls: self.tls.clone(),
+            is_member: self.is_member,
+            ..self.of_target(&self.target)
         }))
+    }
+
+    fn members(&self) -> Vec<Arc<dyn Database>> {
+        let member = |target| -> Arc<dyn Database> { Arc::new(self.of_target(target)) };
+        match self.targets.len() {
+            1 => Vec::new(),
+            _ => self.targets.iter().map(member).collect(),
+        }
+    }
+
+    fn role_query(&self) -> Option<&'static str> {
+        self.is_member.then_some(P::ROLE_QUERY)
+    }
+
+    fn role(&self, rows: &Rows) -> View {
+        View {
+            state: P::role(rows),
+            others: String::new(),
+        }
     }
 
     fn tls(&self) -> Option<String> {

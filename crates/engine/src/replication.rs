@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use plan::Quorum;
 
 use crate::error::{Cause, EngineError};
+use crate::manager::{Managed, Manager, Service};
 use crate::program::Installed;
 use crate::server::{Invocation, Login, ServerFile};
 
@@ -105,6 +107,41 @@ pub trait Replication: fmt::Debug + Send + Sync {
         0
     }
 
+    /// How many ports the services of a cluster need.
+    fn service_ports(&self) -> usize {
+        0
+    }
+
+    /// What runs beside the members of a cluster; `dir` belongs to the services alone.
+    ///
+    /// # Errors
+    /// When a program is not installed.
+    fn services(&self, cluster: &Formation, dir: &Path) -> Result<Vec<Service>, EngineError> {
+        let _ = (cluster, dir);
+        Ok(Vec::new())
+    }
+
+    /// The file in a member's data directory that begins with the number of its server's process,
+    /// if a cluster manager starts the servers; `None`: the laboratory does.
+    fn process_file(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The cluster manager of the member `number`, exactly if there is a
+    /// [`Replication::process_file`].
+    ///
+    /// # Errors
+    /// When it is not installed.
+    fn manager(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        server: &Managed<'_>,
+    ) -> Result<Option<Manager>, EngineError> {
+        let _ = (cluster, number, server);
+        Ok(None)
+    }
+
     /// The query whose answer is [`Replication::view`]'s, for the account of the load.
     fn view_query(&self) -> &'static str;
 
@@ -156,6 +193,22 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ) -> Result<(), EngineError> {
         let _ = (cluster, number, primary);
         Err(unable(self.name(), login, "choose a member's primary"))
+    }
+
+    /// Makes the member `to` the primary in place of `from`, as an administrator does before
+    /// maintenance. `login` is that of `from`.
+    ///
+    /// # Errors
+    /// When a member cannot be reached, or refuses; where members cannot do that.
+    fn switchover(
+        &self,
+        cluster: &Formation,
+        from: u32,
+        to: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, from, to);
+        Err(unable(self.name(), login, "switch over to another primary"))
     }
 
     /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
@@ -234,16 +287,24 @@ pub struct Formation {
     pub id: String,
     /// Where the members listen, in their order.
     pub members: Vec<MemberAddress>,
+    /// Where its services listen, as many as [`Replication::service_ports`].
+    pub services: Vec<SocketAddr>,
     /// The password of the account that replicates, for this run.
     pub password: String,
+    /// The password for changes through a cluster manager, for this run.
+    pub manager_password: String,
+    /// How long a cluster manager waits for a primary that does not answer.
+    pub ttl: Duration,
 }
 
-/// The password is hidden.
+/// The passwords are hidden.
 impl fmt::Debug for Formation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Formation")
             .field("id", &self.id)
             .field("members", &self.members)
+            .field("services", &self.services)
+            .field("ttl", &self.ttl)
             .finish_non_exhaustive()
     }
 }
@@ -272,6 +333,12 @@ impl Formation {
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
     }
 
+    /// A text of a server or a manager that may contain a password it was sent.
+    pub(crate) fn without_passwords(&self, text: &str) -> String {
+        let text = text.replace(&self.password, "***");
+        text.replace(&self.manager_password, "***")
+    }
+
     /// The addresses of the members, without repetition.
     pub fn ips(&self) -> BTreeSet<IpAddr> {
         self.members.iter().map(|member| member.ip).collect()
@@ -297,7 +364,7 @@ pub(crate) fn refused(
     login: &Login<'_>,
     error: &client::Error,
 ) -> EngineError {
-    let words = error.to_string().replace(&cluster.password, "***");
+    let words = cluster.without_passwords(&error.to_string());
     EngineError::Failed {
         cause: Cause::Server,
         message: format!("{} cannot join its cluster: {words}", login.server),

@@ -42,7 +42,10 @@ impl Members {
                 };
                 3
             ],
+            services: Vec::new(),
             password: "not-secret-7".to_owned(),
+            manager_password: String::new(),
+            ttl: std::time::Duration::ZERO,
         };
         let servers = (1..=3).map(|number| {
             let settings = kind.settings(&cluster, number);

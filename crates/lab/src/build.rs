@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::reset;
-use crate::servers::{self, DataDir, Membership, Node};
+use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
 use crate::site::{self, Site};
 use crate::spec::{placed, port};
@@ -137,22 +137,30 @@ impl Building<'_> {
         let topology = &self.trial.planned.topology;
         let (instances, members) = (topology.instances, topology.members());
         let ips: Vec<Ipv4Addr> = sites.iter().map(|site| site.address().addr()).collect();
-        let mut places = (1..).zip(sites.into_iter().zip(data));
+        let mut places = (1..).zip(sites.into_iter().zip(data)).peekable();
         let mut formed = Vec::new();
         for instance in 0..instances {
             let first = instance * members + 1;
+            let memberships = self.memberships(first, &ips)?;
+            // Declared before the nodes, which therefore end first if one of them does not start.
+            let services = self.services(
+                first,
+                places.peek().map(|(_, (_, data))| data.home()),
+                &memberships,
+            )?;
             let mut nodes = Vec::new();
-            for membership in self.memberships(first, &ips)? {
+            for membership in memberships {
                 let Some((number, (site, data))) = places.next() else {
                     break;
                 };
-                let node = self.node(number, site, data, membership)?;
-                node.join().map_err(|error| self.placed(error))?;
+                let mut node = self.node(number, site, data, membership)?;
+                let joined = node.join(self.interrupted);
+                joined.map_err(|error| self.placed(error))?;
                 nodes.push(node);
             }
             let cluster = Cluster::of(nodes, self.interrupted);
             let cluster = cluster.map_err(|error| self.placed(error))?;
-            formed.extend(Instance::on(cluster));
+            formed.extend(Instance::on(cluster.with_services(services)));
         }
         Ok(formed)
     }
@@ -180,8 +188,23 @@ impl Building<'_> {
         let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
         let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
         let places: Vec<_> = places.skip(before).take(count).collect();
-        let members = Membership::of_cluster(replication, &places)?;
+        let members = Membership::of_cluster(replication, &places, cluster.ttl)?;
         Ok(members.into_iter().map(Some).collect())
+    }
+
+    /// Starts what the members of a cluster share.
+    fn services(
+        &mut self,
+        first: u32,
+        home: Option<&Home>,
+        members: &[Option<Membership>],
+    ) -> Result<Option<Services>, Failure> {
+        let (Some(home), Some(Some(member))) = (home, members.first()) else {
+            return Ok(None);
+        };
+        let keep = self.observer.server_dir(first)?;
+        let started = Services::start(member, home, &keep, self.interrupted);
+        started.map_err(|error| self.placed(error))
     }
 
     fn node(

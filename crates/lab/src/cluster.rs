@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use client::route::Route;
 use engine::replication::Replication;
-use plan::Follow;
 
 use crate::Database;
 use crate::error::LabError;
+use crate::group::Group;
 use crate::monitors::MonitoredServer;
-use crate::servers::Node;
+use crate::servers::{Node, Services};
 use crate::site::Site;
 use crate::template::DATABASE;
 
@@ -27,6 +26,8 @@ pub(crate) struct Cluster {
     primary: AtomicUsize,
     /// How they replicate; `None`: a single node.
     replication: Option<&'static dyn Replication>,
+    /// What the members share; it ends after them.
+    services: Option<Services>,
 }
 
 /// A node of a cluster, with what may be used while something happens to it.
@@ -66,11 +67,17 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
+            services: None,
         };
         if let Some(first) = cluster.members.first() {
             first.lock().complete_cluster()?;
         }
         Ok(cluster)
+    }
+
+    /// The same, with the services that its members share.
+    pub(crate) fn with_services(self, services: Option<Services>) -> Self {
+        Self { services, ..self }
     }
 
     /// The members in the order of their numbers.
@@ -98,22 +105,23 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    /// The route of a load before anything has happened to the members. A single server that is
-    /// read-only is unfit for the load; a member has lost its role.
-    pub(crate) fn route(&self, follow: Follow) -> Route {
-        let primary = self.primary_index();
-        match follow {
-            Follow::Primary => {
-                let is_cluster = self.replication.is_some();
-                Route::new(self.members.len(), |index| index == primary, is_cluster)
-            }
-            Follow::Any => Route::new(self.members.len(), |_| true, false),
-            Follow::Fixed => Route::new(self.members.len(), |index| index == 0, false),
-        }
+    /// Its members, of which virtual users follow the primary; `None`: it is a single node.
+    pub(crate) fn as_group(&self) -> Option<Group<'_>> {
+        let members = self.members.iter();
+        Some(Group {
+            members: members
+                .map(|member| (member.number, &member.database))
+                .collect(),
+            primary: &self.primary,
+            replication: Some(self.replication?),
+            has_many_primaries: None,
+        })
     }
 
-    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
-        self.members.into_iter().map(Member::into_node)
+    /// Its nodes in the order of their numbers, and the services that they share.
+    pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
+        let nodes = self.members.into_iter().map(Member::into_node);
+        (nodes.collect(), self.services)
     }
 }
 

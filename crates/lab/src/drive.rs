@@ -51,9 +51,9 @@ pub(crate) fn drive(
         let end = EndTrial(&stop, &over);
         let mut threads = Vec::new();
         for (instance, route) in rig.instances.iter().zip(&routes) {
-            if let Some(cluster) = &instance.cluster {
+            if let Some(group) = instance.as_group() {
                 let follower = Follower {
-                    cluster,
+                    group,
                     follow,
                     route: Arc::clone(route),
                     barrier: &barrier,
@@ -101,6 +101,7 @@ pub(crate) fn drive(
         drop(end);
         // The scope propagates their panics.
         threads.into_iter().for_each(|thread| drop(thread.join()));
+        follow::clean_up(rig);
         monitor.receive_rest(&messages);
         let mut results = monitor.into_results()?;
         if let Some(watchers) = watchers {

@@ -3,14 +3,16 @@
 use std::sync::{Arc, MutexGuard};
 
 use client::route::Route;
+use host::Files;
 use measure::instance::ServerProcess;
 use plan::Follow;
 
 use crate::Database;
 use crate::cluster::{Cluster, Member};
 use crate::faults::Disturbance;
+use crate::group::{Group, RunningCluster};
 use crate::monitors::MonitoredServer;
-use crate::server_process::FoundProcess;
+use crate::server_process::{self, FoundProcess};
 use crate::servers::Node;
 use crate::site::ThisHost;
 
@@ -23,12 +25,42 @@ pub(crate) struct Endpoint {
     pub(crate) process: Option<Result<FoundProcess, String>>,
 }
 
+impl Endpoint {
+    pub(crate) fn of(database: Database) -> Self {
+        Self {
+            database,
+            process: None,
+        }
+    }
+
+    /// Searches for the process of its server.
+    pub(crate) fn find_process(&mut self, files: &dyn Files) {
+        self.process = Some(server_process::find(files, &*self.database));
+    }
+
+    /// What the monitors sample of it, as this server of the trial.
+    fn monitored(&self, number: u32) -> MonitoredServer {
+        let found = self.process.as_ref().and_then(|p| p.as_ref().ok());
+        let data_dir = found.and_then(|found| found.data_dir.clone());
+        let file = self.database.file();
+        MonitoredServer {
+            number,
+            site: Arc::new(ThisHost::default()),
+            process: found.map(|found| found.pid).into(),
+            data_dir: data_dir.or_else(|| file.map(ToOwned::to_owned)),
+            database: Some(self.database.clone()),
+        }
+    }
+}
+
 /// An endpoint with its own data and load.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) endpoint: Endpoint,
     /// The nodes behind it, if dyno started them.
     pub(crate) cluster: Option<Cluster>,
+    /// The servers behind it, if dyno did not start them and there are several.
+    pub(crate) running: Option<RunningCluster>,
     /// The server's settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
     /// What the study has broken of it.
@@ -39,10 +71,8 @@ impl Instance {
     /// A database whose server dyno did not start.
     pub(crate) fn of(database: Database) -> Self {
         Self {
-            endpoint: Endpoint {
-                database,
-                process: None,
-            },
+            running: RunningCluster::of(&database),
+            endpoint: Endpoint::of(database),
             cluster: None,
             settings: Vec::new(),
             disturbance: Disturbance::default(),
@@ -56,14 +86,41 @@ impl Instance {
         let database = cluster.primary()?.database.with_members(&databases)?;
         Some(Self {
             cluster: Some(cluster),
+            running: None,
             ..Self::of(database)
         })
     }
 
     /// The route of a load, before anything happens to the servers.
     pub(crate) fn route(&self, follow: Follow) -> Route {
-        let of_cluster = self.cluster.as_ref().map(|cluster| cluster.route(follow));
-        of_cluster.unwrap_or_else(Route::fixed)
+        let of_group = self.as_group().map(|group| group.route(follow));
+        of_group.unwrap_or_else(Route::fixed)
+    }
+
+    /// Its servers, of which virtual users follow the primary; `None`: there is only one.
+    pub(crate) fn as_group(&self) -> Option<Group<'_>> {
+        match &self.cluster {
+            Some(cluster) => cluster.as_group(),
+            None => self.running.as_ref().map(RunningCluster::as_group),
+        }
+    }
+
+    /// The endpoint of the primary.
+    pub(crate) fn primary(&self) -> &Endpoint {
+        let running = self.running.as_ref().and_then(RunningCluster::primary);
+        running.unwrap_or(&self.endpoint)
+    }
+
+    /// Searches for the processes of servers that dyno did not start.
+    pub(crate) fn find_processes(&mut self, files: &dyn Files) {
+        match &mut self.running {
+            Some(running) => {
+                let members = running.members.iter_mut();
+                members.for_each(|member| member.find_process(files));
+            }
+            None if self.cluster.is_none() => self.endpoint.find_process(files),
+            None => {}
+        }
     }
 
     /// The node that serves it, if dyno started it.
@@ -74,7 +131,7 @@ impl Instance {
     /// The server's process, for the result.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
         let found = |pid| ServerProcess::Found { pid };
-        match (self.node(), &self.endpoint.process) {
+        match (self.node(), &self.primary().process) {
             (Some(node), _) => node.pid().map(found),
             (None, Some(Ok(process))) => Some(found(process.pid)),
             (None, Some(Err(reason))) => Some(ServerProcess::NotFound {
@@ -84,26 +141,18 @@ impl Instance {
         }
     }
 
-    /// What the monitors sample of it: every node, or the server that was found. `number` is the
+    /// What the monitors sample of it: every node, or the servers that were found. `number` is the
     /// instance's.
     pub(crate) fn monitored(&self, number: u32) -> Vec<MonitoredServer> {
-        let database = Some(self.endpoint.database.clone());
-        match &self.cluster {
-            Some(cluster) => cluster.members().iter().map(Member::monitored).collect(),
-            None => vec![self.other_server(number, database)],
-        }
-    }
-
-    fn other_server(&self, number: u32, database: Option<Database>) -> MonitoredServer {
-        let found = self.endpoint.process.as_ref().and_then(|p| p.as_ref().ok());
-        let data_dir = found.and_then(|found| found.data_dir.clone());
-        let file = self.endpoint.database.file();
-        MonitoredServer {
-            number,
-            site: Arc::new(ThisHost::default()),
-            process: found.map(|found| found.pid).into(),
-            data_dir: data_dir.or_else(|| file.map(ToOwned::to_owned)),
-            database,
+        match (&self.cluster, &self.running) {
+            (Some(cluster), _) => cluster.members().iter().map(Member::monitored).collect(),
+            (None, Some(running)) => {
+                let members = (1..).zip(&running.members);
+                members
+                    .map(|(number, member)| member.monitored(number))
+                    .collect()
+            }
+            (None, None) => vec![self.endpoint.monitored(number)],
         }
     }
 }

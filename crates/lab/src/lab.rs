@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use engine::data::Mode;
 use engine::{Access, InProcess};
 use measure::instance::{Reset, ResetHow};
-use plan::{EngineSpec, Topology};
+use plan::{EngineSpec, Follow, Topology};
 
 use crate::Database;
 use crate::build::Building;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
+use crate::follow;
 use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Rig, reset};
-use crate::server_process;
 use crate::servers;
 use crate::site::{self, Site, ThisHost};
 use crate::spec::{config, installed, placed};
@@ -131,14 +131,11 @@ impl Lab {
         self.report_leftovers(observer);
         let host = ThisHost::default();
         for instance in &mut rig.instances {
-            let endpoint = &mut instance.endpoint;
-            if trial.planned.monitors && !endpoint.database.is_in_process() {
+            let database = &instance.endpoint.database;
+            if trial.planned.monitors && !database.is_in_process() {
                 // A server that cannot list them is driven all the same.
-                instance.settings = endpoint.database.changed_settings().unwrap_or_default();
-                if instance.cluster.is_none() {
-                    endpoint.process =
-                        Some(server_process::find(host.files(), &*endpoint.database));
-                }
+                instance.settings = database.changed_settings().unwrap_or_default();
+                instance.find_processes(host.files());
             }
         }
         Ok(rig)
@@ -291,11 +288,24 @@ fn found(
     interrupted: &AtomicBool,
 ) -> Result<Rig, Failure> {
     let began = Instant::now();
+    let instance = Instance::of(database.clone());
+    let group = instance.as_group();
+    group.as_ref().map(follow::find_primary).transpose()?;
     if let Some(mode) = trial.run_options.mode {
-        prepare_for(observer, trial, database, mode, interrupted)?;
+        prepare_for(
+            observer,
+            trial,
+            &instance.primary().database,
+            mode,
+            interrupted,
+        )?;
+        if let Some(group) = group.filter(|_| trial.planned.topology.follow == Follow::Any) {
+            observer.stage("waiting for the replicas to have the tables");
+            follow::wait_for_tables(&group, interrupted)?;
+        }
     }
     Ok(Rig {
-        instances: vec![Instance::of(database.clone())],
+        instances: vec![instance],
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
         made_for: None,
     })

@@ -20,6 +20,7 @@ mod faults;
 mod files;
 mod find_max;
 mod follow;
+mod group;
 pub mod home;
 mod instance;
 mod ip;

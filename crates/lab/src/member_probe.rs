@@ -87,6 +87,16 @@ pub(crate) fn create_table(
     Ok(())
 }
 
+/// Removes the table of probes.
+///
+/// # Errors
+/// Why the primary refused.
+pub(crate) fn drop_table(primary: &Database) -> Result<(), SessionError> {
+    let sql = format!("DROP TABLE IF EXISTS {TABLE}");
+    let mut connection = primary.connect(MAX_LIMIT)?;
+    connection.rows(&sql, MAX_LIMIT).map(drop)
+}
+
 impl MemberProbe {
     /// A probe of the member with this database, which writes to this row of the table.
     pub(crate) fn new(
@@ -120,15 +130,19 @@ impl MemberProbe {
     }
 
     /// Asks for the member's view. A single server is its own primary.
+    ///
+    /// # Errors
+    /// Why it did not answer.
     pub(crate) fn view(&mut self) -> Result<View, SessionError> {
-        let Some(replication) = self.replication else {
-            return Ok(View {
-                state: MemberState::Primary,
-                others: String::new(),
-            });
+        if let Some(replication) = self.replication {
+            let rows = self.rows(replication.view_query())?;
+            return Ok(replication.view(&rows));
+        }
+        let rows = match self.database.role_query() {
+            Some(query) => self.rows(query)?,
+            None => Vec::new(),
         };
-        let rows = self.rows(replication.view_query())?;
-        Ok(replication.view(&rows))
+        Ok(self.database.role(&rows))
     }
 
     /// Writes to its row, which a member allows that is a primary.

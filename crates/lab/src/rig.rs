@@ -14,7 +14,7 @@ use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::monitors::Monitored;
 use crate::observer::Observer;
-use crate::servers::{DataDir, Node};
+use crate::servers::{DataDir, Node, Services};
 use crate::site::ThisHost;
 use crate::template::Recipe;
 
@@ -107,14 +107,14 @@ impl Rig {
             })
     }
 
-    fn into_nodes(self) -> impl Iterator<Item = Node> {
+    fn into_clusters(self) -> impl Iterator<Item = (Vec<Node>, Option<Services>)> {
         let clusters = self.instances.into_iter().filter_map(|i| i.cluster);
-        clusters.flat_map(Cluster::into_nodes)
+        clusters.map(Cluster::into_parts)
     }
 
     /// Stops the nodes and keeps their data.
     pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
-        let nodes = self.into_nodes();
+        let nodes = self.into_clusters().flat_map(|(nodes, _)| nodes);
         nodes
             .map(|node| node.stop_and_keep_data(interrupted))
             .collect()
@@ -122,15 +122,20 @@ impl Rig {
 
     /// Ends all nodes, the last first, and tells the observer what could not be ended or removed.
     pub(crate) fn end(self, observer: &mut dyn Observer) {
-        let nodes: Vec<Node> = self.into_nodes().collect();
-        for node in nodes.into_iter().rev() {
-            let number = node.number();
-            if let Err(error) = node.end() {
+        let mut report = |what: &str, ended: Result<(), LabError>| {
+            if let Err(error) = ended {
                 let remedy = error.remedy();
                 let remedy = remedy.map_or(String::new(), |remedy| format!(" ({remedy})"));
-                observer.note(&format!(
-                    "could not remove server {number}: {error}{remedy}"
-                ));
+                observer.note(&format!("could not remove {what}: {error}{remedy}"));
+            }
+        };
+        let clusters: Vec<_> = self.into_clusters().collect();
+        for (nodes, services) in clusters.into_iter().rev() {
+            for node in nodes.into_iter().rev() {
+                report(&format!("server {}", node.number()), node.end());
+            }
+            if let Some(services) = services {
+                report("what the members share", services.end());
             }
         }
     }

@@ -100,8 +100,8 @@ fn summarize(
             .ok()
             .and_then(|n| n.checked_sub(1));
         let ledger = index.and_then(|index| verified.get(index));
-        if let (Some(recovery), Some(at_s)) = (&mut fault.recovery, fault.effect_s) {
-            recovery.in_flight = ledger.map(|ledger| ledger.in_flight(at_s));
+        if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, fault.effect_s) {
+            recovery.in_flight = ledger.map(|ledger| ledger.in_flight(fault.asked_s, effect_s));
         }
     }
     FinishedTrial {

@@ -1,5 +1,6 @@
 //! The columns of report tables: numbers of a trial and metrics.
 
+use crate::fault::{FaultRecord, Recovery};
 use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
@@ -42,7 +43,49 @@ const NUMBERS: &[Number] = &[
     number("ledger.diverged", "", "diverged members", |trial| {
         ledger(trial, |ledger| ledger.found(ledger.diverged))
     }),
+    number("fault.at_s", "s", "fault at", |trial| {
+        first_fault(trial, |fault| Some(fault.asked_s))
+    }),
+    number("fault.effect_s", "s", "effect at", |trial| {
+        first_fault(trial, |fault| fault.effect_s)
+    }),
+    number("recovery.first_error_s", "s", "first error", |trial| {
+        recovery(trial, |found| found.first_error_s)
+    }),
+    number("recovery.detected_s", "s", "detected", |trial| {
+        recovery(trial, |found| found.detected_s)
+    }),
+    number("recovery.first_write_s", "s", "first write", |trial| {
+        recovery(trial, |found| found.first_write_s)
+    }),
+    number(
+        "recovery.load_write_s",
+        "s",
+        "load's first write",
+        |trial| recovery(trial, |found| found.load_write_s),
+    ),
+    number("recovery.back_s", "s", "throughput back", |trial| {
+        recovery(trial, |found| found.back_s)
+    }),
+    number("recovery.steady_s", "s", "steady", |trial| {
+        recovery(trial, |found| found.steady_s)
+    }),
+    number("recovery.rejoined_s", "s", "rejoined", |trial| {
+        recovery(trial, |found| found.rejoined_s)
+    }),
+    number("recovery.outage_s", "s", "outage", |trial| {
+        recovery(trial, |found| found.outage_s)
+    }),
+    number(
+        "recovery.lost_transactions",
+        "",
+        "transactions not done",
+        |trial| recovery(trial, |found| found.lost_transactions),
+    ),
 ];
+
+/// The texts of a trial's first fault, which no table of numbers can show.
+pub const TEXTS: [&str; 2] = ["fault.kind", "fault.target"];
 
 const fn number(
     name: &'static str,
@@ -60,6 +103,24 @@ const fn number(
 
 fn count(count: u64) -> Option<Estimate> {
     Some(Estimate::exact(count as f64))
+}
+
+/// A time of the first fault of a trial.
+fn first_fault(trial: &TrialSummary, of: fn(&FaultRecord) -> Option<f64>) -> Option<Estimate> {
+    of(trial.faults.first()?).map(Estimate::exact)
+}
+
+/// How a trial recovered from its first fault.
+fn recovery(trial: &TrialSummary, of: fn(&Recovery) -> Option<f64>) -> Option<Estimate> {
+    let first = trial.faults.first()?;
+    of(first.recovery.as_ref()?).map(Estimate::exact)
+}
+
+/// Whether repeats of a column are told by their median, minimum, and maximum: times of recovery are
+/// not normal.
+#[must_use]
+pub fn is_skewed(column: &str) -> bool {
+    column.starts_with("recovery.")
 }
 
 /// The sum over a trial's ledgers, if it is known of each.

@@ -3,20 +3,35 @@
 use crate::column;
 use crate::interval::{Estimate, of_repeats};
 use crate::quantile::{Range, is_known};
+use crate::recovery::Distribution;
 use crate::summary::{TrialSummary, counted};
 
 /// The value of a column at a point.
 #[derive(Debug)]
 pub struct PointEstimate {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
-    /// its own number, with the interval of its seconds.
+    /// its own number, with the interval of its seconds; of a skewed column the median.
     pub mean: Option<Estimate>,
-    /// The confidence interval of a percentile, if there is only one trial.
+    /// The confidence interval of a percentile, if there is only one trial; the minimum and maximum
+    /// of a skewed column, if there are several.
     pub range: Option<Range>,
     /// Trials that have the number.
     pub trials: usize,
     /// Whether it is a percentile that in some trial only a few transactions exceed.
     pub few_slower: bool,
+}
+
+/// Median, minimum, and maximum.
+fn skewed(values: impl Iterator<Item = f64>) -> (Option<Estimate>, Option<Range>) {
+    let found = Distribution::of(values.map(Some));
+    let range = |all: &Distribution| Range {
+        low: all.min(),
+        high: all.max(),
+    };
+    (
+        found.as_ref().map(|all| Estimate::exact(all.median())),
+        found.as_ref().map(range),
+    )
 }
 
 impl PointEstimate {
@@ -31,8 +46,11 @@ impl PointEstimate {
         let (mean, range) = match having.as_slice() {
             [(trial, one)] => (Some(*one), column::range(trial, column)),
             several => {
-                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
-                (of_repeats(&values), None)
+                let values = several.iter().map(|(_, one)| one.value);
+                match column::is_skewed(column) {
+                    true => skewed(values),
+                    false => (of_repeats(&values.collect::<Vec<_>>()), None),
+                }
             }
         };
         let few_slower = column::percentile(column).is_some_and(|percentile| {

@@ -237,7 +237,7 @@ fn a_read_is_as_stale_as_the_first_acknowledged_transfer_that_it_missed() {
 fn transfers_in_flight_are_told_by_what_the_primary_has() {
     let made = made(&[COMMITTED, (Fate::Unknown, true), (Fate::Unknown, false)]);
     let (history, primary) = (made.history(), [made.member(1)]);
-    let at = |at_s| in_flight(&history, &primary, at_s);
+    let at = |at_s| in_flight(&history, &primary, at_s, at_s);
     let of = |committed, not_committed, unknown| InFlight {
         committed,
         not_committed,
@@ -247,7 +247,11 @@ fn transfers_in_flight_are_told_by_what_the_primary_has() {
     assert_eq!(at(0.5), of(0, 0, 0));
     assert_eq!(at(1.0), of(1, 0, 0));
     assert_eq!(at(2.1), of(0, 1, 0));
-    assert_eq!(in_flight(&history, &[], 2.1), of(0, 0, 1));
+    assert_eq!(in_flight(&history, &[], 2.1, 2.1), of(0, 0, 1));
+    // The connection was lost at 1.5 s; that the server was gone was known only then.
+    assert_eq!(in_flight(&history, &primary, 1.4, 1.6), of(1, 0, 0));
+    // An acknowledged one had its reply.
+    assert_eq!(in_flight(&history, &primary, 0.4, 0.6), of(0, 0, 0));
 }
 
 #[test]

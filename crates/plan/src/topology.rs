@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duration::optional_text;
+use crate::duration::{optional_text, text};
 use crate::{Fault, Follow, Network, Spanned};
 
 /// What a trial runs on.
@@ -70,9 +70,17 @@ pub struct Cluster {
     /// the primary; `None`: never.
     #[serde(default, with = "optional_text")]
     pub failover: Option<Duration>,
+    /// How long a cluster manager waits for a primary that does not answer, at least 5 s.
+    #[serde(default = "default_ttl", with = "text")]
+    pub ttl: Duration,
     /// How members reach each other.
     #[serde(default)]
     pub network: Spanned<Network>,
+}
+
+/// What cluster managers wait by default.
+fn default_ttl() -> Duration {
+    Duration::from_secs(30)
 }
 
 /// One server process: where it runs, and where its data is stored.

@@ -87,10 +87,42 @@ function coresFigure({ cores }) {
   return [traces, layout({ height: 230, barmode: "stack", bargap: cores.names.length > 24 ? 0.1 : 0.3, xaxis: axis("core", { type: "category", showgrid: false }), yaxis: axis("CPU time, %", { range: [0, 100] }) })];
 }
 
+// The mean of each value with those within 100 ms of it.
+function smooth(t, values) {
+  let sum = 0, first = 0, next = 0;
+  return t.map((at) => {
+    while (next < t.length && t[next] <= at + 0.1) sum += values[next++];
+    while (t[first] < at - 0.1) sum -= values[first++];
+    return sum / (next - first);
+  });
+}
+
+// The transactions around a fault, and when what happened: upright lines, their names one below the other.
+function faultFigure({ t, tps, step_ms: step, marks }) {
+  const times = unpack(t), values = unpack(tps);
+  const each = `every ${step} ms`, mean = "mean of 0.2 s";
+  const traces = [
+    seconds(times, values, each, 0, { label: each, opacity: 0.35, line: { color: color(0), width: 1, shape: "vh" } }),
+    seconds(times, smooth(times, values), mean, 1, { label: mean }),
+  ];
+  const rule = { color: css("--ink"), width: 1, dash: "dot" };
+  const shapes = marks.map(([at]) => ({ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line: rule }));
+  const annotations = marks.map(([x, text], i) => ({
+    text: plain(`${text} ${x.toFixed(2)}`), x, y: 1 - 0.065 * i, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
+    font: { size: 11, color: css("--ink") }, bgcolor: css("--paper"), borderpad: 1,
+  }));
+  return [traces, layout({
+    height: 340, shapes, annotations, xaxis: axis("time since the fault's effect, s"),
+    yaxis: axis("transactions/s", { rangemode: "tozero" }),
+  })];
+}
+
 // All figures that a trial can have: [title, caption, what draws it].
 function kinds(data, name) {
   const list = [];
   if (unpack(data.load.t).length) list.push(["Load", `${name}, second by second: transactions per second above, response time below. Shaded: outside the measurement. ${data.words}`, () => loadFigure(data)]);
+  (data.faults ?? []).forEach((fault, i) => list.push([`Fault ${i + 1}`,
+    `${name}, ${fault.name}: transactions around it, every ${fault.step_ms} ms. The lines say when what happened, in seconds from the fault's effect.`, () => faultFigure(fault)]));
   for (const group of data.monitors) {
     const caption = group.stacked ? "CPU time of the host, second by second, all cores together" : `${group.title.toLowerCase()}, second by second`;
     list.push([group.title, `${name}: ${caption}. Shaded: outside the measurement.`, () => monitorFigure(data, group)]);
@@ -99,8 +131,8 @@ function kinds(data, name) {
   return list;
 }
 
-const isOn = (title) => wanted.get(title) ?? (title === "Load" || OPEN.includes(title));
-const idOf = (title) => "figure-" + title.toLowerCase().replace(/[^a-z]+/g, "-");
+const isOn = (title) => wanted.get(title) ?? (title === "Load" || title === "Fault 1" || OPEN.includes(title));
+const idOf = (title) => "figure-" + title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 
 // Has all figures of the clock show the same stretch.
 function zoomed(place, change) {
@@ -123,7 +155,7 @@ function place(box, [title, caption, make]) {
   words.textContent = caption;
   const plot = element("div", { class: "plot", id, role: "img", "aria-label": caption });
   box.append(element("figure", {}, plot, words));
-  figure(id, make, { zoomed: title === "Cores" ? undefined : zoomed });
+  figure(id, make, { zoomed: title === "Cores" || title.startsWith("Fault") ? undefined : zoomed });
   plot.style.height = make()[1].height + "px";
   watch(id);
 }

@@ -12,6 +12,11 @@ use crate::number;
 pub(crate) const RANGES: &str = "In parentheses: 95 % confidence interval of a single trial's \
                                  percentile.";
 
+/// The same of a table with times of recovery.
+pub(crate) const SPREADS: &str = "Of recovery, the median, with the minimum and maximum in \
+                                  parentheses; of a single trial's percentile, its 95 % \
+                                  confidence interval.";
+
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Cell {
@@ -20,7 +25,8 @@ pub(crate) struct Cell {
     pub(crate) estimate: Option<Estimate>,
     /// Trials that measured it.
     pub(crate) n: usize,
-    /// Where the percentile of a single trial lies, which is not symmetric.
+    /// Where the percentile of a single trial lies, which is not symmetric; minimum and maximum of
+    /// recovery times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) range: Option<Range>,
 }

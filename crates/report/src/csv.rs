@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use measure::column::{TEXTS, all_names};
 use measure::result::RunResult;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
@@ -38,15 +39,36 @@ pub fn results(result: &RunResult) -> String {
     csv.names("errors restarts reconnects steady_from_s never_steady");
     csv.names("little.users little.accounted verdict evidence");
     metrics.iter().for_each(|name| csv.text(name));
-    let has_ledger = trials.iter().any(|trial| !trial.ledgers.is_empty());
-    let ledger = if has_ledger { &LEDGER[..] } else { &[] };
-    ledger.iter().for_each(|name| csv.text(name));
+    let found = found(trials);
+    found.iter().for_each(|name| csv.text(name));
+    let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
+    let texts = if has_faults { &TEXTS[..] } else { &[] };
+    texts.iter().for_each(|name| csv.text(name));
     csv.end_line();
 
     for trial in trials {
-        line(&mut csv, trial, &axes, &metrics, ledger);
+        line(&mut csv, trial, &axes, &metrics, &found);
+        if has_faults {
+            let first = trial.faults.first();
+            csv.text(&first.map_or(String::new(), |fault| fault.kind.to_string()));
+            csv.text(first.map_or("", |fault| &fault.target));
+        }
+        csv.end_line();
     }
     csv.text
+}
+
+/// The columns of what ledgers found and of first faults, where there are any.
+fn found(trials: &[TrialSummary]) -> Vec<String> {
+    let has_ledger = trials.iter().any(|trial| !trial.ledgers.is_empty());
+    let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
+    let mut names = all_names();
+    names.retain(|name| match name.split_once('.') {
+        Some(("ledger", _)) => has_ledger,
+        Some(("fault" | "recovery", _)) => has_faults,
+        _ => false,
+    });
+    names
 }
 
 /// Means with an interval.
@@ -76,22 +98,12 @@ const STATISTICS: [Statistic; 9] = [
     ("max", |times| times.max),
 ];
 
-/// What the ledger counted, where there is one.
-const LEDGER: [&str; 6] = [
-    "ledger.acknowledged",
-    "ledger.lost",
-    "ledger.phantom",
-    "ledger.duplicated",
-    "ledger.stale_reads",
-    "ledger.diverged",
-];
-
 fn line(
     csv: &mut Csv,
     trial: &TrialSummary,
     axes: &[&str],
     metrics: &BTreeSet<&str>,
-    ledger: &[&str],
+    found: &[String],
 ) {
     csv.count(trial.setup.planned.number);
     csv.text(&trial.setup.planned.label);
@@ -136,10 +148,9 @@ fn line(
     for name in metrics {
         csv.number(trial.metrics.get(*name).map(|metric| metric.mean));
     }
-    for name in ledger {
-        csv.number(measure::column::value(trial, name).map(|count| count.value));
+    for name in found {
+        csv.number(measure::column::value(trial, name).map(|number| number.value));
     }
-    csv.end_line();
 }
 
 fn reason(trial: &TrialSummary) -> String {

@@ -53,6 +53,11 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
             places(result, &checked)
         ));
     }
+    let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
+    if absent > 0 {
+        let members = if absent == 1 { "member" } else { "members" };
+        sentences.push(format!("{absent} {members} could not be checked."));
+    }
     let unchecked = ledgers().count() - checked.len();
     if unchecked > 0 {
         sentences.push(match ledgers().count() {

@@ -33,6 +33,7 @@ mod number;
 mod point;
 mod provenance;
 pub mod rank;
+pub mod recovery;
 mod report;
 mod result_cautions;
 pub mod scale;

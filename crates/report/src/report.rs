@@ -1,6 +1,7 @@
 //! A result with everything that its report shows.
 
 use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::series::SeriesPoint;
 use serde::Serialize;
@@ -18,6 +19,9 @@ pub struct Report<'a> {
     /// The metrics of each trial, in the same order.
     #[serde(skip)]
     pub monitors: &'a [Vec<MonitorPoint>],
+    /// The transactions around the faults of each trial, in the same order.
+    #[serde(skip)]
+    pub faults: &'a [Vec<FaultSeries>],
     /// The study file as run, without secrets.
     #[serde(skip)]
     pub study: Option<&'a str>,

@@ -15,7 +15,9 @@ use crate::figures::{Figures, seconds_per_point};
 use crate::findings;
 use crate::report::Report;
 use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
-use crate::{compare, csv, describe, keys, ledger, scale, search, table, thresholds, trial};
+use crate::{
+    compare, csv, describe, keys, ledger, recovery, scale, search, table, thresholds, trial,
+};
 
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;
@@ -106,6 +108,10 @@ fn results(result: &RunResult) -> Section {
         blocks.extend(Block::titled("All trials", all, much && has_tables));
         let verdicts = tables([bottlenecks::grid(result)]);
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
+        let recovery = tables([recovery::distributions(result)]);
+        blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
+        let values = tables([recovery::values(result)]);
+        blocks.extend(values.map(|table| Block::folded("Recovery in each repeat", table)));
         let ledgers = tables([ledger::of_study(result)]);
         blocks.extend(ledgers.flat_map(|table| Block::titled("Ledger", table, much)));
     }

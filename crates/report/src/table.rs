@@ -1,10 +1,11 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
+use measure::column::is_skewed;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
-use crate::cell::{Cell, RANGES};
+use crate::cell::{Cell, RANGES, SPREADS};
 use crate::column::{self, Heading};
 use crate::grid::{Grid, Head, heads};
 use crate::keys;
@@ -153,6 +154,11 @@ impl PaperTable {
         let ranges = match cells_of_all.any(|cell| cell.range.is_some()) {
             true => format!(" {RANGES}"),
             false => String::new(),
+        };
+        let is_skewed = |column: &Heading| is_skewed(&column.column);
+        let ranges = match self.columns.iter().any(is_skewed) {
+            true => format!(" {SPREADS}"),
+            false => ranges,
         };
         format!("By {}{of}. {cells}{ranges}", self.row_name)
     }

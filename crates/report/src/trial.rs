@@ -13,6 +13,7 @@ use measure::summary::{Rate, TrialSummary};
 use crate::describe::{self, Facts};
 use crate::ledger;
 use crate::number;
+use crate::recovery;
 use crate::sheet::{Block, tables};
 
 /// What every format says of a trial.
@@ -21,6 +22,8 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     blocks.extend(tables([
         times::grid(trial),
         events::grid(trial),
+        recovery::phases(trial),
+        recovery::costs(trial),
         ledger::of_trial(trial),
         servers::grid(trial),
         statements::grid(trial),

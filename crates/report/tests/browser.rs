@@ -26,6 +26,7 @@ fn write(dir: &Path, name: &str, left: &Left) {
         result: &left.result,
         series: &left.series,
         monitors: &left.monitors,
+        faults: &[],
         study: Some(STUDY),
     };
     let dir = dir.join(name);

@@ -515,6 +515,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
         result: &result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {

@@ -82,6 +82,7 @@ fn whole<'a>(result: &'a RunResult, series: &'a [Vec<SeriesPoint>]) -> Report<'a
         result,
         series,
         monitors: &[],
+        faults: &[],
         study: None,
     }
 }

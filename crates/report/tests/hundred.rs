@@ -21,6 +21,7 @@ fn page(left: &Left) -> usize {
         result: &left.result,
         series: &left.series,
         monitors: &left.monitors,
+        faults: &[],
         study: Some(STUDY),
     };
     let page = report.html().unwrap();

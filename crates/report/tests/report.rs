@@ -39,6 +39,7 @@ fn markdown_of_a_study() {
         result: &left.result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: Some(STUDY),
     };
     golden("study.md", &report.markdown());
@@ -79,6 +80,7 @@ fn thresholds_are_in_every_form_of_the_report() {
         result: &result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
@@ -109,6 +111,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
         result: &result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     let range = result.thresholds[2].range.unwrap();
@@ -191,6 +194,7 @@ fn a_change_of_level_is_told_and_marked() {
         result: &result,
         series: &series,
         monitors: &[],
+        faults: &[],
         study: None,
     };
     let html = report.html().unwrap();
@@ -207,6 +211,7 @@ fn a_page_needs_no_network() {
         result: &result,
         series: &series,
         monitors: &[],
+        faults: &[],
         study: Some("title = \"How many?\"\n"),
     };
     let html = report.html().unwrap();
@@ -241,6 +246,7 @@ fn one_trial_has_no_sweep_figure() {
         result: &result,
         series: &series,
         monitors: &[],
+        faults: &[],
         study: None,
     };
     let html = report.html().unwrap();
@@ -255,6 +261,7 @@ fn no_trial_at_all_is_said() {
         result: &result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     assert!(
@@ -283,6 +290,7 @@ fn hostile_words_are_inert() {
         result: &result,
         series: &series,
         monitors: &[],
+        faults: &[],
         study: Some(bad),
     };
     let html = report.html().unwrap();
@@ -312,6 +320,7 @@ fn too_many_points_are_thinned_and_it_is_said() {
         result: &result,
         series: &[long],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     let html = report.html().unwrap();
@@ -342,6 +351,13 @@ fn the_first_sentence_is_about_acknowledged_commits() {
         examples: vec!["transfer 5 of user 1 is missing on member 2".to_owned()],
         ..intact.clone()
     };
+    let partly = LedgerSummary {
+        checked: vec![1],
+        unchecked: vec![(2, "it is down".to_owned())],
+        ..intact.clone()
+    };
+    let part = "No acknowledged commit was lost: 1,482 transfers checked on 1 member. \
+                1 member could not be checked. ";
     let unchecked = LedgerSummary {
         checked: Vec::new(),
         unchecked: vec![(1, "it is down".to_owned())],
@@ -353,7 +369,8 @@ fn the_first_sentence_is_about_acknowledged_commits() {
                 Transfers present though they failed or were never made: 2. \
                 Members that differ from the primary: 1. ";
     let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
-    let cases: [(&[&[LedgerSummary]], &str); 5] = [
+    let cases: [(&[&[LedgerSummary]], &str); 6] = [
+        (&[&[partly]], part),
         (&[&[intact.clone()]], one),
         (&[&[intact.clone()], &[intact.clone()]], two),
         (&[&[lossy.clone()]], loss),

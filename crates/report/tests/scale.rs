@@ -47,6 +47,7 @@ fn reports(result: &RunResult) -> [String; 3] {
         result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     [outline(result), report.markdown(), report.html().unwrap()]

@@ -30,6 +30,7 @@ fn the_answer_comes_first_in_every_form() {
         result: &left.result,
         series: &[],
         monitors: &[],
+        faults: &[],
         study: None,
     };
     let answer = "The highest rate that keeps 99 % of the response times below 20 ms is between \

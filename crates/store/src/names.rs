@@ -28,6 +28,8 @@ pub const MARKDOWN: &str = "report.md";
 pub const TABLES: &str = "tables.csv";
 /// The steps of searches for the highest rate.
 pub const SEARCHES: &str = "searches.csv";
+/// One line per fault: when it struck, and how its instance recovered.
+pub const FAULTS_CSV: &str = "faults.csv";
 /// Scalability: the measured points, and the laws that fit.
 pub const SCALING: &str = "scaling.csv";
 /// Whether the thresholds were met, for CI systems.

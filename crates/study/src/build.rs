@@ -170,6 +170,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         false => None,
     };
     let members = at.get("topology.members")?;
+    let ttl = at.get("topology.ttl")?;
     let failover = at.maybe("topology.failover")?;
     let network = at.spanned("topology.network")?;
     Ok(Topology {
@@ -178,6 +179,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         cluster: cluster.map(|kind| Cluster {
             kind,
             members,
+            ttl,
             failover,
             network,
         }),

@@ -259,7 +259,10 @@ mod tests {
                         group_ports: Vec::new(),
                     })
                     .collect(),
+                services: Vec::new(),
                 password: String::new(),
+                manager_password: String::new(),
+                ttl: std::time::Duration::ZERO,
             };
             let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&cluster, number);
             let mut names = settings.iter().map(|(name, _)| name.as_str());

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use client::hosts;
 use client::mysql::{Connection, Mysql, Target, refusal_remedy};
 use workload::options::Options;
 use workload::schema::table_name;
@@ -19,18 +20,22 @@ use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::network::{self, NetworkEngine};
-use crate::remote::connected;
+use crate::remote::{Rows, connected};
+use crate::replication::{MemberState, cell};
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
 
 /// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
-    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)?;
+    let target =
+        |url: &String| Target::parse(url, access.password.as_deref(), &access.user, &access.tls);
+    let urls = hosts::split(url);
+    let targets = urls.iter().map(target).collect::<Result<Vec<_>, _>>()?;
     if access.create_database {
-        create_if_missing(&target)?;
+        network::create_if_missing(&targets, create_if_missing)?;
     }
-    network::open::<Mysql>(target)
+    network::open::<Mysql>(targets)
 }
 
 impl NetworkEngine for Mysql {
@@ -57,8 +62,17 @@ impl NetworkEngine for Mysql {
     ];
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
+    /// Replicas are read-only, and so are members of a group that are not its primary.
+    const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
+
+    fn role(rows: &Rows) -> MemberState {
+        match rows.first().map(|row| cell(row, 0)) {
+            Some("0") => MemberState::Primary,
+            _ => MemberState::Replica,
+        }
+    }
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
         Flavor::of(connection)
@@ -115,6 +129,9 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
     let create =
         async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {
             Err(error) if error.number() == Some(UNKNOWN_DATABASE) => {
+                if !network::is_primary(connection).await? {
+                    return Ok(());
+                }
                 let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
                 connection.run(&sql).await.map(drop)
             }

@@ -1,8 +1,9 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
-use super::member::{ACCOUNT, create_account, rows, run};
-use crate::error::EngineError;
+use super::member::{ACCOUNT, as_root, create_account, rows, run};
+use crate::error::{Cause, EngineError};
+use crate::remote::first_cell;
 use crate::replication::{Formation, MemberState, Replication, View, cell, text};
 use crate::server::Login;
 
@@ -71,6 +72,33 @@ impl Replication for GroupReplication {
 
     fn elects(&self) -> bool {
         true
+    }
+
+    fn switchover(
+        &self,
+        cluster: &Formation,
+        _: u32,
+        to: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let Some(server) = cluster.client_address(to) else {
+            let message = format!("the cluster of {} has no member {to}", login.server);
+            return Err(EngineError::failed(Cause::Internal, message));
+        };
+        let (host, port) = (server.ip(), server.port());
+        let switched = as_root(login, async |connection| {
+            let id = format!(
+                "SELECT member_id FROM performance_schema.replication_group_members \
+                 WHERE member_host = '{host}' AND member_port = {port}"
+            );
+            let id = first_cell(connection.rows(&id).await?).unwrap_or_default();
+            let switch = format!("SELECT group_replication_set_as_primary('{id}')");
+            connection.rows(&switch).await
+        })?;
+        switched.map(drop).map_err(|error| {
+            let message = format!("{} cannot switch over: {error}", login.server);
+            EngineError::failed(Cause::Server, message)
+        })
     }
 
     fn group_ports(&self) -> usize {

@@ -53,7 +53,8 @@ pub(super) fn rows(login: &Login<'_>, sql: &str) -> Result<Rows, EngineError> {
     rows.map_err(|error| login.refused(&error))
 }
 
-fn as_root<T>(
+/// Does something as `root`, through the socket.
+pub(super) fn as_root<T>(
     login: &Login<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {

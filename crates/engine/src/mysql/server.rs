@@ -221,7 +221,7 @@ impl Server for Flavor {
             Some(pem) => target.with_server_public_key(pem.to_vec()),
             None => target,
         };
-        network::open::<Mysql>(target)
+        network::open::<Mysql>(vec![target])
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {

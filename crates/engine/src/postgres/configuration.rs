@@ -16,9 +16,9 @@ pub(super) const ROLE: &str = "dyno";
 /// The role with which standbys log in; only clusters have it.
 pub(super) const REPLICATION_ROLE: &str = "dyno_replication";
 /// Who may log in, and from where.
-const HBA_FILE: &str = "pg_hba.conf";
+pub(super) const HBA_FILE: &str = "pg_hba.conf";
 /// Maps users of the host to roles.
-const IDENT_FILE: &str = "pg_ident.conf";
+pub(super) const IDENT_FILE: &str = "pg_ident.conf";
 
 /// `postgresql.conf`.
 pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Settings) -> String {
@@ -90,31 +90,39 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = '{quoted}'\n")
 }
 
-/// Who may log in: the superuser through the socket if the client is dyno's user, and the role of
-/// loads over TCP from the network of the server's address, with its password. PostgreSQL rejects
-/// everything else.
+/// The files that say who may log in to a server with this address.
 pub(super) fn access_files(address: Ipv4Net) -> Vec<ServerFile> {
-    let network = address.trunc();
     let file = |name, text| ServerFile {
         name,
         text,
         is_temporary: false,
     };
-    let hba = format!(
+    vec![file(HBA_FILE, hba(address)), file(IDENT_FILE, ident(None))]
+}
+
+/// Who may log in: the superuser through the socket if the client is dyno's user, and the role of
+/// loads over TCP from the network of the server's address, with its password. PostgreSQL rejects
+/// everything else.
+pub(super) fn hba(address: Ipv4Net) -> String {
+    let network = address.trunc();
+    format!(
         "local all {SUPERUSER} peer map=dyno\n\
          host all {ROLE} {network} scram-sha-256\n\
          host replication {REPLICATION_ROLE} {network} scram-sha-256\n"
-    );
+    )
+}
+
+/// The users of the host who may log in as superuser: dyno's, and `other`.
+pub(super) fn ident(other: Option<&str>) -> String {
     // PostgreSQL rejects peer authentication of a user without a name.
-    let user = User::from_uid(Uid::effective()).ok().flatten();
-    let ident = user.map(|user| {
-        let name = user.name.replace('"', "\"\"");
+    let own = User::from_uid(Uid::effective()).ok().flatten();
+    let own = own.map(|user| user.name);
+    let names = own.iter().map(String::as_str).chain(other);
+    let line = |name: &str| {
+        let name = name.replace('"', "\"\"");
         format!("dyno \"{name}\" {SUPERUSER}\n")
-    });
-    vec![
-        file(HBA_FILE, hba),
-        file(IDENT_FILE, ident.unwrap_or_default()),
-    ]
+    };
+    names.map(line).collect()
 }
 
 #[cfg(test)]

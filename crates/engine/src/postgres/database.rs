@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use client::hosts;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
 use workload::options::Options;
 use workload::schema::table_name;
@@ -18,7 +19,8 @@ use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::network::{self, NetworkEngine};
-use crate::remote::{connected, on_reactor};
+use crate::remote::{Rows, connected, on_reactor};
+use crate::replication::{MemberState, cell};
 
 /// The database that every server has unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -37,11 +39,14 @@ const BY_INDEX: [&str; 3] = [
 
 /// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
-    let target = Target::parse(url, access.password.as_deref(), &access.user, &access.tls)?;
+    let target =
+        |url: &String| Target::parse(url, access.password.as_deref(), &access.user, &access.tls);
+    let urls = hosts::split(url);
+    let targets = urls.iter().map(target).collect::<Result<Vec<_>, _>>()?;
     if access.create_database {
-        create_if_missing(&target)?;
+        network::create_if_missing(&targets, create_if_missing)?;
     }
-    network::open::<Postgres>(target)
+    network::open::<Postgres>(targets)
 }
 
 impl NetworkEngine for Postgres {
@@ -59,8 +64,16 @@ impl NetworkEngine for Postgres {
     const DATA_DIR_SETTING: &'static str = "data_directory";
     const LOCATION_QUERY: &'static str =
         "SELECT current_setting('data_directory'), 'postmaster.pid'";
+    const ROLE_QUERY: &'static str = "SELECT pg_is_in_recovery()";
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
          WHERE relkind IN ('r', 'm') AND oid >= 16384";
+
+    fn role(rows: &Rows) -> MemberState {
+        match rows.first().map(|row| cell(row, 0)) {
+            Some("f") => MemberState::Primary,
+            _ => MemberState::Replica,
+        }
+    }
 
     fn engine(_: &Connection) -> &'static dyn Engine {
         POSTGRES
@@ -134,9 +147,14 @@ fn create_if_missing(target: &Target) -> Result<(), EngineError> {
     }
     let name = target.database.replace('"', "\"\"");
     let sql = format!("CREATE DATABASE \"{name}\"");
-    let create = async |connection: &mut Connection| match connection.run(&sql).await {
-        Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
-        created => created.map(drop),
+    let create = async |connection: &mut Connection| {
+        if !network::is_primary(connection).await? {
+            return Ok(());
+        }
+        match connection.run(&sql).await {
+            Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
+            created => created.map(drop),
+        }
     };
     let maintenance = target.with_database(MAINTENANCE_DATABASE);
     connected(&maintenance, &AtomicBool::new(false), create)

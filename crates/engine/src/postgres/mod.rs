@@ -8,6 +8,7 @@ mod feed;
 mod format;
 mod load;
 mod log;
+mod patroni;
 mod reserved;
 mod server;
 mod settings;

@@ -292,7 +292,7 @@ impl Server for Postgres {
         _: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, EngineError> {
         let target = target(&self.url(server, database), Some(password))?;
-        network::open::<client::postgres::Postgres>(target)
+        network::open::<client::postgres::Postgres>(vec![target])
     }
 
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs {

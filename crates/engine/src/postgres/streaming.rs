@@ -11,7 +11,8 @@ use std::path::Path;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
 
-use super::configuration::{REPLICATION_ROLE, SUPERUSER};
+use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
+use super::patroni::Patroni;
 use super::server::socket_target;
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
@@ -26,10 +27,16 @@ const KEPT_LOG: &str = "512MB";
 /// Makes a data directory a standby's.
 const STANDBY_SIGNAL: &str = "standby.signal";
 /// Answers one cell: what the member does.
-const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
+pub(super) const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
      ELSE 'detached' END";
 
+/// The same of a member of a cluster that forms: a standby replicates once it has applied what the
+/// primary had written before it connected, such as passwords.
+const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
+     WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming' \
+     AND latest_end_lsn <= pg_last_wal_replay_lsn()) THEN 'replica' \
+     ELSE 'detached' END";
 /// Waits for the end of recovery, at most 60 s.
 const PROMOTE: &str = "SELECT pg_promote(true, 60)";
 /// Answers one cell: how far the log reaches, in bytes.
@@ -38,10 +45,11 @@ const RECEIVED: &str = "SELECT CASE WHEN pg_is_in_recovery() \
      ELSE pg_current_wal_flush_lsn() END - '0/0'";
 
 /// The ways in which PostgreSQL's servers replicate.
-pub(super) static KINDS: [&dyn Replication; 3] = [
+pub(super) static KINDS: [&dyn Replication; 4] = [
     &Streaming::Asynchronous,
     &Streaming::Synchronous,
     &Streaming::Quorum,
+    &Patroni,
 ];
 
 /// For how many standbys a commit waits.
@@ -118,19 +126,9 @@ impl Replication for Streaming {
         if number != 1 {
             return Ok(());
         }
-        let joined = as_superuser(login, async |connection| {
-            // What dyno itself changes must not wait for a standby that may be away.
-            for sql in [
-                format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local"),
-                format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION"),
-            ] {
-                connection.run(&sql).await?;
-            }
-            connection
-                .set_password(REPLICATION_ROLE, &cluster.password)
-                .await
-        })?;
-        joined.map_err(|error| refused(cluster, login, &error))
+        // What dyno itself changes must not wait for a standby that may be away.
+        let local = format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local");
+        create_roles(cluster, login, [local])
     }
 
     /// Commits wait for standbys from now on.
@@ -239,25 +237,57 @@ impl Replication for Streaming {
     }
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
-        let state = rows.first().map_or("", |row| cell(row, 0));
-        View {
-            state: match state {
-                "primary" => MemberState::Primary,
-                "replica" => MemberState::Replica,
-                _ => MemberState::Detached,
-            },
-            others: state.to_owned(),
-        }
+        view(rows)
     }
 
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        let rows = as_superuser(login, async |connection| connection.rows(STATE).await)?;
-        let rows = rows.map_err(|error| login.refused(&error))?;
-        Ok(match first_cell(rows).as_deref() {
-            Some("primary") => MemberState::Primary,
-            Some("replica") => MemberState::Replica,
-            _ => MemberState::Detached,
-        })
+        state(login)
+    }
+}
+
+/// On the primary, gives the role of loads its password, creates the role with which standbys log
+/// in, and runs further statements.
+pub(super) fn create_roles(
+    cluster: &Formation,
+    login: &Login<'_>,
+    further: impl IntoIterator<Item = String>,
+) -> Result<(), EngineError> {
+    let create = format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION");
+    let created = as_superuser(login, async |connection| {
+        for sql in std::iter::once(create).chain(further) {
+            connection.rows(&sql).await?;
+        }
+        connection.set_password(ROLE, login.password).await?;
+        connection
+            .set_password(REPLICATION_ROLE, &cluster.password)
+            .await
+    })?;
+    created.map_err(|error| refused(cluster, login, &error))
+}
+
+/// A member's view, from its answer to [`STATE`].
+pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
+    let state = rows.first().map_or("", |row| cell(row, 0));
+    View {
+        state: role(state),
+        others: state.to_owned(),
+    }
+}
+
+/// A member's role.
+pub(super) fn state(login: &Login<'_>) -> Result<MemberState, EngineError> {
+    let rows = as_superuser(login, async |connection| {
+        connection.rows(FORMING_STATE).await
+    })?;
+    let rows = rows.map_err(|error| login.refused(&error))?;
+    Ok(role(&first_cell(rows).unwrap_or_default()))
+}
+
+fn role(word: &str) -> MemberState {
+    match word {
+        "primary" => MemberState::Primary,
+        "replica" => MemberState::Replica,
+        _ => MemberState::Detached,
     }
 }
 

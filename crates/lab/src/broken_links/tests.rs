@@ -50,7 +50,7 @@ fn cluster(
     drop(switch);
     let replication = engine.replicates_as("asynchronous").unwrap();
     let places = [0, 1].map(|index: usize| (sites[index].address().addr(), None));
-    let members = Membership::of_cluster(replication, &places).unwrap();
+    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
     let nodes = (1..).zip(sites).zip(members);
     let nodes = nodes.map(|((number, site), membership)| {
         let spec = servers::NodeSpec {
@@ -64,8 +64,8 @@ fn cluster(
             keep: &keep.join(number.to_string()),
             interrupted: &NEVER,
         };
-        let node = servers::start(&installed, spec).unwrap();
-        node.join().unwrap();
+        let mut node = servers::start(&installed, spec).unwrap();
+        node.join(&NEVER).unwrap();
         node
     });
     Some(Cluster::of(nodes.collect(), &NEVER).unwrap())
@@ -151,7 +151,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     replicated(&cluster, 6);
     let prefix = own_prefix(&home);
     assert_eq!(namespaces(&prefix), 3);
-    for node in cluster.into_nodes().collect::<Vec<_>>().into_iter().rev() {
+    for node in cluster.into_parts().0.into_iter().rev() {
         node.end().unwrap();
     }
     assert_eq!(namespaces(&prefix), 0);

@@ -48,6 +48,7 @@ impl Decision {
     pub(super) fn new(members: usize, primary: usize, rules: Rules, now: Instant) -> Self {
         let mut seen = vec![Seen::default(); members];
         if let Some(first) = seen.get_mut(primary) {
+            first.state = Some(MemberState::Primary);
             first.primary_since = Some(now);
         }
         Self {
@@ -77,8 +78,7 @@ impl Decision {
             return false;
         };
         seen.update(asked_at, answer, elects || named == index);
-        let has_ended = seen.is_away || (answer.is_ok() && !seen.is_primary());
-        if self.primary == Some(index) && has_ended {
+        if self.primary == Some(index) && (seen.is_away || !seen.is_primary()) {
             self.primary = None;
         }
         self.is_next(index, named)
@@ -148,6 +148,13 @@ impl Seen {
     ) {
         let answered_before = !self.is_silent() && self.state.is_some();
         self.is_away = matches!(answer, Err(error) if error.kind == FailureKind::Away);
+        let answer = match answer {
+            // It serves no statements, as a member of Galera without a majority.
+            Err(error) if error.is_from_server() && error.kind == FailureKind::Refused => {
+                &Ok(MemberState::Detached)
+            }
+            answer => answer,
+        };
         match answer {
             Ok(state) => {
                 let has_become = answered_before && !self.is_primary();
@@ -311,6 +318,15 @@ mod tests {
         scene.answers(0, fails(FailureKind::Lost, Some(1040)));
         scene.assert_primary(Some(0));
         assert!(scene.decision.is_settled());
+    }
+
+    #[test]
+    fn a_server_that_refuses_statements_is_no_primary() {
+        let mut scene = Scene::new(MANY);
+        scene.answers(0, fails(FailureKind::Refused, Some(1047)));
+        scene.assert_primary(None);
+        scene.says(1, Primary);
+        scene.assert_primary(Some(1));
     }
 
     #[test]

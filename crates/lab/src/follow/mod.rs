@@ -20,9 +20,12 @@ use load::Barrier;
 use measure::event::{NodeEvent, NodeEventKind};
 use plan::Follow;
 
-use crate::cluster::Cluster;
+use crate::Database;
+use crate::error::LabError;
 use crate::failure::{Cause, Failure};
-use crate::member_probe::{MemberProbe, create_table};
+use crate::group::{Group, RunningCluster};
+use crate::instance::Instance;
+use crate::member_probe::{MemberProbe, create_table, drop_table};
 use crate::rig::Rig;
 use crate::trial_monitor::TrialMessage;
 
@@ -34,65 +37,101 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(10);
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a cluster may be without a primary before the load.
 const FIND_LIMIT: Duration = Duration::from_secs(30);
+/// How long replicas may take to have the tables of a load, and how often they are asked.
+const TABLES_LIMIT: Duration = Duration::from_secs(600);
+const TABLES_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Finds the primary of each cluster, and creates the table that probes write to.
 ///
 /// # Errors
 /// When a cluster has no primary, or it refuses.
 pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
-    let clusters = rig.instances.iter().filter_map(|i| i.cluster.as_ref());
-    for cluster in clusters.filter(|cluster| cluster.replication().is_some()) {
-        prepare_one(cluster)?;
+    for group in rig.instances.iter().filter_map(Instance::as_group) {
+        find_primary(&group)?;
+        let servers = group.members.iter().map(|(number, _)| *number);
+        if let Some((_, database)) = group.primary() {
+            create_table(database, servers).map_err(|error| unprepared(&error))?;
+        }
     }
     Ok(())
 }
 
-fn prepare_one(cluster: &Cluster) -> Result<(), Failure> {
-    let failed = |error: &dyn fmt::Display| {
-        let message = format!("cannot prepare to follow the primary of the cluster: {error}");
-        Failure::new(Cause::Server, message)
-    };
-    let deadline = Instant::now() + FIND_LIMIT;
-    let primary = loop {
-        match find_primary(cluster) {
-            Ok(primary) => break primary,
-            Err(_) if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
-            Err(why) => return Err(failed(&why)),
-        }
-    };
-    cluster.set_primary(primary);
-    let servers = cluster.members().iter().map(|member| member.number);
-    let member = cluster.primary();
-    let created = member.map_or(Ok(()), |member| create_table(&member.database, servers));
-    created.map_err(|error| failed(&error))
+/// Removes that table from clusters that dyno did not start.
+pub(crate) fn clean_up(rig: &Rig) {
+    let running = rig.instances.iter().filter_map(|one| one.running.as_ref());
+    for primary in running.filter_map(RunningCluster::primary) {
+        // It stays if there is no primary now; it is small, and the next load replaces it.
+        let _ = drop_table(&primary.database);
+    }
 }
 
-/// The index of the member that says it is the primary: the one that was, if there are several.
-fn find_primary(cluster: &Cluster) -> Result<usize, String> {
-    let mut last = "no member says that it is the primary".to_owned();
-    let first = cluster.primary_index();
-    let others = (0..cluster.members().len()).filter(|index| *index != first);
-    for index in std::iter::once(first).chain(others) {
-        let Some(member) = cluster.members().get(index) else {
-            continue;
-        };
-        let mut probe = MemberProbe::new(
-            member.database.clone(),
-            cluster.replication(),
-            member.number,
-        );
-        match probe.view() {
-            Ok(view) if view.state == MemberState::Primary => return Ok(index),
-            Ok(_) => {}
-            Err(error) => last = format!("server {}: {error}", member.number),
+fn unprepared(error: &dyn fmt::Display) -> Failure {
+    let message = format!("cannot follow the primary of the cluster: {error}");
+    Failure::new(Cause::Server, message)
+}
+
+/// Finds the member that says it is the primary, within 30 s: the one that was, if there are
+/// several.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
+    let deadline = Instant::now() + FIND_LIMIT;
+    loop {
+        let mut last = "no member says that it is the primary".to_owned();
+        let mut primaries = Vec::new();
+        for (index, (number, database)) in group.members.iter().enumerate() {
+            let database = Database::clone(database);
+            match MemberProbe::new(database, group.replication, *number).view() {
+                Ok(view) if view.state == MemberState::Primary => primaries.push(index),
+                Ok(_) => {}
+                Err(error) => last = format!("server {number}: {error}"),
+            }
+        }
+        if let Some(many) = group.has_many_primaries {
+            many.store(primaries.len() > 1, Ordering::Relaxed);
+        }
+        match primaries.first() {
+            Some(_) if primaries.contains(&group.primary_index()) => return Ok(()),
+            Some(first) => {
+                group.primary.store(*first, Ordering::Relaxed);
+                return Ok(());
+            }
+            None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
+            None => return Err(unprepared(&last)),
         }
     }
-    Err(last)
+}
+
+/// Waits until every member has the tables of the primary, for at most 10 minutes.
+///
+/// # Errors
+/// When a member does not get them in time, or the user interrupts.
+pub(crate) fn wait_for_tables(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
+    let deadline = Instant::now() + TABLES_LIMIT;
+    let Some((_, primary)) = group.primary() else {
+        return Ok(());
+    };
+    let wanted = primary.checksum()?;
+    for (number, database) in &group.members {
+        while !database.checksum().is_ok_and(|checksum| checksum == wanted) {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted.into());
+            }
+            if Instant::now() > deadline {
+                let message = format!("server {number} does not have the tables of the primary");
+                let remedy = "check whether it replicates, and its lag";
+                return Err(Failure::new(Cause::Server, message).remedy(Some(remedy)));
+            }
+            sleep(TABLES_INTERVAL);
+        }
+    }
+    Ok(())
 }
 
 /// Follows the primary of one cluster.
 pub(crate) struct Follower<'a> {
-    pub(crate) cluster: &'a Cluster,
+    pub(crate) group: Group<'a>,
     pub(crate) follow: Follow,
     pub(crate) route: Arc<Route>,
     pub(crate) barrier: &'a Barrier,
@@ -120,26 +159,24 @@ impl<'a> Follower<'a> {
         'a: 'scope,
     {
         let mut threads = Vec::new();
-        let Some(replication) = self.cluster.replication() else {
-            return Ok(threads);
-        };
         let rules = Rules {
-            elects: replication.elects(),
-            has_many: replication.has_many_primaries(),
+            elects: self.group.elects(),
+            has_many: self.group.has_many_primaries(),
         };
-        let (count, primary) = (self.cluster.members().len(), self.cluster.primary_index());
+        let (count, primary) = (self.group.members.len(), self.group.primary_index());
         let decision = Decision::new(count, primary, rules, Instant::now());
         let following = Arc::new(Following {
             decision: Mutex::new(decision),
             follower: self,
         });
-        for (index, member) in following.follower.cluster.members().iter().enumerate() {
-            let row = member.number;
-            let (database, following) = (member.database.clone(), Arc::clone(&following));
+        let replication = following.follower.group.replication;
+        for (index, (number, database)) in following.follower.group.members.iter().enumerate() {
+            let (number, database) = (*number, Database::clone(database));
+            let following = Arc::clone(&following);
             let thread = std::thread::Builder::new()
-                .name(format!("dyno-follow-{}", member.number))
+                .name(format!("dyno-follow-{number}"))
                 .spawn_scoped(scope, move || {
-                    following.run(index, MemberProbe::new(database, Some(replication), row));
+                    following.run(index, MemberProbe::new(database, replication, number));
                 });
             threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
         }
@@ -170,7 +207,7 @@ impl Following<'_> {
         let state = probe.view().map(|view| view.state);
         let mut decision = self.decision();
         let was_settled = decision.is_settled();
-        let named = self.follower.cluster.primary_index();
+        let named = self.follower.group.primary_index();
         let is_next = decision.observe(index, asked_at, &state, named);
         self.reroute(&decision);
         if was_settled && !decision.is_settled() {
@@ -182,18 +219,19 @@ impl Following<'_> {
 
     /// Makes a member that has accepted a write the primary.
     fn take(&self, index: usize) {
-        let cluster = self.follower.cluster;
+        let group = &self.follower.group;
         let mut decision = self.decision();
-        if decision.take(index, cluster.primary_index()).is_none() {
+        if decision.take(index, group.primary_index()).is_none() {
             return;
         }
         // An operator may have named it before.
         let before = decision.announce(index);
-        cluster.set_primary(index);
+        group.primary.store(index, Ordering::Relaxed);
         self.reroute(&decision);
-        if before != index {
-            let number = |index: usize| cluster.members().get(index).map(|one| one.number);
-            self.tell(number(before), number(index));
+        let number = |index: usize| group.members.get(index).map(|one| one.0);
+        match (number(before), number(index)) {
+            (Some(before), Some(now)) if before != now => self.tell(before, now),
+            _ => {}
         }
     }
 
@@ -206,10 +244,7 @@ impl Following<'_> {
         }
     }
 
-    fn tell(&self, before: Option<u32>, now: Option<u32>) {
-        let (Some(before), Some(node)) = (before, now) else {
-            return;
-        };
+    fn tell(&self, before: u32, node: u32) {
         let event = NodeEvent {
             at_s: self.follower.barrier.origin().elapsed().as_secs_f64(),
             node,

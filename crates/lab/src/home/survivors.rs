@@ -75,6 +75,11 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
 
+/// Whether a process was started for this directory and still runs.
+pub(crate) fn is_of(pid: u32, dir: &Path, account: &Account) -> bool {
+    matches!(relation(pid, dir, account), Ok(Relation::Own))
+}
+
 fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
     match pidfd_send_signal(handle, Signal::KILL) {
         // Ended in the meantime.

@@ -51,9 +51,9 @@ pub(crate) struct Verified {
 }
 
 impl Verified {
-    /// The transfers that were running at a time on the trial's clock.
-    pub(crate) fn in_flight(&self, at_s: f64) -> InFlight {
-        in_flight(&self.history, &self.contents, at_s)
+    /// The transfers that had no reply when a fault took effect.
+    pub(crate) fn in_flight(&self, asked_s: f64, effect_s: f64) -> InFlight {
+        in_flight(&self.history, &self.contents, asked_s, effect_s)
     }
 }
 

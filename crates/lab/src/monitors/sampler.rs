@@ -36,6 +36,7 @@ impl SampledServer {
         ServerSnapshot {
             number: self.number,
             process: self.process.get().and_then(read),
+            manager: self.process.manager().and_then(read),
             throttling: self.site.throttling(),
             counters: None,
         }

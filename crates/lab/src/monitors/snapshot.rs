@@ -27,6 +27,8 @@ pub(super) struct Snapshot {
 pub(super) struct ServerSnapshot {
     pub(super) number: u32,
     pub(super) process: Option<ProcessStat>,
+    /// Its cluster manager's.
+    pub(super) manager: Option<ProcessStat>,
     pub(super) throttling: Option<Throttling>,
     /// The server's own counters.
     pub(super) counters: Option<Reading>,
@@ -61,8 +63,14 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     let mut counters: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let owner = format!("server[{}]", after.number);
-        let both = before.process.as_ref().zip(after.process.as_ref());
-        if let Some(change) = both.and_then(|(b, a)| process::derive(b, a, seconds)) {
+        let change = |before: Option<ProcessStat>, after: Option<ProcessStat>| {
+            process::derive(&before?, &after?, seconds)
+        };
+        let mut process = change(before.process, after.process);
+        if let Some(manager) = change(before.manager, after.manager) {
+            process.get_or_insert_default().add(&manager);
+        }
+        if let Some(change) = process {
             change.put(&owner, values);
             processes.get_or_insert_default().add(&change);
         }

@@ -1,14 +1,17 @@
 //! What makes a server a member of a cluster.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::ServerFile;
+use engine::manager::{Managed, Manager};
 use engine::replication::{Formation, MemberAddress, Replication};
+use engine::{EngineError, ServerFile};
 
 use crate::error::LabError;
 use crate::servers::password::Password;
-use crate::servers::port;
+use crate::servers::running::ProcessId;
+use crate::servers::{DataDir, port};
 
 /// Hexadecimal digits of a cluster's id.
 const ID_CHARS: usize = 32;
@@ -33,6 +36,7 @@ impl Membership {
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],
+        ttl: Duration,
     ) -> Result<Vec<Self>, LabError> {
         let members = places.iter().map(|(ip, port)| {
             let group_ports = (0..replication.group_ports()).map(|_| port::free());
@@ -42,10 +46,16 @@ impl Membership {
                 group_ports: group_ports.collect::<Result<_, LabError>>()?,
             })
         });
+        let services = (0..replication.service_ports()).map(|_| port::free());
+        let on_loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let services = services.map(|port| port.map(on_loopback));
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members: members.collect::<Result<_, LabError>>()?,
+            services: services.collect::<Result<_, LabError>>()?,
             password: Password::for_replication()?.text().to_owned(),
+            manager_password: Password::random()?.text().to_owned(),
+            ttl,
         });
         let password = Password::random()?;
         let member = |number| Self {
@@ -64,6 +74,23 @@ impl Membership {
 
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         self.replication.settings(&self.formation, self.number)
+    }
+
+    /// The process of the server with this data.
+    pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
+        let file = self.replication.process_file();
+        file.map_or_else(ProcessId::default, |name| ProcessId::managed(data, name))
+    }
+
+    /// Whether it is the member that becomes the first primary, by its cluster manager.
+    pub(super) fn is_promoted(&self) -> bool {
+        self.number == 1 && self.replication.process_file().is_some()
+    }
+
+    /// How the server is managed, if the laboratory does not start it itself.
+    pub(super) fn manager(&self, server: &Managed<'_>) -> Result<Option<Manager>, EngineError> {
+        self.replication
+            .manager(&self.formation, self.number, server)
     }
 
     pub(super) fn data_files(&self) -> Vec<ServerFile> {

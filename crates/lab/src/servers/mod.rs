@@ -14,6 +14,7 @@ mod node;
 mod password;
 mod port;
 mod running;
+mod service;
 mod start;
 
 pub use data_dir::DataDir;
@@ -25,4 +26,5 @@ pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
 pub(crate) use log::{failure, read_tail};
+pub(crate) use service::Services;
 pub(crate) use start::{write_for_server, write_readable};

@@ -25,6 +25,8 @@ use crate::site::Site;
 const STOP_LIMIT: Duration = Duration::from_secs(300);
 /// How long a restarted member may take to join its cluster again, and how often it tries.
 const REJOIN_LIMIT: Duration = Duration::from_secs(60);
+/// How long its manager may take to make the first member the primary.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
 const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
@@ -69,10 +71,16 @@ impl Node {
         self.launcher.name()
     }
 
-    /// Its process; `None` after [`Node::kill`].
+    /// Its server's process, which a cluster manager may have restarted; `None` while there is none.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.launcher.process.get()
+    }
+
+    /// The process of its cluster manager, if it has one that runs.
+    #[must_use]
+    pub fn manager_pid(&self) -> Option<u32> {
+        self.launcher.process.manager()
     }
 
     /// The same, followed through restarts.
@@ -152,7 +160,11 @@ impl Node {
     }
 
     /// Joins the cluster that it is a member of, if it is.
-    pub(crate) fn join(&self) -> Result<(), LabError> {
+    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let membership = self.launcher.membership.as_ref();
+        if membership.is_some_and(Membership::is_promoted) {
+            self.wait_until_it_is(MemberState::Primary, JOIN_LIMIT, interrupted)?;
+        }
         let joined = self.as_member(|member, login| {
             let replication = member.replication;
             replication.join(&member.formation, member.number, login)
@@ -190,16 +202,25 @@ impl Node {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
+        let is_writable = |replication: &dyn Replication| replication.has_many_primaries();
+        let wanted = match self.replication().is_some_and(is_writable) {
+            true => MemberState::Primary,
+            false => MemberState::Replica,
+        };
+        self.wait_until_it_is(wanted, limit, interrupted)
+    }
+
+    /// Waits until it has this role, unless it is no member of a cluster.
+    fn wait_until_it_is(
+        &mut self,
+        wanted: MemberState,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
-            let takes_part = self.as_member(|member, login| {
-                let expected = match member.replication.has_many_primaries() {
-                    true => MemberState::Primary,
-                    false => MemberState::Replica,
-                };
-                Ok(member.replication.state(login)? == expected)
-            })?;
-            if takes_part != Some(false) {
+            let state = self.as_member(|member, login| member.replication.state(login))?;
+            if state.is_none_or(|state| state == wanted) {
                 return Ok(());
             }
             if let Some(how) = self.died(false) {
@@ -210,7 +231,11 @@ impl Node {
             }
             if Instant::now() > deadline {
                 let log = self.log();
-                return Err(self.launcher.too_slow("replicate", limit, &log));
+                let what = match wanted {
+                    MemberState::Primary => "become the primary",
+                    _ => "replicate",
+                };
+                return Err(self.launcher.too_slow(what, limit, &log));
             }
             sleep(process::POLL_INTERVAL);
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use host::Files;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
 use crate::account::Account;
@@ -18,26 +19,85 @@ use crate::servers::family::{self, Family};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
+/// As many bytes of a file as contain the number of a process.
+const PID_BYTES: usize = 32;
 
-/// The ID of a node's process. Clones share it, so that monitors follow a node that restarts.
+/// The IDs of a node's processes. Clones share them, so that monitors follow a node that restarts.
 #[derive(Debug, Clone, Default)]
-pub struct ProcessId(Arc<AtomicU32>);
+pub struct ProcessId {
+    /// The process that dyno started; 0: none.
+    child: Arc<AtomicU32>,
+    /// Where a server that a cluster manager starts says which process it is. The child is the
+    /// manager.
+    server: Option<Arc<ProcessFile>>,
+}
+
+/// A file that begins with the number of a process.
+#[derive(Debug)]
+struct ProcessFile {
+    path: PathBuf,
+    /// The directory of the node, which identifies its processes.
+    dir: PathBuf,
+    account: Account,
+}
 
 impl ProcessId {
-    /// The process; `None` while there is none.
+    /// The process of a server that a cluster manager starts, with the name of a file in its data.
+    pub(super) fn managed(data: &DataDir, file: &str) -> Self {
+        Self {
+            child: Arc::default(),
+            server: Some(Arc::new(ProcessFile {
+                path: data.data().join(file),
+                dir: data.dir().to_owned(),
+                account: data.home().account().clone(),
+            })),
+        }
+    }
+
+    /// The server's process; `None` while there is none.
     #[must_use]
     pub fn get(&self) -> Option<u32> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|id| *id != 0)
+        match &self.server {
+            Some(file) => file.process(),
+            None => self.child(),
+        }
+    }
+
+    /// The process of its cluster manager; `None` while there is none.
+    #[must_use]
+    pub fn manager(&self) -> Option<u32> {
+        self.server.as_ref().and_then(|_| self.child())
+    }
+
+    fn child(&self) -> Option<u32> {
+        Some(self.child.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
 
     fn set(&self, id: u32) {
-        self.0.store(id, Ordering::Relaxed);
+        self.child.store(id, Ordering::Relaxed);
     }
 }
 
 impl From<Option<u32>> for ProcessId {
     fn from(id: Option<u32>) -> Self {
-        Self(Arc::new(AtomicU32::new(id.unwrap_or(0))))
+        Self {
+            child: Arc::new(AtomicU32::new(id.unwrap_or(0))),
+            server: None,
+        }
+    }
+}
+
+impl ProcessFile {
+    /// The process, if it runs and is one of this node's.
+    fn process(&self) -> Option<u32> {
+        // The servers' account can put anything there, also what would block.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
+        let mut bytes = [0; PID_BYTES];
+        let length = rustix::io::read(file, &mut bytes).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(..length)?);
+        let pid = text.lines().next()?.trim().parse().ok()?;
+        survivors::is_of(pid, &self.dir, &self.account).then_some(pid)
     }
 }
 

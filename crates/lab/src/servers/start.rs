@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use engine::manager::{Managed, Manager, ManagerFile};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
 use crate::account::Account;
@@ -102,7 +103,10 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         fixed_port: spec.port,
         connections: spec.connections,
         site: spec.site,
-        process: ProcessId::default(),
+        process: match &membership {
+            Some(membership) => membership.process_of(&spec.data),
+            None => ProcessId::default(),
+        },
         keep: spec.keep.to_owned(),
         password: match &membership {
             Some(membership) => membership.password.clone(),
@@ -187,7 +191,10 @@ impl Launcher {
                 data.home().account(),
             )?;
         }
-        let invocation = engine.start(&self.installed, &paths);
+        let invocation = match self.managed(&paths, data.home().account())? {
+            Some(manager) => manager.invocation,
+            None => engine.start(&self.installed, &paths),
+        };
         let (child, log_start) = self.spawn(data, &paths, &invocation)?;
         let mut running = Running::new(child, &self.process, data)?;
         let path = self.log_path();
@@ -203,6 +210,40 @@ impl Launcher {
             notes: engine.notes(&log(), &self.config),
             public_key,
         })
+    }
+
+    /// The manager that starts the server in place of the laboratory, with its files written.
+    fn managed(&self, paths: &Paths, account: &Account) -> Result<Option<Manager>, LabError> {
+        let Some(membership) = &self.membership else {
+            return Ok(None);
+        };
+        let manager = membership.manager(&Managed {
+            installed: &self.installed,
+            paths,
+            config: &self.config,
+            account: account.other_name(),
+        })?;
+        for file in manager.iter().flat_map(|manager| &manager.files) {
+            self.write_of_manager(file, paths, account)?;
+        }
+        Ok(manager)
+    }
+
+    fn write_of_manager(
+        &self,
+        file: &ManagerFile,
+        paths: &Paths,
+        account: &Account,
+    ) -> Result<(), LabError> {
+        let path = paths.dir.join(file.name);
+        match file.is_program {
+            true => write_program(&path, &file.text)?,
+            false => write_for_server(&path, &file.text, account)?,
+        }
+        match &file.kept {
+            Some(kept) => write_readable(&self.keep.join(file.name), kept),
+            None => Ok(()),
+        }
     }
 
     /// Starts the server's program, which appends to the log; returns where in the log that begins.
@@ -339,15 +380,24 @@ impl Launcher {
 }
 
 /// Opens a log to which every start of a server appends.
-fn append(path: &Path) -> Result<File, LabError> {
+pub(super) fn append(path: &Path) -> Result<File, LabError> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(LabError::at("write", path))
 }
 
 /// Writes a file that the server's user may read, whatever the umask.
 pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
+    write_with_mode(path, text, 0o644)
+}
+
+/// Writes a program that the server's user may run.
+fn write_program(path: &Path, text: &str) -> Result<(), LabError> {
+    write_with_mode(path, text, 0o755)
+}
+
+fn write_with_mode(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
     write(path, text, |file| {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
     })
 }
 

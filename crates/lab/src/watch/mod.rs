@@ -17,6 +17,7 @@ use measure::setup::Class;
 
 use crate::Database;
 use crate::failure::{Cause, Failure};
+use crate::instance::Instance;
 use crate::member_probe;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -59,9 +60,13 @@ pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec
     }
     let open = |index: usize| {
         // Who follows a cluster's primary has created its table.
-        let mut servers = servers(rig, index).into_iter();
-        let alone = servers.find(|server| server.replication.is_none());
-        let created = alone.map(|server| {
+        let is_group = rig
+            .instances
+            .get(index)
+            .and_then(Instance::as_group)
+            .is_some();
+        let servers = servers(rig, index);
+        let created = servers.first().filter(|_| !is_group).map(|server| {
             member_probe::create_table(server.database, std::iter::once(server.number))
         });
         if let Some(Err(error)) = created {
@@ -134,17 +139,17 @@ fn servers(rig: &Rig, index: usize) -> Vec<Server<'_>> {
     let Some(instance) = rig.instances.get(index) else {
         return Vec::new();
     };
-    let Some(cluster) = &instance.cluster else {
+    let Some(group) = instance.as_group() else {
         return vec![Server {
             number: u32::try_from(index + 1).unwrap_or(u32::MAX),
             database: &instance.endpoint.database,
             replication: None,
         }];
     };
-    let members = cluster.members().iter().map(|member| Server {
-        number: member.number,
-        database: &member.database,
-        replication: cluster.replication(),
+    let members = group.members.iter().map(|(number, database)| Server {
+        number: *number,
+        database,
+        replication: group.replication,
     });
     members.collect()
 }

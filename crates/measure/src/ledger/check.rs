@@ -68,6 +68,7 @@ pub fn check(
     let unbalanced = members.iter().filter(|member| !member.is_balanced(history));
     summary.unbalanced = unbalanced.count() as u64;
     summary.diverged = diverged(members);
+    summary.checked.sort_unstable();
     judge_reads(&mut summary, history);
     summary
 }
@@ -190,17 +191,22 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
     }
 }
 
-/// The transfers that were running at a time on the trial's clock, by what the first of the members
-/// has of them.
+/// The transfers that had no reply when a fault took effect, by what the first of the members has of
+/// them: those that were running, and those that ended with an error after the fault was asked for,
+/// since it can only be known later that it took effect. Times are in seconds on the trial's clock.
 #[must_use]
-pub fn in_flight(history: &History, members: &[Contents], at_s: f64) -> InFlight {
+pub fn in_flight(history: &History, members: &[Contents], asked_s: f64, effect_s: f64) -> InFlight {
     let first = members.first().map(|member| {
         let transfers = member.rows.iter().map(|row| row.transfer);
         transfers.collect::<HashSet<Transfer>>()
     });
     let mut found = InFlight::default();
     for entry in history.entries() {
-        if entry.begun_s > at_s || entry.ended_s.is_some_and(|ended_s| ended_s <= at_s) {
+        let has_ended = entry.ended_s.is_some_and(|ended_s| match entry.fate {
+            Fate::Acknowledged => ended_s <= effect_s,
+            Fate::Failed | Fate::Unknown => ended_s <= asked_s,
+        });
+        if entry.begun_s > effect_s || has_ended {
             continue;
         }
         match first.as_ref().map(|has| has.contains(&entry.transfer)) {

@@ -1,6 +1,7 @@
 //! The data of the figures, as JSON inside the page.
 
 mod curves;
+mod faults;
 mod pack;
 mod scale;
 mod searches;
@@ -58,11 +59,14 @@ impl Figures {
     /// Of one result with the series of its trials.
     pub(crate) fn of(report: &Report<'_>) -> Self {
         let factor = thin::factor(report.series, report.monitors);
+        let of_faults = faults::factor(report.faults);
         let result = report.result;
         let trials = result.trials.iter().enumerate().map(|(place, trial)| {
             let series = report.series.get(place).map_or(&[][..], Vec::as_slice);
             let monitors = report.monitors.get(place).map_or(&[][..], Vec::as_slice);
-            trial::trial(trial, series, monitors, factor)
+            let faults = report.faults.get(place).map_or(&[][..], Vec::as_slice);
+            let faults = faults::faults(trial, faults, of_faults);
+            trial::trial(trial, series, monitors, faults, factor)
         });
         Self {
             trials: trials.collect(),

@@ -7,6 +7,7 @@ use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use serde::Serialize;
 
+use super::faults::Fault;
 use super::pack::Packed;
 use super::sweep::CPU;
 use super::thin;
@@ -24,6 +25,8 @@ pub(crate) struct Trial {
     t: Packed,
     monitors: Vec<Figure>,
     cores: Option<Cores>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<Fault>,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,6 +82,7 @@ pub(crate) fn trial(
     summary: &TrialSummary,
     series: &[SeriesPoint],
     monitors: &[MonitorPoint],
+    faults: Vec<Fault>,
     factor: usize,
 ) -> Trial {
     let chunks = monitors.chunks(factor);
@@ -95,6 +99,7 @@ pub(crate) fn trial(
             .filter_map(|group| figure(group, monitors, factor))
             .collect(),
         cores: cores(summary),
+        faults,
     }
 }
 

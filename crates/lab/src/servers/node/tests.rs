@@ -28,7 +28,7 @@ fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
     let config = config.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let replication = engine::MARIADB.replicates_as("galera").unwrap();
     let places = vec![(std::net::Ipv4Addr::LOCALHOST, None); count];
-    let members = Membership::of_cluster(replication, &places).unwrap();
+    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
     let started = members.into_iter().map(|membership| {
         let number = membership.number;
         let spec = NodeSpec {
@@ -42,8 +42,8 @@ fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
             keep: &keep.join(number.to_string()),
             interrupted: &NEVER,
         };
-        let node = start(&installed, spec).unwrap();
-        node.join().unwrap();
+        let mut node = start(&installed, spec).unwrap();
+        node.join(&NEVER).unwrap();
         node
     });
     started.collect()

@@ -1,6 +1,5 @@
 //! Limits what a namespace sends to others, by queueing disciplines of the kernel.
 
-use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -17,10 +16,14 @@ const BURST: Duration = Duration::from_millis(5);
 /// A full-sized packet, and so the least that is sent at once.
 const MIN_BURST_BYTES: u64 = 1600;
 
-/// Limits what a namespace sends to these addresses. `false`: the kernel cannot delay packets.
+/// Limits what a namespace sends to these addresses. `false`: nothing is limited, because nothing is
+/// asked for or because the kernel cannot delay packets.
 pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Result<bool, LabError> {
+    let Some(disciplines) = disciplines(peers, how) else {
+        return Ok(false);
+    };
     let arguments = format!("-n {namespace} -batch -");
-    let made = ip::run_with("tc", &arguments, &disciplines(peers, how));
+    let made = ip::run_with("tc", &arguments, &disciplines);
     let Err(error) = made else {
         return Ok(true);
     };
@@ -38,11 +41,9 @@ pub(super) fn remove(namespace: &str) -> Result<(), LabError> {
     removed.map(drop)
 }
 
-/// The commands for `tc`. The filters come last: what they do not match is sent at once.
-fn disciplines(peers: &[Ipv4Addr], how: &SlowLink) -> String {
-    let mut commands = "qdisc add dev eth0 root handle 1: htb\n\
-                        class add dev eth0 parent 1: classid 1:1 htb rate 10gbit quantum 60000\n"
-        .to_owned();
+/// The commands for `tc`; `None` if nothing is limited. The filters come last: what they do not match
+/// is sent at once.
+fn disciplines(peers: &[Ipv4Addr], how: &SlowLink) -> Option<String> {
     let limit = match (how.delay, how.bytes_per_s) {
         (Some(delay), rate) => {
             let rate = rate.map_or(String::new(), |rate| format!(" rate {rate}bps"));
@@ -51,20 +52,18 @@ fn disciplines(peers: &[Ipv4Addr], how: &SlowLink) -> String {
         }
         (None, Some(rate)) => {
             let burst = (rate as f64 * BURST.as_secs_f64()) as u64 + MIN_BURST_BYTES;
-            format!(
-                "tbf rate {rate}bps burst {burst} limit {}",
-                burst + QUEUE_BYTES
-            )
+            let limit = burst + QUEUE_BYTES;
+            format!("tbf rate {rate}bps burst {burst} limit {limit}")
         }
-        (None, None) => return String::new(),
+        (None, None) => return None,
     };
-    // Writing to a string cannot fail.
-    let _ = writeln!(commands, "qdisc add dev eth0 parent 1:1 {limit}");
-    for peer in peers {
-        let _ = writeln!(
-            commands,
-            "filter add dev eth0 parent 1: protocol ip u32 match ip dst {peer}/32 flowid 1:1"
-        );
-    }
-    commands
+    let filter = |peer: &Ipv4Addr| {
+        format!("filter add dev eth0 parent 1: protocol ip u32 match ip dst {peer}/32 flowid 1:1\n")
+    };
+    let filters: String = peers.iter().map(filter).collect();
+    Some(format!(
+        "qdisc add dev eth0 root handle 1: htb\n\
+         class add dev eth0 parent 1: classid 1:1 htb rate 10gbit quantum 60000\n\
+         qdisc add dev eth0 parent 1:1 {limit}\n{filters}"
+    ))
 }

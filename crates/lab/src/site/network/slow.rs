@@ -39,7 +39,7 @@ impl Slowed {
         let delay = delay.map(|delay| Delay::start(site.path(), &site.name(), own, peers, delay));
         Ok(Self {
             delay: delay.transpose()?,
-            is_shaped: rate.bytes_per_s.is_some() && shaping::slow(&site.name(), peers, &rate)?,
+            is_shaped: shaping::slow(&site.name(), peers, &rate)?,
         })
     }
 

@@ -1,0 +1,84 @@
+//! PostgreSQL under Patroni: clusters form, are driven, fail over, and leave nothing behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::{Cache, Finished, Program, has_second, wait_until};
+use measure::setup::Outcome;
+use rustix::process::Signal;
+
+/// Patroni's smallest time to live, so that it soon fails over.
+const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
+     [server.config]\nwork_mem = \"5MB\"\nmax_worker_processes = 9\n[data]\nrows = 100\n\
+     [load]\nthreads = 2\nwarmup = \"1s\"\n\
+     [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
+
+fn kept(done: &Finished, file: &str) -> String {
+    let dir = common::trial_dir(&done.out(), 1).unwrap();
+    let path = dir.join("servers").join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn members_form_a_cluster_with_the_settings_of_the_study() {
+    let place = Cache::new();
+    let done = Program::study(STUDY)
+        .args("--set load.time=4s")
+        .cache(&place)
+        .run()
+        .succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
+    for standby in [2, 3] {
+        let log = kept(&done, &format!("{standby}/error.log"));
+        assert!(log.contains("started streaming WAL from primary"), "{log}");
+    }
+    // Patroni takes some settings only from its own configuration.
+    let config = kept(&done, "1/patroni.yml");
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let dcs = &config["bootstrap"]["dcs"];
+    assert_eq!(dcs["ttl"], 5);
+    assert_eq!(dcs["postgresql"]["parameters"]["max_worker_processes"], "9");
+    let accounts = &config["postgresql"]["authentication"];
+    for account in [&accounts["replication"], &accounts["rewind"]] {
+        assert_eq!(account["password"], "(hidden)");
+    }
+    assert_eq!(config["restapi"]["authentication"]["password"], "(hidden)");
+    assert!(kept(&done, "1/postgresql.conf").contains("work_mem = '5MB'"));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
+    let place = Cache::new();
+    let mut dyno = Program::study(STUDY)
+        .args("--set load.time=60s")
+        .cache(&place)
+        .start();
+    let out = dyno.dir().join("out");
+    wait_until("the load", || has_second(&out, 1, "measure"));
+    dyno.signal(Signal::KILL);
+    dyno.wait();
+    let is_server = |words: &str| words.contains("/postgres -D");
+    let servers = || {
+        place
+            .processes()
+            .iter()
+            .filter(|p| is_server(&p.words))
+            .count()
+    };
+    assert_eq!(
+        servers(),
+        3,
+        "PostgreSQL outlives its manager: {:?}",
+        place.processes()
+    );
+    let clean = Program::new().args("clean").cache(&place).run().succeeds();
+    assert!(clean.stdout.contains("freed"), "{}", clean.shown());
+    place.assert_nothing_left();
+}

@@ -1,0 +1,100 @@
+//! Programs of a cluster besides its servers: services that its members share, and cluster managers.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Cause, EngineError};
+use crate::http;
+use crate::program::{Installed, on_path};
+use crate::server::{Invocation, Paths};
+use crate::settings::Settings;
+
+/// Where packages put such programs.
+const USUAL_PLACES: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/sbin"];
+
+/// A program that runs once for each cluster, from before its first member starts until after its
+/// last one has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    /// Its name, also of its log: `etcd`.
+    pub name: &'static str,
+    /// How to start it.
+    pub invocation: Invocation,
+    /// Where it answers whether it is ready.
+    pub address: SocketAddr,
+    /// The path of a page that it serves, and what the page contains once it is ready.
+    pub health: (&'static str, &'static str),
+}
+
+impl Service {
+    /// Whether it is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let (path, word) = self.health;
+        http::get(self.address, path)
+            .is_ok_and(|page| page.is_success() && page.body.contains(word))
+    }
+}
+
+/// The server that a cluster manager starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Managed<'a> {
+    /// Its program.
+    pub installed: &'a Installed,
+    /// Its files and addresses.
+    pub paths: &'a Paths,
+    /// The settings of the study.
+    pub config: &'a Settings,
+    /// The system user that it and its manager run as, if that is not dyno's own.
+    pub account: Option<&'a str>,
+}
+
+/// A program that starts, stops, and restarts a member's server in place of the laboratory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manager {
+    /// How to start it. SIGTERM stops it together with its server.
+    pub invocation: Invocation,
+    /// Files that it needs.
+    pub files: Vec<ManagerFile>,
+}
+
+/// A file that a cluster manager needs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ManagerFile {
+    /// Its name in [`Paths::dir`].
+    pub name: &'static str,
+    /// Its text, which may contain secrets.
+    pub text: String,
+    /// What the result keeps of it, which contains none; `None`: nothing.
+    pub kept: Option<String>,
+    /// Whether it is a program.
+    pub is_program: bool,
+}
+
+/// The text is hidden.
+impl fmt::Debug for ManagerFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManagerFile")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A program of this name, on `PATH` or in the usual directories.
+///
+/// # Errors
+/// When there is none; `remedy` says how to install it.
+pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, EngineError> {
+    let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
+    let mut found = on_path(name).into_iter().chain(usual);
+    found
+        .find(|program| program.is_file())
+        .ok_or_else(|| EngineError::Failed {
+            cause: Cause::Usage,
+            message: format!(
+                "the program {name} was not found on PATH or in the usual directories"
+            ),
+            remedy: Some(remedy.to_owned()),
+        })
+}

@@ -1,0 +1,370 @@
+//! PostgreSQL under Patroni, a cluster manager: one beside each server, which starts it, makes it
+//! the primary while it holds the leader's key in etcd, and a standby otherwise.
+//!
+//! All members are copies of one prepared data directory. A member that has diverged from the
+//! primary is rewound by Patroni (`pg_rewind`).
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use plan::Quorum;
+use serde_json::{Map, Value, json};
+
+use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
+use super::{format, streaming};
+use crate::configuration::allowed_connections;
+use crate::error::{Cause, EngineError};
+use crate::http;
+use crate::manager::{Managed, Manager, ManagerFile, Service, program};
+use crate::replication::{Formation, MemberState, Replication, View, member_name};
+use crate::server::{Invocation, Login};
+use crate::settings::Settings;
+
+const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
+     scripts/install-servers.sh patroni";
+/// Its configuration file. JSON is YAML, too.
+const CONFIG_FILE: &str = "patroni.yml";
+/// The user of its REST API.
+const API_USER: &str = "dyno";
+/// How often it checks what it must do while the cluster forms, in seconds.
+const FORMING_LOOP_WAIT_S: u64 = 1;
+/// How long it may take to answer a request, for instance to switch over, which it does before it
+/// answers.
+const REQUEST_LIMIT: Duration = Duration::from_secs(120);
+/// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
+/// Patroni's default.
+const MAX_LAG_BYTES: u32 = 1 << 20;
+/// The programs of PostgreSQL that it runs.
+const PROGRAMS: [&str; 6] = [
+    "postgres",
+    "pg_ctl",
+    "pg_controldata",
+    "pg_isready",
+    "pg_rewind",
+    "pg_basebackup",
+];
+/// What `pg_rewind` reads of the primary.
+const REWIND_RIGHTS: [&str; 4] = [
+    "pg_ls_dir(text, boolean, boolean)",
+    "pg_stat_file(text, boolean)",
+    "pg_read_binary_file(text)",
+    "pg_read_binary_file(text, bigint, bigint, boolean)",
+];
+const HIDDEN: &str = "(hidden)";
+
+/// PostgreSQL under Patroni with etcd.
+#[derive(Debug)]
+pub(super) struct Patroni;
+
+impl Replication for Patroni {
+    fn name(&self) -> &'static str {
+        "patroni"
+    }
+
+    /// Patroni writes those settings.
+    fn settings(&self, _: &Formation, _: u32) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The first primary creates the account with which standbys log in and are rewound, and the
+    /// slots that Patroni would create a little later: a standby that finds none waits for 5 s.
+    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        if number != 1 {
+            return Ok(());
+        }
+        let grant =
+            |function| format!("GRANT EXECUTE ON FUNCTION {function} TO {REPLICATION_ROLE}");
+        let slot = |number| {
+            let name = member_name(number);
+            format!("SELECT pg_create_physical_replication_slot('{name}', true)")
+        };
+        let grants = REWIND_RIGHTS.iter().map(grant);
+        let slots = cluster.followers().map(slot);
+        streaming::create_roles(cluster, login, grants.chain(slots))
+    }
+
+    /// The managers check as rarely from now on as the study wants.
+    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+        let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl)});
+        request(cluster, 1, login, ("PATCH", "/config"), &wanted)
+    }
+
+    fn elects(&self) -> bool {
+        true
+    }
+
+    /// Replication is asynchronous, as it is by default.
+    fn quorum(&self) -> Quorum {
+        Quorum::One
+    }
+
+    /// The port of Patroni's REST API.
+    fn group_ports(&self) -> usize {
+        1
+    }
+
+    /// etcd's ports for clients and for its own members.
+    fn service_ports(&self) -> usize {
+        2
+    }
+
+    fn services(&self, cluster: &Formation, dir: &Path) -> Result<Vec<Service>, EngineError> {
+        let &[client, peer] = cluster.services.as_slice() else {
+            let message = "etcd needs two ports".to_owned();
+            return Err(EngineError::failed(Cause::Internal, message));
+        };
+        let name = member_name(1);
+        let (client_url, peer_url) = (format!("http://{client}"), format!("http://{peer}"));
+        let cluster_option = format!("{name}={peer_url}");
+        let data = dir.join("etcd").display().to_string();
+        let options = [
+            ("name", name.as_str()),
+            ("data-dir", &data),
+            ("listen-client-urls", &client_url),
+            ("advertise-client-urls", &client_url),
+            ("listen-peer-urls", &peer_url),
+            ("initial-advertise-peer-urls", &peer_url),
+            ("initial-cluster", &cluster_option),
+            ("log-level", "warn"),
+        ];
+        let arguments = options.map(|(option, value)| format!("--{option}={value}"));
+        Ok(vec![Service {
+            name: "etcd",
+            invocation: Invocation::new(program("etcd", HOW_TO_INSTALL)?, arguments),
+            address: client,
+            health: ("/health", "true"),
+        }])
+    }
+
+    fn process_file(&self) -> Option<&'static str> {
+        Some("postmaster.pid")
+    }
+
+    fn manager(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        server: &Managed<'_>,
+    ) -> Result<Option<Manager>, EngineError> {
+        let patroni = program("patroni", HOW_TO_INSTALL)?;
+        let config = |password: &str, api_password: &str| {
+            let config = configuration(cluster, number, server, password, api_password);
+            format!("{config:#}\n")
+        };
+        let file = |name, text| ManagerFile {
+            name,
+            text,
+            kept: None,
+            is_program: false,
+        };
+        let (hba, ident) = access(server);
+        let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
+        let programs = programs.collect::<Result<Vec<_>, _>>()?;
+        let files = [
+            ManagerFile {
+                kept: Some(config(HIDDEN, HIDDEN)),
+                ..file(
+                    CONFIG_FILE,
+                    config(&cluster.password, &cluster.manager_password),
+                )
+            },
+            file(HBA_FILE, hba),
+            file(IDENT_FILE, ident),
+        ];
+        let config = server.paths.dir.join(CONFIG_FILE);
+        Ok(Some(Manager {
+            invocation: Invocation::new(patroni, [config]),
+            files: files.into_iter().chain(programs).collect(),
+        }))
+    }
+
+    fn view_query(&self) -> &'static str {
+        streaming::STATE
+    }
+
+    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+        streaming::view(rows)
+    }
+
+    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
+        streaming::state(login)
+    }
+
+    fn switchover(
+        &self,
+        cluster: &Formation,
+        from: u32,
+        to: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let wanted = json!({"leader": member_name(from), "candidate": member_name(to)});
+        request(cluster, from, login, ("POST", "/switchover"), &wanted)
+    }
+}
+
+/// Has the manager of a member do something.
+fn request(
+    cluster: &Formation,
+    number: u32,
+    login: &Login<'_>,
+    (method, path): (&str, &str),
+    wanted: &Value,
+) -> Result<(), EngineError> {
+    let address = api(cluster, number).ok_or_else(|| {
+        let message = format!("{} is no member of its cluster", login.server);
+        EngineError::failed(Cause::Internal, message)
+    })?;
+    let reply = http::send(
+        address,
+        (method, path),
+        (API_USER, &cluster.manager_password),
+        &wanted.to_string(),
+        REQUEST_LIMIT,
+    );
+    let failed = |words: &str| {
+        let words = cluster.without_passwords(words);
+        let message = format!(
+            "{method} {path} failed at the cluster manager of {}: {words}",
+            login.server
+        );
+        EngineError::failed(Cause::Server, message)
+    };
+    let reply = reply.map_err(|error| failed(&error.to_string()))?;
+    match reply.is_success() {
+        true => Ok(()),
+        false => Err(failed(&format!("{} ({})", reply.body.trim(), reply.status))),
+    }
+}
+
+/// How often managers check what they must do, in seconds.
+fn loop_wait_s(ttl: Duration) -> u64 {
+    ttl.as_secs() / 3
+}
+
+/// The address of a member's REST API.
+fn api(cluster: &Formation, number: u32) -> Option<SocketAddr> {
+    let member = cluster.member(number)?;
+    Some(SocketAddr::new(member.ip, *member.group_ports.first()?))
+}
+
+/// Patroni's configuration of one member.
+fn configuration(
+    cluster: &Formation,
+    number: u32,
+    server: &Managed<'_>,
+    password: &str,
+    api_password: &str,
+) -> Value {
+    let paths = server.paths;
+    let in_dir = |name: &str| paths.dir.join(name).display().to_string();
+    let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
+    let (own, api) = (
+        shown(cluster.client_address(number)),
+        shown(api(cluster, number)),
+    );
+    let account = json!({"username": REPLICATION_ROLE, "password": password});
+    json!({
+        "scope": "dyno",
+        "name": member_name(number),
+        "restapi": {
+            "listen": &api,
+            "connect_address": &api,
+            "authentication": {"username": API_USER, "password": api_password},
+        },
+        "etcd3": {"hosts": shown(cluster.services.first().copied())},
+        "bootstrap": {"dcs": dynamic_configuration(cluster.ttl, paths.connections, server.config)},
+        "postgresql": {
+            "listen": &own,
+            "connect_address": &own,
+            "data_dir": paths.data.display().to_string(),
+            "bin_dir": paths.dir.display().to_string(),
+            "custom_conf": paths.config(server.installed.engine).display().to_string(),
+            "pgpass": paths.own.join("pgpass").display().to_string(),
+            "use_unix_socket": true,
+            "authentication": {
+                "superuser": {"username": SUPERUSER},
+                "replication": &account,
+                "rewind": &account,
+            },
+            "parameters": {
+                "hba_file": in_dir(HBA_FILE),
+                "ident_file": in_dir(IDENT_FILE),
+                "unix_socket_directories": paths.own.display().to_string(),
+            },
+            "basebackup": [{"checkpoint": "fast"}],
+        },
+        "watchdog": {"mode": "off"},
+    })
+}
+
+/// The configuration that all members share, which the first one stores in etcd. Patroni takes
+/// `max_connections` and some other settings from here only.
+fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> Value {
+    let own = [
+        (
+            "max_connections".to_owned(),
+            allowed_connections(connections).to_string(),
+        ),
+        ("max_wal_senders".to_owned(), "10".to_owned()),
+    ];
+    let study = config.iter().filter(|(name, _)| !format::decides(name));
+    let parameters = own.iter().chain(study);
+    let parameters: Map<String, Value> = parameters
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into()))
+        .collect();
+    let ttl_s = ttl.as_secs();
+    json!({
+        "ttl": ttl_s,
+        "loop_wait": FORMING_LOOP_WAIT_S,
+        // It wants loop_wait + 2 * retry_timeout <= ttl.
+        "retry_timeout": (ttl_s - loop_wait_s(ttl)) / 2,
+        "maximum_lag_on_failover": MAX_LAG_BYTES,
+        "postgresql": {"use_pg_rewind": true, "use_slots": true, "parameters": parameters},
+    })
+}
+
+/// The files that say who may log in: besides those who may on any server, Patroni as superuser
+/// through the socket, and the account for rewinding from other members.
+fn access(server: &Managed<'_>) -> (String, String) {
+    let address = server.paths.address;
+    let network = address.trunc();
+    let rewind = format!("host {SUPERUSER} {REPLICATION_ROLE} {network} scram-sha-256\n");
+    let hba = configuration::hba(address) + &rewind;
+    (hba, configuration::ident(server.account))
+}
+
+/// A program that runs one of PostgreSQL's. A server reads its configuration file
+/// as standard input, which identifies its processes like those that the laboratory starts: Patroni
+/// gives it /dev/null.
+fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, EngineError> {
+    // Distributions link to the server from elsewhere, but not to all others.
+    let postgres = &server.installed.program;
+    let postgres = postgres.canonicalize().unwrap_or_else(|_| postgres.clone());
+    let program = postgres.with_file_name(name);
+    if !program.is_file() {
+        return Err(EngineError::BadProgram {
+            program: postgres,
+            words: format!("its {name} is missing"),
+        });
+    }
+    let program = quoted(&program);
+    let config = quoted(&server.paths.config(server.installed.engine));
+    let serve = match name {
+        "postgres" => {
+            format!("case $1 in -D) exec {program} \"$@\" <{config} ;; esac\n")
+        }
+        _ => String::new(),
+    };
+    Ok(ManagerFile {
+        name,
+        text: format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n"),
+        kept: None,
+        is_program: true,
+    })
+}
+
+/// A path for a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}

@@ -1,0 +1,88 @@
+//! The transactions around the faults of a trial.
+
+use measure::fault::FaultRecord;
+use measure::recovery::FaultSeries;
+use measure::summary::TrialSummary;
+use serde::Serialize;
+
+use super::pack::Packed;
+use crate::recovery::{PHASES, name};
+
+/// Most points of all faults of a page together.
+const MOST_POINTS: usize = 200_000;
+
+/// The transactions around one fault.
+#[derive(Debug, Serialize)]
+pub(super) struct Fault {
+    /// What was done, and to what.
+    name: String,
+    /// In seconds from the fault's effect.
+    t: Packed,
+    /// Transactions per second.
+    tps: Packed,
+    /// How long a point is, in milliseconds.
+    step_ms: f64,
+    /// When what happened, in seconds from the effect.
+    marks: Vec<(f64, String)>,
+}
+
+/// How many intervals a point covers, so that all faults fit.
+pub(super) fn factor(series: &[Vec<FaultSeries>]) -> usize {
+    let points = series.iter().flatten().map(|series| series.t_s.len());
+    points.sum::<usize>().div_ceil(MOST_POINTS).max(1)
+}
+
+pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
+    let drawn = series.iter().filter_map(|series| {
+        let is_of = |fault: &&FaultRecord| {
+            (fault.number, fault.instance) == (series.fault, series.instance)
+        };
+        fault(trial, trial.faults.iter().find(is_of)?, series, factor)
+    });
+    drawn.collect()
+}
+
+fn fault(
+    trial: &TrialSummary,
+    fault: &FaultRecord,
+    series: &FaultSeries,
+    factor: usize,
+) -> Option<Fault> {
+    let effect_s = fault.effect_s?;
+    let mut begin_s = *series.t_s.first()?;
+    let (mut t, mut tps) = (Vec::new(), Vec::new());
+    let ends = series.t_s.get(1..)?.chunks(factor);
+    for (ends, completed) in ends.zip(series.completed.get(1..)?.chunks(factor)) {
+        let end_s = *ends.last()?;
+        let completed: u64 = completed.iter().sum();
+        t.push(Some(end_s - effect_s));
+        tps.push(Some(completed as f64 / (end_s - begin_s)));
+        begin_s = end_s;
+    }
+    let length_s = begin_s - series.t_s.first()?;
+    Some(Fault {
+        name: name(fault, trial),
+        step_ms: (length_s / t.len().max(1) as f64 * 1e3).round(),
+        t: Packed::times(&t),
+        tps: Packed::of(&tps),
+        marks: marks(fault, effect_s),
+    })
+}
+
+/// The effect, the phases of the recovery, and the healing.
+fn marks(fault: &FaultRecord, effect_s: f64) -> Vec<(f64, String)> {
+    let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+    let phases = fault.recovery.iter().flat_map(|found| {
+        let at = |(_, name, of): (_, &str, fn(&_) -> Option<f64>)| {
+            Some((round(of(found)?), name.to_owned()))
+        };
+        PHASES.into_iter().filter_map(at).collect::<Vec<_>>()
+    });
+    let healed = fault
+        .healed_s
+        .map(|at_s| (round(at_s - effect_s), "healed".to_owned()));
+    let effect = std::iter::once((0.0, fault.kind.to_string()));
+    let mut marks: Vec<_> = effect.chain(phases).chain(healed).collect();
+    marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    marks
+}

@@ -1,0 +1,353 @@
+//! How instances recovered from faults.
+
+use measure::fault::{FaultRecord, Recovery};
+use measure::quantile::Range;
+use measure::recovery::Distribution;
+use measure::result::RunResult;
+use measure::summary::TrialSummary;
+
+use crate::csv_writer::Csv;
+use crate::grid::{Grid, heads};
+use crate::keys;
+use crate::number;
+
+/// A number of a recovery: its column, its heading, and where it is.
+type Number = (&'static str, &'static str, fn(&Recovery) -> Option<f64>);
+
+/// The phases of a recovery, in seconds from the effect.
+pub(crate) const PHASES: [Number; 7] = [
+    ("recovery.first_error_s", "first error", |found| {
+        found.first_error_s
+    }),
+    ("recovery.detected_s", "detected", |found| found.detected_s),
+    ("recovery.first_write_s", "first write", |found| {
+        found.first_write_s
+    }),
+    ("recovery.load_write_s", "load's write", |found| {
+        found.load_write_s
+    }),
+    ("recovery.back_s", "back", |found| found.back_s),
+    ("recovery.steady_s", "steady", |found| found.steady_s),
+    ("recovery.rejoined_s", "rejoined", |found| found.rejoined_s),
+];
+
+/// What a recovery cost.
+const COSTS: [Number; 3] = [
+    ("recovery.outage_s", "outage", |found| found.outage_s),
+    ("recovery.lowest_share", "lowest", |found| {
+        found.lowest_share
+    }),
+    ("recovery.lost_transactions", "not done", |found| {
+        found.lost_transactions
+    }),
+];
+
+const EXPLAINED: &str = "Seconds from the fault's effect: the load's first error; another member's \
+                         view changed (detected); the first write that any member accepted, and \
+                         the load's; throughput back to 95 % of what it was before, and steady; \
+                         the failed member replicates again.";
+
+/// A row for each fault of a trial: when it struck, and when each phase of the recovery was over.
+pub(crate) fn phases(trial: &TrialSummary) -> Grid {
+    let rows = recovered(trial).map(|(fault, found)| {
+        let healed = fault.healed_s.zip(fault.effect_s);
+        let mut row = vec![name(fault, trial)];
+        row.push(number::maybe(fault.effect_s));
+        row.extend(PHASES.map(|(_, _, of)| number::maybe(of(found).map(unsigned))));
+        row.push(number::maybe(
+            healed.map(|(healed_s, effect_s)| healed_s - effect_s),
+        ));
+        row
+    });
+    let mut titles = vec!["fault", "effect at"];
+    titles.extend(PHASES.map(|(_, heading, _)| heading));
+    titles.push("healed");
+    Grid {
+        caption: format!("Recovery. {EXPLAINED}"),
+        heads: heads(titles),
+        keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// A row for each fault of a trial: what it cost.
+pub(crate) fn costs(trial: &TrialSummary) -> Grid {
+    let has_ledger = !trial.ledgers.is_empty();
+    let rows = recovered(trial).map(|(fault, found)| {
+        let errors = found.errors.iter();
+        let errors: Vec<String> = errors
+            .map(|error| format!("{} × {}", number::count(error.count), error.code))
+            .collect();
+        let mut row = vec![name(fault, trial)];
+        row.extend([found.before, found.during, found.after].map(number::estimate));
+        row.push(number::maybe(found.outage_s));
+        row.push(
+            found
+                .lowest_share
+                .map_or(number::ABSENT.to_owned(), number::percent),
+        );
+        row.push(number::maybe(found.lost_transactions));
+        row.extend(has_ledger.then(|| in_flight(found)));
+        row.push(errors.join(", "));
+        row
+    });
+    let mut titles = vec![
+        "fault",
+        "tps before",
+        "during",
+        "after",
+        "outage, s",
+        "lowest",
+        "not done",
+    ];
+    titles.extend(has_ledger.then_some("in flight"));
+    titles.push("errors");
+    Grid {
+        caption: format!(
+            "Cost of each fault. Throughput before it, until it was back, and after that; the \
+             longest time without a completed transaction; the lowest second as a share of the \
+             throughput before; transactions that would have been done at that rate. Errors by \
+             code{}.",
+            if has_ledger {
+                "; transfers of the ledger that were in flight: committed, not committed, unknown"
+            } else {
+                ""
+            }
+        ),
+        heads: heads(titles),
+        keys: 1,
+        words: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// A time that rounds to zero has no sign.
+fn unsigned(seconds: f64) -> f64 {
+    match seconds.abs() < 5e-4 {
+        true => 0.0,
+        false => seconds,
+    }
+}
+
+fn in_flight(found: &Recovery) -> String {
+    found.in_flight.map_or(number::ABSENT.to_owned(), |fates| {
+        let fates = [fates.committed, fates.not_committed, fates.unknown];
+        fates.map(number::count).join(", ")
+    })
+}
+
+/// The faults of a trial that had an effect.
+fn recovered(trial: &TrialSummary) -> impl Iterator<Item = (&FaultRecord, &Recovery)> {
+    let faults = trial.faults.iter();
+    faults.filter_map(|fault| Some((fault, fault.recovery.as_ref()?)))
+}
+
+/// What was done, and in which of several instances.
+pub(crate) fn name(fault: &FaultRecord, trial: &TrialSummary) -> String {
+    match trial.setup.planned.topology.instances {
+        1 => fault.words(),
+        _ => format!("{}, instance {}", fault.words(), fault.instance),
+    }
+}
+
+/// The faults of one kind at one point of a study, over its repeats.
+struct Repeated<'a> {
+    /// The point; `None` if there is only one.
+    point: Option<String>,
+    words: String,
+    found: Vec<&'a Recovery>,
+}
+
+impl Repeated<'_> {
+    /// What its row is called.
+    fn keys(&self) -> Vec<String> {
+        self.point.iter().chain([&self.words]).cloned().collect()
+    }
+}
+
+/// The same faults of all repeats, in order.
+fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
+    let axes = keys::axes(result);
+    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
+    let mut all = Vec::new();
+    for group in keys::groups(&trials, &axes) {
+        let point = (!axes.is_empty()).then(|| keys::name(&axes, &group.values, &axes));
+        let mut faults: Vec<((u32, u32), Repeated<'_>)> = Vec::new();
+        for trial in &group.trials {
+            for (fault, found) in recovered(trial) {
+                let place = (fault.number, fault.instance);
+                match faults.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, repeated)) => repeated.found.push(found),
+                    None => faults.push((
+                        place,
+                        Repeated {
+                            point: point.clone(),
+                            words: words_of_all(fault, trial),
+                            found: vec![found],
+                        },
+                    )),
+                }
+            }
+        }
+        faults.sort_by_key(|(place, _)| *place);
+        all.extend(faults.into_iter().map(|(_, repeated)| repeated));
+    }
+    all
+}
+
+/// What was done in all repeats: a random target is another server in each.
+fn words_of_all(fault: &FaultRecord, trial: &TrialSummary) -> String {
+    let any = FaultRecord {
+        node: None,
+        ..fault.clone()
+    };
+    name(&any, trial)
+}
+
+/// Recovery over the repeats of each point: median, minimum, and maximum.
+pub(crate) fn distributions(result: &RunResult) -> Grid {
+    let rows = repeated(result).into_iter().map(|repeated| {
+        let mut row = repeated.keys();
+        row.push(repeated.found.len().to_string());
+        row.extend(numbers().map(|(_, _, of)| spread(&repeated.found, of)));
+        row
+    });
+    let mut titles = keys_of(result);
+    let keys = titles.len();
+    titles.push("n");
+    titles.extend(numbers().map(|(_, heading, _)| heading));
+    Grid {
+        caption: format!(
+            "Recovery over repeats: the median, with the minimum and maximum in parentheses; in \
+             brackets, in how many it did not happen. {EXPLAINED} The outage is in seconds; lowest \
+             is a share of the throughput before; not done counts transactions."
+        ),
+        heads: heads(titles),
+        keys,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// Every value of each phase, in ascending order.
+pub(crate) fn values(result: &RunResult) -> Grid {
+    let rows = repeated(result).into_iter().flat_map(|repeated| {
+        let rows = numbers().filter_map(|(_, heading, of)| {
+            let all = distribution(&repeated.found, of)?;
+            let values: Vec<String> = all.values().iter().copied().map(number::value).collect();
+            let mut row = repeated.keys();
+            row.extend([heading.to_owned(), values.join(", ")]);
+            Some(row)
+        });
+        rows.collect::<Vec<_>>()
+    });
+    let mut titles = keys_of(result);
+    titles.extend(["phase", "values"]);
+    Grid {
+        caption: "Recovery: the values of all repeats, in ascending order.".to_owned(),
+        keys: titles.len() - 1,
+        heads: heads(titles),
+        words: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// The heads of [`Repeated::keys`].
+fn keys_of(result: &RunResult) -> Vec<&'static str> {
+    match keys::axes(result).is_empty() {
+        true => vec!["fault"],
+        false => vec!["point", "fault"],
+    }
+}
+
+fn numbers() -> impl Iterator<Item = Number> {
+    PHASES.into_iter().chain(COSTS)
+}
+
+fn distribution(found: &[&Recovery], of: fn(&Recovery) -> Option<f64>) -> Option<Distribution> {
+    Distribution::of(found.iter().map(|found| of(found).map(unsigned)))
+}
+
+/// `6.5 (6.1–9.0)`, or `6.5 (6.1–9.0) [2 not]`.
+fn spread(found: &[&Recovery], of: fn(&Recovery) -> Option<f64>) -> String {
+    let Some(all) = distribution(found, of) else {
+        return number::ABSENT.to_owned();
+    };
+    let range = Range {
+        low: all.min(),
+        high: all.max(),
+    };
+    let shown = number::within(all.median(), (all.values().len() > 1).then_some(range));
+    match all.missing {
+        0 => shown,
+        missing => format!("{shown} [{missing} not]"),
+    }
+}
+
+/// A line for each fault of each trial. `None` of a study without faults.
+#[must_use]
+pub fn csv(result: &RunResult) -> Option<String> {
+    result
+        .trials
+        .iter()
+        .find(|trial| !trial.faults.is_empty())?;
+    let axes = keys::axes(result);
+    let mut csv = Csv::default();
+    csv.names("number label");
+    axes.iter().for_each(|name| csv.text(name));
+    csv.names("repeat fault instance server fault.kind fault.target fault.at_s fault.effect_s");
+    csv.names("fault.heal_at_s fault.healed_s");
+    numbers().for_each(|(name, ..)| csv.text(name));
+    for name in [
+        "recovery.before_tps",
+        "recovery.during_tps",
+        "recovery.after_tps",
+    ] {
+        csv.text(name);
+        csv.text(&format!("{name}.half_width"));
+    }
+    csv.names("in_flight.committed in_flight.not_committed in_flight.unknown error");
+    csv.end_line();
+    for trial in &result.trials {
+        for fault in &trial.faults {
+            line(&mut csv, trial, fault, &axes);
+        }
+    }
+    Some(csv.text)
+}
+
+fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str]) {
+    let planned = &trial.setup.planned;
+    csv.count(planned.number);
+    csv.text(&planned.label);
+    for key in axes {
+        csv.value(keys::value(trial, key));
+    }
+    csv.count(planned.repeat);
+    csv.count(fault.number);
+    csv.count(fault.instance);
+    csv.number(fault.node.map(f64::from));
+    csv.text(&fault.kind.to_string());
+    csv.text(&fault.target);
+    csv.number(Some(fault.asked_s));
+    for at_s in [fault.effect_s, fault.heal_asked_s, fault.healed_s] {
+        csv.number(at_s);
+    }
+    let found = fault.recovery.as_ref();
+    numbers().for_each(|(_, _, of)| csv.number(found.and_then(of)));
+    let rates = found.map(|found| [found.before, found.during, found.after]);
+    for rate in rates.unwrap_or_default() {
+        csv.estimate(rate);
+    }
+    let fates = found.and_then(|found| found.in_flight);
+    let fates = fates.map(|fates| [fates.committed, fates.not_committed, fates.unknown]);
+    match fates {
+        Some(fates) => fates.into_iter().for_each(|fate| csv.count(fate)),
+        None => (0..3).for_each(|_| csv.number(None)),
+    }
+    csv.text(fault.error.as_deref().unwrap_or_default());
+    csv.end_line();
+}
