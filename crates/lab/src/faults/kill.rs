@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
+use plan::FaultProcess;
+
 use super::{Fault, Scene, nodes};
 use crate::error::LabError;
 use crate::instance::Instance;
 
-pub(super) struct Kill;
+pub(super) struct Kill(pub(super) FaultProcess);
 
 impl Fault for Kill {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
@@ -14,9 +16,7 @@ impl Fault for Kill {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let mut node = scene.node()?;
-        let server = node.name();
-        node.kill().ok_or(LabError::NotRunning { server })
+        scene.node()?.kill_processes(self.0)
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

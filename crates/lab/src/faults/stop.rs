@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plan::FaultKind;
+use plan::{FaultKind, FaultProcess};
 
 use super::{Fault, Scene, nodes};
 use crate::error::LabError;
@@ -11,12 +11,14 @@ use crate::instance::Instance;
 pub(super) struct Stop {
     /// Whether the node may have been killed before.
     may_be_dead: bool,
+    process: FaultProcess,
 }
 
 impl Stop {
-    pub(super) fn new(kind: FaultKind) -> Self {
+    pub(super) fn new(fault: &plan::Fault) -> Self {
         Self {
-            may_be_dead: kind == FaultKind::Restart,
+            may_be_dead: fault.kind == FaultKind::Restart,
+            process: fault.process,
         }
     }
 }
@@ -28,7 +30,7 @@ impl Fault for Stop {
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         let mut node = scene.node()?;
-        match node.shut_down(scene.over) {
+        match node.shut_down(self.process, scene.over) {
             Err(LabError::NotRunning { .. }) if self.may_be_dead => Ok(Instant::now()),
             stopped => stopped,
         }

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use plan::FaultProcess;
+
 use super::{Fault, Scene, nodes, succession};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
@@ -48,6 +50,12 @@ impl Fault for Switchover {
             cluster.set_primary(index);
             return Ok(Instant::now());
         }
+        if cluster.replication().is_some_and(|kind| kind.elects()) {
+            let number = |index| u32::try_from(index + 1).unwrap_or(u32::MAX);
+            old.lock().switch_over(number(from), number(index))?;
+            cluster.set_primary(index);
+            return Ok(Instant::now());
+        }
         let refuses_at = self.demote(old, from, to, scene)?;
         let is_away =
             |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);
@@ -88,7 +96,7 @@ impl Switchover {
         if !node.demote()? {
             // It sends everything to its replicas before it ends.
             self.shut_down = Some(index);
-            return node.shut_down(scene.over);
+            return node.shut_down(FaultProcess::Server, scene.over);
         }
         let refuses_at = Instant::now();
         let written = node.received()?;

@@ -1,6 +1,7 @@
 //! A node: one server process on a site with its data on a volume.
 
 use std::net::SocketAddr;
+mod processes;
 mod role;
 
 use std::path::PathBuf;
@@ -307,49 +308,6 @@ impl Node {
         Some(running.kill(self.launcher.site.files()))
     }
 
-    /// Shuts it down, waiting at most 300 s; returns when it was gone.
-    ///
-    /// # Errors
-    /// When it is not running, or ends with a failure; when it does not end in time or the user
-    /// interrupts, in which case it is killed.
-    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
-        self.running()?;
-        self.stop_process(interrupted)?;
-        Ok(Instant::now())
-    }
-
-    /// Stops all its processes by a signal; returns when the last one stood still.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
-    pub(crate) fn pause(&mut self) -> Result<Instant, LabError> {
-        let site = Arc::clone(&self.launcher.site);
-        let paused = self.running()?.pause(site.files());
-        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
-    }
-
-    /// Lets a paused server go on; returns when all its processes did.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
-    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
-        let site = Arc::clone(&self.launcher.site);
-        let resumed = self.running()?.resume(site.files());
-        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
-    }
-
-    fn running(&mut self) -> Result<&mut Running, LabError> {
-        let server = self.launcher.name();
-        self.running.as_mut().ok_or(LabError::NotRunning { server })
-    }
-
-    fn disobeyed(&self, signal: &'static str) -> LabError {
-        LabError::Disobeyed {
-            server: self.launcher.name(),
-            signal,
-        }
-    }
-
     /// Stops it if it is running, and starts it with the same data, port and password.
     ///
     /// # Errors
@@ -368,6 +326,8 @@ impl Node {
     /// # Errors
     /// As [`crate::servers::start`]'s.
     pub(crate) fn start_again(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+        // What may be left of it ends first.
+        self.running = None;
         let started = self
             .launcher
             .start(&self.data, Some(self.port), interrupted)?;
@@ -407,12 +367,12 @@ impl Node {
     }
 
     fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        if self.running.as_ref().is_some_and(|one| one.is_paused) {
+            self.resume()?;
+        }
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
-        if running.is_paused() {
-            running.resume(self.launcher.site.files());
-        }
         let signal = self.launcher.installed.engine.stop_signal();
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),

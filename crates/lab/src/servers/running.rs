@@ -107,7 +107,7 @@ pub(super) struct Running {
     child: Child,
     has_ended: bool,
     /// Whether a signal has stopped it.
-    is_paused: bool,
+    pub(super) is_paused: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
@@ -141,36 +141,21 @@ impl Running {
         process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
     }
 
-    /// Stops all its processes by a signal; returns when the last one stood still, or `None` if
-    /// one did not.
-    pub(super) fn pause(&mut self, files: &dyn Files) -> Option<Instant> {
-        self.is_paused = true;
-        self.family(files).stop()
-    }
-
-    /// Lets all its processes go on; returns when they did, or `None` if one did not.
-    pub(super) fn resume(&mut self, files: &dyn Files) -> Option<Instant> {
-        self.is_paused = false;
-        self.family(files).resume()
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.is_paused
+    /// Kills only the process that dyno started; returns when.
+    pub(super) fn kill_child(&mut self) -> Instant {
+        process::kill(&mut self.child)
     }
 
     /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was killed.
     pub(super) fn kill(&mut self, files: &dyn Files) -> Instant {
-        let descendants = self.family(files).descendants();
+        let family = Family {
+            files,
+            first: self.child.id(),
+        };
+        let descendants = family.descendants();
         let killed_at = process::kill(&mut self.child);
         family::send(&descendants, Signal::KILL);
         killed_at
-    }
-
-    fn family<'a>(&self, files: &'a dyn Files) -> Family<'a> {
-        Family {
-            files,
-            first: self.child.id(),
-        }
     }
 
     /// Asks it to end, and waits at most `limit`; otherwise as [`process::finish`].
