@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use client::hosts;
 use percent_encoding::percent_decode_str;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -197,7 +198,23 @@ struct ArgumentUrl {
 }
 
 impl ArgumentUrl {
+    /// A URL with several hosts has one password for all.
     fn parse(url: &str) -> Option<Self> {
+        let urls = hosts::split(url);
+        let urls = urls.iter().map(|url| Self::of_one_host(url));
+        let urls = urls.collect::<Option<Vec<_>>>()?;
+        let join = |part: fn(&Self) -> &String| {
+            let parts: Vec<String> = urls.iter().map(part).cloned().collect();
+            hosts::join(&parts)
+        };
+        Some(Self {
+            whole: join(|url| &url.whole),
+            clean: join(|url| &url.clean),
+            password: urls.first()?.password.clone(),
+        })
+    }
+
+    fn of_one_host(url: &str) -> Option<Self> {
         let Ok(whole) = url::Url::parse(url) else {
             return Self::parse_without_host(url);
         };

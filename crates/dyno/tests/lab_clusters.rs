@@ -90,7 +90,27 @@ fn replicates(engine: &str, kinds: &[&str]) {
                 applied.iter().any(|mb| *mb > 0.01),
                 "{kind}, {replica}: {applied:?}"
             );
+            let of = |name: &str| values(&points, &format!("server[{replica}].replication.{name}"));
+            let queue = of("apply_queue_transactions");
+            assert!(queue.len() > 2, "{kind}: {queue:?}");
+            let is_primary = of("is_primary");
+            let expected = f64::from(u8::from(*kind == "galera"));
+            assert!(
+                is_primary.len() > 2 && is_primary.iter().all(|one| *one == expected),
+                "{kind}: {is_primary:?}"
+            );
+            // Galera's members do not say how old a transaction is that they apply.
+            let lag = of("lag_s");
+            assert_eq!(lag.is_empty(), *kind == "galera", "{kind}: {lag:?}");
+            assert!(lag.iter().all(|seconds| *seconds < 60.0), "{kind}: {lag:?}");
+            let paused = of("flow_control_pct");
+            assert_eq!(paused.is_empty(), *kind != "galera", "{kind}: {paused:?}");
         }
+        let is_primary = values(&points, "server[1].replication.is_primary");
+        assert!(
+            is_primary.len() > 2 && is_primary.iter().all(|one| *one == 1.0),
+            "{kind}: {is_primary:?}"
+        );
     }
     place.assert_nothing_left();
 }

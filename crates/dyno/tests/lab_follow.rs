@@ -13,7 +13,7 @@ use common::{Cache, Finished, LAZY_DISK, Program, has_second};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::setup::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::{MariaDb, Server};
+use testkit::{HaProxy, MariaDb, Server};
 
 /// A study with four virtual users, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
@@ -160,4 +160,51 @@ fn users_follow_the_primary_of_servers_that_run_already() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
+    let mut servers = replicating();
+    let [primary, replica] = &servers;
+    let proxy = HaProxy::start(&[primary.port(), replica.port()]);
+    let url = format!("mysql://root@127.0.0.1:{}/followed", proxy.port());
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 12s";
+    let mut dyno = Program::bench(&url).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    switch_over(&servers);
+    servers[0].kill();
+    let done = dyno.wait().succeeds();
+    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
+    assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
+    let last = done.series().last().and_then(|second| second.tps);
+    assert!(last > Some(0.0), "{last:?}");
+}
+
+#[test]
+fn users_of_any_member_are_spread_over_all_that_are_there() {
+    let mut servers = replicating();
+    let load =
+        "--workload oltp_point_select --rows 100 --threads 4 --warmup 0s --time 8s --follow any";
+    let mut dyno = Program::bench(&url(&servers)).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    let executed = |server: &Server| {
+        let rows = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        rows[0][1].parse::<u32>().unwrap()
+    };
+    common::wait_until("statements on both", || {
+        servers.iter().all(|server| executed(server) > 100) || dyno.has_ended()
+    });
+    assert!(servers.iter().all(|server| executed(server) > 100));
+    servers[1].kill();
+    let done = dyno.wait().succeeds();
+    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
+    assert!(done.trial().reconnects >= 2, "{}", done.trial().reconnects);
+    let last = done.series().last().and_then(|second| second.tps);
+    assert!(last > Some(0.0), "{last:?}");
 }

@@ -13,7 +13,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use common::{Cache, Finished, Program, csv, database, mariadb, postgres, trial_dir, wait_until};
-use measure::ledger::{Fate, History, LedgerSummary};
+use measure::ledger::{Entry, Fate, History, LedgerSummary};
 use measure::warning::Warning;
 use rustix::process::Signal;
 
@@ -211,8 +211,29 @@ fn replicas_are_read_beside_the_load_and_checked_after_it() {
     place.assert_nothing_left();
 }
 
-/// A primary that stays dead, without a successor, leaves its replicas to be checked; a single server
-/// leaves nothing.
+#[test]
+fn a_promoted_synchronous_standby_has_every_acknowledged_commit() {
+    let place = Cache::new();
+    let rest = format!(
+        "[topology]\ncluster = \"synchronous\"\nmembers = 3\nfailover = \"1s\"\n{}",
+        KILL.replace("1s", "never")
+    );
+    let done = study("engine = \"postgres\"", "14s", &rest)
+        .cache(&place)
+        .run()
+        .succeeds();
+    let ledger = ledger(&done);
+    assert!(ledger.is_intact(), "{ledger:?}");
+    assert_eq!(ledger.checked, [2, 3]);
+    assert_eq!(ledger.unchecked, [(1, "it is down".to_owned())]);
+    // Transfers went on at the successor.
+    let gone_s = done.trial().faults[0].effect_s.unwrap();
+    let history = history(&done.out());
+    let after = |e: &&Entry| e.fate == Fate::Acknowledged && e.begun_s > gone_s;
+    assert!(history.entries().iter().filter(after).count() > 0);
+    place.assert_nothing_left();
+}
+
 #[test]
 fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
     let rest = "[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"never\"";

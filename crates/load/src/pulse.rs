@@ -3,12 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use workload::session::SessionError;
+use workload::session::{FailureKind, SessionError};
 
 use crate::control::lock;
 
 /// Most errors that are kept until they are taken.
 const MAX_ERRORS: usize = 10_000;
+/// For how long a server may go on that was killed: some of its processes notice it late.
+const DYING_NS: u64 = 200_000_000;
 /// No transaction is awaited.
 const NONE: u64 = u64::MAX;
 
@@ -50,6 +52,14 @@ pub struct TimedError {
     pub action: &'static str,
 }
 
+impl FirstCompleted {
+    /// Whether the server went on only until its connections broke.
+    fn is_last_gasp(&self, lost_ns: u64) -> bool {
+        let is_dying = lost_ns.saturating_sub(self.since_ns) < DYING_NS;
+        is_dying && self.end_ns.is_some_and(|end_ns| end_ns <= lost_ns)
+    }
+}
+
 impl Default for Pulse {
     fn default() -> Self {
         Self {
@@ -67,7 +77,8 @@ impl Pulse {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Awaits the first transaction that is started at `since_ns` or later. One that was running
+    /// Awaits the first transaction that is started at `since_ns` or later. If a connection is lost
+    /// soon after that, it awaits one that is started after the loss. A transaction that was running
     /// then, and is repeated after an error, counts from its next attempt.
     pub fn await_first(&self, since_ns: u64) {
         let mut state = lock(&self.state);
@@ -111,7 +122,15 @@ impl Pulse {
     }
 
     pub(crate) fn error(&self, at_ns: u64, error: &SessionError, action: &'static str) {
-        let errors = &mut lock(&self.state).errors;
+        let mut state = lock(&self.state);
+        if matches!(error.kind, FailureKind::Lost | FailureKind::Away)
+            && let Some(first) = state.firsts.last_mut()
+            && first.is_last_gasp(at_ns)
+        {
+            first.end_ns = None;
+            self.awaited_ns.store(at_ns, Ordering::Relaxed);
+        }
+        let errors = &mut state.errors;
         if errors.len() < MAX_ERRORS {
             errors.push(TimedError {
                 at_ns,

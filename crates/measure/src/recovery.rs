@@ -110,7 +110,7 @@ fn recovery(
     Recovery {
         first_error_s: failure.map(|error| after(error.at_s)),
         detected_s: probe::detected_s(&observed.probes, node, window).map(after),
-        first_write_s: probe::first_write_s(&observed.probes, window).map(after),
+        first_write_s: probe::first_write_s(&observed.probes, node, window).map(after),
         load_write_s: load_write_s(&observed.first_writes, window).map(after),
         rejoined_s: probe::rejoined_s(&observed.probes, node, window).map(after),
         errors: by_code(errors()),

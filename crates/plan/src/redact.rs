@@ -172,6 +172,7 @@ mod tests {
     fn hides_every_form() {
         for (raw, shown) in [
             ("any://u:p@h/db", "any://u:***@h/db"),
+            ("any://u:p@h:1,i:2/db", "any://u:***@h:1,i:2/db"),
             (
                 "url = \"any://u:p'@ q@h\" # x@y",
                 "url = \"any://u:***@h\" # x@y",

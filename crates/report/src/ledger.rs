@@ -68,35 +68,27 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     Some(sentences.join(" "))
 }
 
+fn with_ledger(result: &RunResult) -> impl Iterator<Item = &TrialSummary> {
+    let trials = result.trials.iter();
+    trials.filter(|trial| !trial.ledgers.is_empty())
+}
+
 /// ` in 3 of 20 trials`; empty for a single trial.
 fn of_trials(result: &RunResult, which: fn(&LedgerSummary) -> bool) -> String {
-    let with = |trial: &&TrialSummary| trial.ledgers.iter().any(which);
-    match result
-        .trials
-        .iter()
-        .filter(|trial| !trial.ledgers.is_empty())
-        .count()
-    {
+    let some = with_ledger(result).filter(|trial| trial.ledgers.iter().any(which));
+    match with_ledger(result).count() {
         1 => String::new(),
-        all => format!(
-            " in {} of {all} trials",
-            result.trials.iter().filter(with).count()
-        ),
+        all => format!(" in {} of {all} trials", some.count()),
     }
 }
 
 /// `on 3 members`, or in how many trials.
 fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
-    match result.trials.len() {
-        1 => match checked
-            .iter()
-            .map(|ledger| ledger.checked.len())
-            .sum::<usize>()
-        {
-            1 => "on 1 member".to_owned(),
-            members => format!("on {members} members"),
-        },
-        trials => format!("in {trials} trials"),
+    let members: usize = checked.iter().map(|ledger| ledger.checked.len()).sum();
+    match (with_ledger(result).count(), members) {
+        (1, 1) => "on 1 member".to_owned(),
+        (1, _) => format!("on {members} members"),
+        (trials, _) => format!("in {trials} trials"),
     }
 }
 

@@ -372,7 +372,7 @@ fn the_first_sentence_is_about_acknowledged_commits() {
     let cases: [(&[&[LedgerSummary]], &str); 6] = [
         (&[&[partly]], part),
         (&[&[intact.clone()]], one),
-        (&[&[intact.clone()], &[intact.clone()]], two),
+        (&[&[intact.clone()], &[], &[intact.clone()]], two),
         (&[&[lossy.clone()]], loss),
         (&[&[intact], &[lossy]], some),
         (&[&[unchecked]], "The ledger could not be checked. "),

@@ -21,6 +21,7 @@
 
 mod disk;
 mod engine;
+mod haproxy;
 mod postgres;
 mod proxy;
 mod server;
@@ -29,6 +30,7 @@ mod tls;
 
 pub use disk::SmallDisk;
 pub use engine::Engine;
+pub use haproxy::HaProxy;
 pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use proxy::Proxy;
 pub use server::{Builder, Server};

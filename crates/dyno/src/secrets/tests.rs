@@ -21,6 +21,16 @@ fn passwords_are_taken_out_of_addresses() {
         ("mariadb://u:p@h/x", "mariadb://u@h/x", &[Some("p")]),
         ("postgres://u:p@h/x", "postgres://u@h/x", &[Some("p")]),
         (
+            "postgres://u:p,q@h:1,i:2/x",
+            "postgres://u@h:1,i:2/x",
+            &[Some("p,q")],
+        ),
+        (
+            "server.url=mysql://u:p@h:1,i:2/x",
+            "server.url=mysql://u@h:1,i:2/x",
+            &[Some("p")],
+        ),
+        (
             "--set=server.url=postgresql://u:p%2F@/x?host=/run/a:b@c&port=7",
             "--set=server.url=postgresql://u@/x?host=/run/a:b@c&port=7",
             &[Some("p/")],

@@ -6,6 +6,7 @@
 use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
+const NS_PER_S: f64 = 1e9;
 
 /// A row of a reply; `None` is NULL.
 pub(super) type Row = Vec<Option<String>>;
@@ -46,13 +47,18 @@ pub(super) enum Key {
     /// Sizes of the database's tables and of the buffer pool, from separate queries.
     DataSetBytes,
     PoolBytes,
+    /// Galera's, from the status; of other kinds, from separate queries.
+    AcceptsWrites,
+    LagMs,
+    ApplyQueue,
+    PausedNs,
 }
 
 /// The number of keys.
-const KEYS: usize = Key::PoolBytes as usize + 1;
+const KEYS: usize = Key::PausedNs as usize + 1;
 
 /// The names of status variables.
-pub(super) const NAMES: [(&str, Key); 22] = [
+pub(super) const NAMES: [(&str, Key); 24] = [
     ("Uptime", Key::UptimeS),
     ("Innodb_buffer_pool_read_requests", Key::PoolRequests),
     ("Innodb_buffer_pool_reads", Key::PoolReads),
@@ -78,10 +84,17 @@ pub(super) const NAMES: [(&str, Key); 22] = [
     ("Innodb_history_list_length", Key::HistoryLength),
     ("Innodb_row_lock_waits", Key::RowLockWaits),
     ("Innodb_row_lock_time", Key::RowLockMs),
+    // Members of a Galera cluster.
+    ("wsrep_local_recv_queue", Key::ApplyQueue),
+    ("wsrep_flow_control_paused_ns", Key::PausedNs),
 ];
+/// Whether a member of a Galera cluster accepts statements, `ON` or `OFF`; on other servers `OFF`.
+const GALERA_READY: &str = "wsrep_ready";
+/// Whether a replica of MariaDB receives and applies, `ON` or `OFF`.
+pub(super) const REPLICA_RUNNING: &str = "Slave_running";
 
 /// Metrics that need no calculation: the rate of a counter, or a level.
-const PLAIN: [(&str, Key); 16] = [
+const PLAIN: [(&str, Key); 18] = [
     ("cache.requests_per_s", Key::PoolRequests),
     ("cache.misses_per_s", Key::PoolReads),
     ("cache.data_bytes", Key::PoolDataBytes),
@@ -98,6 +111,8 @@ const PLAIN: [(&str, Key); 16] = [
     ("log.history_length", Key::HistoryLength),
     ("locks.waits_per_s", Key::RowLockWaits),
     ("locks.wait_ms_per_s", Key::RowLockMs),
+    ("replication.is_primary", Key::AcceptsWrites),
+    ("replication.apply_queue_transactions", Key::ApplyQueue),
 ];
 
 /// The metrics' former names, below `server.innodb`.
@@ -135,7 +150,7 @@ pub fn renamed_metric(name: &str) -> Option<String> {
 }
 
 /// Those that are not counts since the server's start.
-const LEVELS: [Key; 7] = [
+const LEVELS: [Key; 10] = [
     Key::PoolDataBytes,
     Key::PoolDirtyPages,
     Key::PoolPages,
@@ -143,15 +158,26 @@ const LEVELS: [Key; 7] = [
     Key::HistoryLength,
     Key::DataSetBytes,
     Key::PoolBytes,
+    Key::AcceptsWrites,
+    Key::LagMs,
+    Key::ApplyQueue,
 ];
 
 /// Reads all of [`NAMES`].
 pub(super) fn status_query() -> String {
-    let names: Vec<_> = NAMES.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let names = NAMES.iter().map(|(name, _)| *name);
+    let names = names.chain([GALERA_READY, REPLICA_RUNNING]);
+    let names: Vec<_> = names.map(|name| format!("'{name}'")).collect();
     format!(
         "SHOW GLOBAL STATUS WHERE Variable_name IN ({})",
         names.join(", ")
     )
+}
+
+/// Whether a status variable is `ON`.
+pub(super) fn is_on(rows: &[Row], name: &str) -> bool {
+    let mut rows = rows.iter();
+    rows.any(|row| matches!(row.as_slice(), [Some(n), Some(v), ..] if n.eq_ignore_ascii_case(name) && v == "ON"))
 }
 
 /// Takes the rows of [`status_query`]; other rows are ignored.
@@ -162,6 +188,10 @@ pub(super) fn take_status(reading: &mut Reading, rows: &[Row]) {
         {
             reading.set(*key as usize, value.parse().ok());
         }
+    }
+    if reading.get(Key::ApplyQueue as usize).is_some() {
+        let is_ready = u64::from(is_on(rows, GALERA_READY));
+        reading.set(Key::AcceptsWrites as usize, Some(is_ready));
     }
     let lsn = |key: Key| reading.get(key as usize);
     if let (Some(now), Some(checkpoint)) = (lsn(Key::CurrentLsn), lsn(Key::CheckpointLsn)) {
@@ -188,6 +218,14 @@ fn metrics(step: &Step) -> Metrics {
         (
             "cache.working_set_ratio",
             sizes.and_then(|(data, pool)| quotient(data, pool)),
+        ),
+        (
+            "replication.lag_s",
+            get(Key::LagMs).map(|milliseconds| milliseconds / 1000.0),
+        ),
+        (
+            "replication.flow_control_pct",
+            get(Key::PausedNs).and_then(|paused| percent(paused, NS_PER_S)),
         ),
     ];
     plain.chain(derived).collect()

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use client::mysql::{Connection, Error, Target};
 
-use super::counters::{Key, Row, TABLE, status_query, take_status};
+use super::counters::{Key, REPLICA_RUNNING, Row, TABLE, is_on, status_query, take_status};
 use super::flavor::Flavor;
+use super::replication_feed;
 use crate::counters::{Asking, LIMIT, Reading, Source};
 
 /// One server and the connection to it.
@@ -16,6 +17,8 @@ pub(super) struct Feed {
     connection: Option<Connection>,
     /// Whether the account may read InnoDB's metrics.
     may_read_metrics: bool,
+    /// Whether the server has a binary log, and the account may read how it replicates.
+    may_replicate: bool,
     /// Sizes of the database's tables and of the buffer pool, as of connecting.
     sizes: [Option<u64>; 2],
 }
@@ -41,6 +44,7 @@ impl Feed {
             query: status_query(),
             connection: None,
             may_read_metrics: true,
+            may_replicate: false,
             sizes: [None; 2],
         }
     }
@@ -60,6 +64,11 @@ impl Feed {
             self.may_read_metrics = rows.is_some();
             let length = rows.as_deref().and_then(number);
             reading.set(Key::HistoryLength as usize, length);
+        }
+        if self.may_replicate {
+            let is_running = is_on(&rows, REPLICA_RUNNING);
+            let read = replication_feed::read(&mut connection, is_running, &mut reading).await;
+            self.may_replicate = allowed(read)?.is_some();
         }
         let [data, pool] = self.sizes;
         reading.set(Key::DataSetBytes as usize, data);
@@ -84,6 +93,8 @@ impl Feed {
             let rows = allowed(connection.rows(sql).await)?;
             *size = rows.as_deref().and_then(number);
         }
+        let has_log = allowed(connection.rows("SELECT @@global.log_bin").await)?;
+        self.may_replicate = has_log.as_deref().and_then(number) == Some(1);
         Ok(connection)
     }
 }

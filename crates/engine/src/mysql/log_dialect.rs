@@ -15,7 +15,7 @@ const RETRY_S: u32 = 1;
 /// How many times MySQL's tries: for a day. MariaDB's default is as long.
 const RETRIES: u32 = 86_400;
 /// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`.
-const GTID_IO_POS: usize = 43;
+pub(super) const GTID_IO_POS: usize = 43;
 
 /// One of the two.
 #[derive(Debug)]

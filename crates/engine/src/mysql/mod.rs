@@ -17,6 +17,7 @@ mod log_dialect;
 mod member;
 mod option_file;
 mod programs;
+mod replication_feed;
 mod reserved;
 mod root;
 mod server;

@@ -71,10 +71,7 @@ fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
             false => ask(ledger, database).unwrap_or_else(Seen::Away),
         })
         .collect();
-    if ledger
-        .replication()
-        .is_some_and(|kind| kind.has_many_primaries())
-    {
+    if ledger.has_many_primaries() {
         return seen;
     }
     let primary = reference(ledger, &seen);
@@ -93,13 +90,8 @@ fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
 
 fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
     let mut sql = connect(database)?;
-    let state = match ledger.replication() {
-        Some(replication) => {
-            let rows = rows(&mut *sql, replication.view_query())?;
-            replication.view(&rows).state
-        }
-        None => MemberState::Primary,
-    };
+    let state = ledger.role(database, &mut *sql);
+    let state = state.map_err(|error| error.to_string())?;
     if state == MemberState::Detached {
         return Ok(Seen::Away("it does not replicate".to_owned()));
     }

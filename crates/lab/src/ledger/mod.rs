@@ -10,16 +10,19 @@ mod user;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
 
+use engine::Sql;
 use engine::data::ledger as tables;
-use engine::replication::Replication;
+use engine::replication::MemberState;
 use measure::fault::InFlight;
 use measure::ledger::{Contents, History, LedgerSummary, Opening, check, in_flight};
 use workload::ledger::{ACCOUNTS, BALANCE};
 use workload::schema::Dialect;
+use workload::session::SessionError;
 
 use crate::Database;
 use crate::cluster::Member;
 use crate::failure::{Cause, Failure};
+use crate::group::Group;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -28,7 +31,7 @@ use crate::trial::Trial;
 use reader::Reader;
 use recorder::Recorder;
 pub(crate) use schedule::Schedule;
-use user::User;
+use user::{ANSWER_LIMIT, User};
 
 /// Most transfers of which nothing was recorded that are read of a member.
 const MAX_FOREIGN: usize = 100_000;
@@ -118,7 +121,7 @@ pub(crate) fn spawn<'scope, 'env>(
         for user in 1..=ledger.planned.users() {
             spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
         }
-        if ledger.planned.replica_reads > 0.0 && ledger.members().len() > 1 {
+        if ledger.planned.replica_reads > 0.0 && ledger.databases().len() > 1 {
             spawn(Box::new(move || Reader::new(ledger, schedule).run()))?;
         }
     }
@@ -158,41 +161,50 @@ impl Ledger<'_> {
         self.instance.endpoint.database.engine().dialect()
     }
 
-    fn replication(&self) -> Option<&'static dyn Replication> {
-        self.instance.cluster.as_ref()?.replication()
+    /// Its servers, if there are several.
+    fn group(&self) -> Option<Group<'_>> {
+        self.instance.as_group()
     }
 
-    /// The members of a cluster that dyno started.
-    fn members(&self) -> &[Member] {
-        let cluster = self.instance.cluster.as_ref();
-        cluster.map_or(&[], |cluster| cluster.members())
-    }
-
-    fn primary_index(&self) -> usize {
-        let cluster = self.instance.cluster.as_ref();
-        cluster.map_or(0, |cluster| cluster.primary_index())
-    }
-
-    /// The member that accepts writes, as far as dyno knows.
-    fn primary(&self) -> &Database {
-        let primary = self.members().get(self.primary_index());
-        primary.map_or(&self.instance.endpoint.database, |member| &member.database)
-    }
-
-    /// The databases of all members, with their numbers.
+    /// The databases of all servers, with their numbers.
     fn databases(&self) -> Vec<(u32, &Database)> {
-        match self.members() {
-            [] => vec![(self.number, &self.instance.endpoint.database)],
-            members => members
-                .iter()
-                .map(|member| (member.number, &member.database))
-                .collect(),
+        let single = || vec![(self.number, &self.instance.endpoint.database)];
+        self.group().map_or_else(single, |group| group.members)
+    }
+
+    /// The index of the server that accepts writes, as far as dyno knows.
+    fn primary_index(&self) -> usize {
+        self.group().map_or(0, |group| group.primary_index())
+    }
+
+    /// The server that accepts writes, as far as dyno knows.
+    fn primary(&self) -> &Database {
+        let primary = self.databases().get(self.primary_index()).copied();
+        primary.map_or(&self.instance.endpoint.database, |(_, database)| database)
+    }
+
+    /// Asks a server for its own role. A single server is its own primary.
+    fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<MemberState, SessionError> {
+        if let Some(replication) = self.group().and_then(|group| group.replication) {
+            let rows = sql.rows(replication.view_query(), ANSWER_LIMIT)?;
+            return Ok(replication.view(&rows).state);
         }
+        let Some(query) = database.role_query() else {
+            return Ok(MemberState::Primary);
+        };
+        let rows = sql.rows(query, ANSWER_LIMIT)?;
+        Ok(database.role(&rows).state)
+    }
+
+    fn has_many_primaries(&self) -> bool {
+        self.group().is_some_and(|group| group.has_many_primaries())
     }
 
     /// Whether the process of a member has ended.
     fn is_down(&self, member: usize) -> bool {
-        let node = self.members().get(member).and_then(Member::try_lock);
+        let cluster = self.instance.cluster.as_ref();
+        let member = cluster.and_then(|cluster| cluster.members().get(member));
+        let node = member.and_then(Member::try_lock);
         node.is_some_and(|mut node| node.exited().is_some())
     }
 }

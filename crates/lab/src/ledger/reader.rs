@@ -11,7 +11,7 @@ use workload::session::SessionError;
 use super::Ledger;
 use super::schedule::{Schedule, Turns};
 use super::user::ANSWER_LIMIT;
-use crate::cluster::Member;
+use crate::Database;
 
 pub(super) struct Reader<'a> {
     ledger: &'a Ledger<'a>,
@@ -35,11 +35,11 @@ impl<'a> Reader<'a> {
         let Some(begun) = self.schedule.begun() else {
             return;
         };
-        let members = self.ledger.members();
+        let members = self.ledger.databases();
         let mut turns = Turns::new(begun, self.ledger.planned.replica_reads, 1, 1);
         let users = (1..=self.ledger.planned.users()).cycle();
         for (member, user) in members.iter().enumerate().cycle().zip(users) {
-            let (index, member) = member;
+            let (index, (number, database)) = member;
             if index == self.ledger.primary_index() {
                 continue;
             }
@@ -48,12 +48,12 @@ impl<'a> Reader<'a> {
             }
             let at_s = self.schedule.now_s();
             // A replica that does not answer shows nothing.
-            let Ok(sequence) = self.read(member, user) else {
+            let Ok(sequence) = self.read(*number, database, user) else {
                 continue;
             };
             let read = Record::Read(Read {
                 at_s,
-                member: member.number,
+                member: *number,
                 user: user.into(),
                 sequence,
             });
@@ -63,13 +63,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, member: &Member, user: u32) -> Result<i64, SessionError> {
-        let mut sql = match self.connections.remove(&member.number) {
+    fn read(&mut self, member: u32, database: &Database, user: u32) -> Result<i64, SessionError> {
+        let mut sql = match self.connections.remove(&member) {
             Some(sql) => sql,
-            None => member.database.connect(ANSWER_LIMIT)?,
+            None => database.connect(ANSWER_LIMIT)?,
         };
         let rows = sql.rows(&read_sequence(user), ANSWER_LIMIT)?;
-        self.connections.insert(member.number, sql);
+        self.connections.insert(member, sql);
         let cell = rows.into_iter().flatten().flatten().next();
         Ok(cell.and_then(|cell| cell.parse().ok()).unwrap_or(0))
     }

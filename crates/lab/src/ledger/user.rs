@@ -116,13 +116,10 @@ impl<'a> User<'a> {
         if let Some(kept) = kept.filter(|kept| kept.member == member) {
             return Some(kept);
         }
-        let mut sql = self.ledger.primary().connect(ANSWER_LIMIT).ok()?;
-        if let Some(replication) = self.ledger.replication() {
-            let rows = sql.rows(replication.view_query(), ANSWER_LIMIT).ok()?;
-            let accepts_writes = replication.view(&rows).state == MemberState::Primary;
-            accepts_writes.then_some(())?;
-        }
-        Some(Connected { member, sql })
+        let (_, database) = *self.ledger.databases().get(member)?;
+        let mut sql = database.connect(ANSWER_LIMIT).ok()?;
+        let role = self.ledger.role(database, &mut *sql).ok()?;
+        (role == MemberState::Primary).then_some(Connected { member, sql })
     }
 }
 

@@ -68,6 +68,17 @@ fn one_that_is_still_missing_when_the_next_is_awaited_stays_missing() {
 }
 
 #[test]
+fn the_last_gasp_of_a_server_is_not_the_first_transaction() {
+    // It goes on for 50 ms after the fault.
+    let (gone, back) = (SECOND + 50 * MS, 2 * SECOND);
+    let (_, pulse) = watched(gone..back, &[SECOND]);
+    assert!(pulse.firsts()[0].end_ns.unwrap() > back);
+    // After a second, it is another failure.
+    let (_, pulse) = watched(3 * SECOND / 2..back, &[SECOND / 2]);
+    assert!(pulse.firsts()[0].end_ns.unwrap() < SECOND);
+}
+
+#[test]
 fn errors_have_their_times_and_are_taken_once() {
     let (driven, pulse) = watched(SECOND..2 * SECOND, &[]);
     let errors = pulse.take_errors();

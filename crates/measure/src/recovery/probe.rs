@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Window;
 
+/// For how long a server may go on that was killed: some of its processes notice it late.
+const DYING_S: f64 = 0.2;
+
 /// A probe of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
@@ -89,11 +92,24 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     first_s
 }
 
-/// When the first write was accepted that was sent after the effect, by any member.
-pub(super) fn first_write_s(probes: &[Probe], window: Window) -> Option<f64> {
-    let writes = probes.iter().filter_map(|probe| probe.write);
-    let accepted = writes.filter(|write| write.is_accepted && write.sent_s >= window.effect_s);
-    let times = accepted.map(|write| write.answered_s);
+/// When the first write was accepted that was sent after the effect, by any member; by the one that
+/// was hit only if it was not about to be out of service.
+pub(super) fn first_write_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
+    let out = probes.iter().filter(|probe| Some(probe.server) == hit);
+    let out = out.filter(|probe| !probe.is_in_service());
+    let out_s: Vec<f64> = out.map(|probe| probe.asked_s).collect();
+    let is_last_gasp = |server: u32, answered_s: f64| {
+        let dying_s = answered_s..answered_s + DYING_S;
+        Some(server) == hit && out_s.iter().any(|at_s| dying_s.contains(at_s))
+    };
+    let writes = probes
+        .iter()
+        .filter_map(|probe| Some((probe.server, probe.write?)));
+    let accepted = writes.filter(|(server, write)| {
+        let is_later = write.sent_s >= window.effect_s;
+        write.is_accepted && is_later && !is_last_gasp(*server, write.answered_s)
+    });
+    let times = accepted.map(|(_, write)| write.answered_s);
     times
         .filter(|answered_s| *answered_s < window.end_s)
         .min_by(f64::total_cmp)

@@ -330,6 +330,24 @@ fn a_write_that_was_sent_before_the_effect_does_not_count() {
 }
 
 #[test]
+fn the_last_gasp_of_a_server_is_no_recovery() {
+    let accepting = |t_s| probe(1, t_s, Some(Role::Primary), 0, true);
+    let gone = |t_s| probe(1, t_s, None, 0, false);
+    let mut observed = Observed {
+        probes: vec![accepting(20.01), gone(20.02), accepting(25.0)],
+        ..observed(60.0, failover)
+    };
+    close(one(&observed).first_write_s, 5.001, 1e-9);
+    // It went on, and was lost much later.
+    observed.probes[1] = gone(21.0);
+    close(one(&observed).first_write_s, 0.011, 1e-9);
+    // Another member does not depend on it.
+    observed.probes[1] = gone(20.02);
+    observed.probes[0].server = 2;
+    close(one(&observed).first_write_s, 0.011, 1e-9);
+}
+
+#[test]
 fn a_member_that_was_always_in_service_did_not_rejoin() {
     let times = (0..600).map(|step| f64::from(step) * 0.1);
     let probes = times.map(|t_s| probe(1, t_s, Some(Role::Replica), 0, false));
