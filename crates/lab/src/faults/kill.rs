@@ -2,11 +2,15 @@
 
 use std::time::Instant;
 
+use plan::FaultProcess;
+
 use super::{Fault, Scene, nodes};
 use crate::error::LabError;
 use crate::instance::Instance;
 
-pub(super) struct Kill;
+pub(super) struct Kill {
+    pub(super) process: FaultProcess,
+}
 
 impl Fault for Kill {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
@@ -16,7 +20,8 @@ impl Fault for Kill {
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         let mut node = scene.node()?;
         let server = node.name();
-        node.kill().ok_or(LabError::NotRunning { server })
+        node.kill_process(self.process)
+            .ok_or(LabError::NotRunning { server })
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

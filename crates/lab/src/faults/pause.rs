@@ -2,11 +2,15 @@
 
 use std::time::Instant;
 
+use plan::FaultProcess;
+
 use super::{Fault, Scene, nodes};
 use crate::error::LabError;
 use crate::instance::Instance;
 
-pub(super) struct Pause;
+pub(super) struct Pause {
+    pub(super) process: FaultProcess,
+}
 
 impl Fault for Pause {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
@@ -14,7 +18,7 @@ impl Fault for Pause {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        scene.node()?.pause()
+        scene.node()?.pause(self.process)
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

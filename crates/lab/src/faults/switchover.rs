@@ -48,6 +48,11 @@ impl Fault for Switchover {
             cluster.set_primary(index);
             return Ok(Instant::now());
         }
+        if cluster.replication().is_some_and(|kind| kind.elects()) {
+            old.lock().switch_over(from, index)?;
+            cluster.set_primary(index);
+            return Ok(Instant::now());
+        }
         let refuses_at = self.demote(old, from, to, scene)?;
         let is_away =
             |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);

@@ -37,6 +37,11 @@ impl Family<'_> {
         self.open(&all)
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<OwnedFd> {
+        self.open(&self.list())
+    }
+
     /// Sends a signal to those that have not obeyed it yet, until all have: until then, they may
     /// start others.
     fn signal_until(&self, signal: Signal, obeys: fn(&Relative) -> bool) -> Option<Instant> {

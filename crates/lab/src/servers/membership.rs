@@ -85,7 +85,7 @@ impl Membership {
 
     /// Whether it is the member that becomes the first primary, by its cluster manager.
     pub(super) fn is_promoted(&self) -> bool {
-        self.number == 1 && self.replication.process_file().is_some()
+        self.number == 1 && self.replication.has_manager()
     }
 
     /// How the server is managed, if the laboratory does not start it itself.
