@@ -37,6 +37,8 @@ pub(crate) struct Results {
     noted: BTreeSet<String>,
     /// The first failure to store something in this trial.
     storage_failure: Option<lab::Failure>,
+    /// The last line about a fault.
+    last_fault: Option<String>,
 }
 
 /// The files of a trial.
@@ -135,6 +137,7 @@ impl Results {
             current: None,
             noted: BTreeSet::new(),
             storage_failure: None,
+            last_fault: None,
         }
     }
 
@@ -332,7 +335,12 @@ impl Observer for Results {
     }
 
     fn fault(&mut self, fault: &FaultRecord) {
-        self.screen.line(&format!("fault: {fault}"));
+        let line = format!("fault: {fault}");
+        // A record is passed on whenever any of its fields changes.
+        if self.last_fault.as_ref() != Some(&line) {
+            self.screen.line(&line);
+            self.last_fault = Some(line);
+        }
     }
 
     fn fault_series(&mut self, series: &FaultSeries) {

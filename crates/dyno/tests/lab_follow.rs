@@ -58,6 +58,17 @@ fn users_follow_the_member_that_a_group_elects() {
     place.assert_nothing_left();
 }
 
+/// The old primary refuses writes and keeps its connections.
+#[test]
+fn users_follow_a_planned_switchover_of_a_group() {
+    let place = Cache::new();
+    let fault = "[[fault]]\nat = \"3s\"\nswitchover = \"replica\"";
+    let study = study("mysql", "group-replication", "20s", fault);
+    let done = study.cache(&place).run().succeeds();
+    assert_followed(&done);
+    place.assert_nothing_left();
+}
+
 #[test]
 fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     let place = Cache::new();

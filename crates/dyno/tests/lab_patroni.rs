@@ -56,7 +56,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
 #[test]
 fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
     let place = Cache::new();
-    let mut dyno = Program::study(STUDY)
+    let dyno = Program::study(STUDY)
         .args("--set load.time=60s")
         .cache(&place)
         .start();
@@ -80,5 +80,41 @@ fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
     );
     let clean = Program::new().args("clean").cache(&place).run().succeeds();
     assert!(clean.stdout.contains("freed"), "{}", clean.shown());
+    place.assert_nothing_left();
+}
+
+/// The primary's manager dies, so the others elect another one beside it; the manager returns, and
+/// has its server follow. Then a replica takes over as planned, and a manager never returns.
+#[test]
+fn managers_die_and_return() {
+    let place = Cache::new();
+    let faults = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nprocess = \"manager\"\nheal = \"15s\"\n\
+         [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n\
+         [[fault]]\nat = \"40s\"\nkill = 2\nprocess = \"manager\"\nheal = \"never\"\n";
+    let done = Program::study(&format!("{STUDY}{faults}"))
+        .args("--set load.time=45s")
+        .cache(&place)
+        .run()
+        .succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let [killed, switched, orphaned] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert_eq!(killed.node, Some(1));
+    assert!(killed.healed_s.is_some(), "{killed:?}");
+    assert_eq!(orphaned.healed_s, None);
+    for fault in [killed, switched, orphaned] {
+        assert!(
+            fault.effect_s.is_some() && fault.error.is_none(),
+            "{fault:?}"
+        );
+    }
+    let successor = [2, 3].into_iter().find(|number| {
+        kept(&done, &format!("{number}/error.log")).contains("promoted self to leader")
+    });
+    assert!(successor.is_some());
+    let log = kept(&done, "1/error.log");
+    assert!(log.contains("started streaming WAL from primary"), "{log}");
     place.assert_nothing_left();
 }

@@ -70,6 +70,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Has a member leave before it is shut down, where its server does not do so reliably.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn leave(&self, login: &Login<'_>) -> Result<(), EngineError> {
+        let _ = login;
+        Ok(())
+    }
+
     /// What is done on the primary once every member replicates.
     ///
     /// # Errors
@@ -91,7 +100,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Whether a cluster manager runs beside each member.
     fn has_manager(&self) -> bool {
-        false
+        self.process_file().is_some()
     }
 
     /// How many members must be connected for a commit to be accepted.

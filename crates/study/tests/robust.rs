@@ -117,11 +117,36 @@ proptest! {
             "load.rate", "load.time", "load.workload", "sweep.load.time", "sweep.\"data.seed\"", "sweep", "load", "",
             "server.config", "server.config.a", "sweep.server.config.a-b", "server.config.", "server.port",
             "server.version", "server.basedir", "load.repeats", "load.order_seed", "topology.instances",
-            "sweep.topology.instances", "monitors.enabled", "report.tables", "variant", "sweep.server.url"]),
+            "sweep.topology.instances", "topology.cluster", "topology.members", "topology.follow", "topology.failover",
+            "ledger.rate", "chaos.faults", "chaos.rate", "chaos.seed", "sweep.chaos.faults", "monitors.enabled", "report.tables", "variant", "sweep.server.url"]),
         value in "\\PC{0,20}|-?[0-9]{1,40}(\\.[0-9]+)?(e[0-9]+)?|nan|-inf|true|0x[0-9a-f]{1,40}|\\[[0-9, ]{0,9}\\]|[0-9]{1,30}[smhd]|\\{ [a-z.-]{1,9} = [0-9]{1,3} \\}",
     ) {
         try_all(VALID, &[(key, &value)]);
         try_all(FULL, &[(key, &value)]);
+    }
+
+    /// A study that has it has it in every trial, in order of time and healed before the end.
+    #[test]
+    fn any_fault(
+        lines in prop::collection::vec((
+            prop::sample::select(vec!["at", "kill", "stop", "pause", "restart", "partition", "drop", "slow_link",
+                "fill_disk", "switchover", "command", "heal", "process", "seed", "rate", "delay", "target",
+                "heal_command", "expect_outage"]),
+            prop::sample::select(vec!["\"1s\"", "\"59s\"", "\"5ms\"", "\"never\"", "\"primary\"", "\"any\"", "\"replica\"",
+                "1", "3", "7", "0", "-1", "true", "[\"a\"]", "[]", "\"both\"", "\"1M\"", "{}", "18446744073709551615"]),
+        ), 0..8),
+        kind in prop::sample::select(vec!["", "asynchronous", "quorum"]),
+    ) {
+        let lines: String = lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        let cluster = if kind.is_empty() { String::new() } else { format!("topology.cluster = \"{kind}\"\n") };
+        let text = format!("title = \"t\"\nserver.engine = \"postgres\"\n{cluster}[[fault]]\n{lines}");
+        try_all(&text, &[]);
+        let Ok(study) = Study::parse("s.toml", &text, engine::catalog()) else { return Ok(()) };
+        for trial in study.plan().unwrap().trials {
+            prop_assert_eq!(trial.topology.faults.len(), 1);
+            let fault = &trial.topology.faults[0];
+            prop_assert!(fault.healed_at().unwrap_or(fault.at) < trial.load.time);
+        }
     }
 
     /// Nothing that a setting can be leaves its line of an option file.

@@ -8,7 +8,9 @@ use super::{Fault, Scene, nodes};
 use crate::error::LabError;
 use crate::instance::Instance;
 
-pub(super) struct Kill(pub(super) FaultProcess);
+pub(super) struct Kill {
+    pub(super) process: FaultProcess,
+}
 
 impl Fault for Kill {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
@@ -16,7 +18,10 @@ impl Fault for Kill {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        scene.node()?.kill_processes(self.0)
+        let mut node = scene.node()?;
+        let server = node.name();
+        node.kill_process(self.process)
+            .ok_or(LabError::NotRunning { server })
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

@@ -73,9 +73,13 @@ trait Fault: Send {
 /// The fault of a study, before it strikes. The output of a command goes to `output`.
 fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
     match fault.kind {
-        FaultKind::Kill => Box::new(kill::Kill(fault.process)),
-        FaultKind::Stop | FaultKind::Restart => Box::new(stop::Stop::new(fault)),
-        FaultKind::Pause => Box::new(pause::Pause(fault.process)),
+        FaultKind::Kill => Box::new(kill::Kill {
+            process: fault.process,
+        }),
+        FaultKind::Stop | FaultKind::Restart => Box::new(stop::Stop::new(fault.kind)),
+        FaultKind::Pause => Box::new(pause::Pause {
+            process: fault.process,
+        }),
         FaultKind::Partition | FaultKind::Drop => Box::new(partition::Partition::new(fault.kind)),
         FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
         FaultKind::FillDisk => Box::new(fill_disk::FillDisk::default()),

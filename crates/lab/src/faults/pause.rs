@@ -8,7 +8,9 @@ use super::{Fault, Scene, nodes};
 use crate::error::LabError;
 use crate::instance::Instance;
 
-pub(super) struct Pause(pub(super) FaultProcess);
+pub(super) struct Pause {
+    pub(super) process: FaultProcess,
+}
 
 impl Fault for Pause {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
@@ -16,7 +18,7 @@ impl Fault for Pause {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        scene.node()?.pause(self.0)
+        scene.node()?.pause(self.process)
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

@@ -50,13 +50,10 @@ impl<'a> Scene<'a> {
         Ok(self.member()?.lock())
     }
 
-    /// Starts the node, unless its cluster manager does, on a copy of the primary's data if its own may have diverged; returns when
+    /// Starts the node, on a copy of the primary's data if its own may have diverged; returns when
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, LabError> {
         let mut node = self.node()?;
-        if node.runs() {
-            return Ok(Instant::now());
-        }
         if let Some(successor) = self.successor()
             && self.was_primary
         {

@@ -59,9 +59,7 @@ impl<'a> Schedule<'a> {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
-                if !self.wait(fault.at) {
-                    break;
-                }
+                let is_due = self.wait(fault.at) && self.wait_for_earlier(&threads);
                 for (instance_number, instance) in target::instances(fault.target, self.rig) {
                     let strike = Strike {
                         schedule: self,
@@ -72,6 +70,10 @@ impl<'a> Schedule<'a> {
                         watch: self.watch(instance_number),
                         sender: sender.clone(),
                     };
+                    if !is_due {
+                        strike.omit();
+                        continue;
+                    }
                     let thread = Builder::new()
                         .name(format!("dyno-fault-{number}"))
                         .spawn_scoped(scope, move || strike.run());
@@ -100,6 +102,19 @@ impl<'a> Schedule<'a> {
             }
         }
         false
+    }
+
+    /// Random faults wait until the servers have recovered from the earlier ones, which may take longer
+    /// than the schedule allows for. False if the trial ends before.
+    fn wait_for_earlier<T>(self, threads: &[ScopedJoinHandle<'_, T>]) -> bool {
+        let is_random = self.trial.planned.chaos.is_some();
+        while is_random && !threads.iter().all(ScopedJoinHandle::is_finished) {
+            if self.over.load(Ordering::Relaxed) {
+                return false;
+            }
+            sleep(POLL_INTERVAL);
+        }
+        true
     }
 
     /// A time of the measurement; `None` if it has not begun.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plan::{FaultKind, FaultProcess};
+use plan::FaultKind;
 
 use super::{Fault, Scene, nodes};
 use crate::error::LabError;
@@ -11,14 +11,12 @@ use crate::instance::Instance;
 pub(super) struct Stop {
     /// Whether the node may have been killed before.
     may_be_dead: bool,
-    process: FaultProcess,
 }
 
 impl Stop {
-    pub(super) fn new(fault: &plan::Fault) -> Self {
+    pub(super) fn new(kind: FaultKind) -> Self {
         Self {
-            may_be_dead: fault.kind == FaultKind::Restart,
-            process: fault.process,
+            may_be_dead: kind == FaultKind::Restart,
         }
     }
 }
@@ -30,7 +28,7 @@ impl Fault for Stop {
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         let mut node = scene.node()?;
-        match node.shut_down(self.process, scene.over) {
+        match node.shut_down(scene.over) {
             Err(LabError::NotRunning { .. }) if self.may_be_dead => Ok(Instant::now()),
             stopped => stopped,
         }

@@ -86,6 +86,17 @@ impl<'a> Strike<'a> {
         })
     }
 
+    /// Reports that the fault was not injected, because the measurement ended before.
+    pub(super) fn omit(self) {
+        let mut record = self.record();
+        let why = "it was not injected: the measurement ended before";
+        self.report(
+            &mut record,
+            Err(LabError::Impossible(why.to_owned())),
+            false,
+        );
+    }
+
     /// What follows the effect: another primary, healing, and that the node joins again.
     fn after(
         &self,

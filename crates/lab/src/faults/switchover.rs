@@ -4,8 +4,6 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::FaultProcess;
-
 use super::{Fault, Scene, nodes, succession};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
@@ -51,8 +49,7 @@ impl Fault for Switchover {
             return Ok(Instant::now());
         }
         if cluster.replication().is_some_and(|kind| kind.elects()) {
-            let number = |index| u32::try_from(index + 1).unwrap_or(u32::MAX);
-            old.lock().switch_over(number(from), number(index))?;
+            old.lock().switch_over(from, index)?;
             cluster.set_primary(index);
             return Ok(Instant::now());
         }
@@ -96,7 +93,7 @@ impl Switchover {
         if !node.demote()? {
             // It sends everything to its replicas before it ends.
             self.shut_down = Some(index);
-            return node.shut_down(FaultProcess::Server, scene.over);
+            return node.shut_down(scene.over);
         }
         let refuses_at = Instant::now();
         let written = node.received()?;

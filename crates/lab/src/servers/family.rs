@@ -13,7 +13,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How long they may take; one that waits for a disk obeys only afterwards.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A server's processes, by the ID of the first.
+/// A server's processes, by the ID of the first, whose number dyno holds by not reaping it.
 pub(super) struct Family<'a> {
     pub(super) files: &'a dyn Files,
     pub(super) first: u32,
@@ -37,25 +37,9 @@ impl Family<'_> {
         self.open(&all)
     }
 
-    /// Sends a signal to all of them; returns when.
-    pub(super) fn send(&self, signal: Signal) -> Instant {
-        send(&self.open(&self.list()), signal);
-        Instant::now()
-    }
-
-    /// Sends a signal to the first of them.
-    pub(super) fn send_first(&self, signal: Signal) {
-        let mut all = self.list();
-        all.truncate(1);
-        send(&self.open(&all), signal);
-    }
-
-    /// Waits until the first of them has ended, at most `limit`.
-    pub(super) fn wait_until_gone(&self, limit: Duration) {
-        let deadline = Instant::now() + limit;
-        while process::read(self.files, self.first).is_some() && Instant::now() < deadline {
-            sleep(POLL_INTERVAL);
-        }
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<OwnedFd> {
+        self.open(&self.list())
     }
 
     /// Sends a signal to those that have not obeyed it yet, until all have: until then, they may

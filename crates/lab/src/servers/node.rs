@@ -1,7 +1,6 @@
 //! A node: one server process on a site with its data on a volume.
 
 use std::net::SocketAddr;
-mod processes;
 mod role;
 
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
+use plan::FaultProcess;
 
 use crate::error::LabError;
 use crate::process;
@@ -190,6 +190,17 @@ impl Node {
         }
     }
 
+    /// Has the member with the index `to` become the primary in place of this one, whose index is
+    /// `from`.
+    pub(crate) fn switch_over(&self, from: usize, to: usize) -> Result<(), LabError> {
+        let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let switched = self.as_member(|member, login| {
+            let (replication, formation) = (member.replication, &member.formation);
+            replication.switchover(formation, number(from), number(to), login)
+        });
+        switched.map(drop)
+    }
+
     /// Does what remains to be done on the primary once every member replicates.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
         let completed =
@@ -308,6 +319,64 @@ impl Node {
         Some(running.kill(self.launcher.site.files()))
     }
 
+    /// Kills these of its processes; returns when they were killed, or `None` if they were not
+    /// running. Without a cluster manager, as [`Node::kill`].
+    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
+        let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
+        match which {
+            FaultProcess::Server if is_managed => {
+                let running = self.running.as_mut()?;
+                running.kill_server(self.launcher.site.files())
+            }
+            FaultProcess::Manager if is_managed => self.running.as_mut()?.kill_manager(),
+            _ => self.kill(),
+        }
+    }
+
+    /// Shuts it down, waiting at most 300 s; returns when it was gone.
+    ///
+    /// # Errors
+    /// When it is not running, or ends with a failure; when it does not end in time or the user
+    /// interrupts, in which case it is killed.
+    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+        self.running()?;
+        self.as_member(|member, login| member.replication.leave(login))?;
+        self.stop_process(interrupted)?;
+        Ok(Instant::now())
+    }
+
+    /// Stops these of its processes by a signal; returns when the last one stood still.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
+        let site = Arc::clone(&self.launcher.site);
+        let paused = self.running()?.pause(which, site.files());
+        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
+    }
+
+    /// Lets a paused server go on; returns when all its processes did.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
+        let site = Arc::clone(&self.launcher.site);
+        let resumed = self.running()?.resume(site.files());
+        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
+    }
+
+    fn running(&mut self) -> Result<&mut Running, LabError> {
+        let server = self.launcher.name();
+        self.running.as_mut().ok_or(LabError::NotRunning { server })
+    }
+
+    fn disobeyed(&self, signal: &'static str) -> LabError {
+        LabError::Disobeyed {
+            server: self.launcher.name(),
+            signal,
+        }
+    }
+
     /// Stops it if it is running, and starts it with the same data, port and password.
     ///
     /// # Errors
@@ -321,13 +390,17 @@ impl Node {
         self.rejoin(interrupted)
     }
 
-    /// Starts it with the same data, port, and password; returns when it accepted connections.
+    /// Starts it with the same data, port, and password, or what was killed of it; returns when it
+    /// accepted connections.
     ///
     /// # Errors
     /// As [`crate::servers::start`]'s.
     pub(crate) fn start_again(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
-        // What may be left of it ends first.
-        self.running = None;
+        if let Some(running) = &mut self.running {
+            self.launcher
+                .start_rest(running, &self.data, self.port, interrupted)?;
+            return Ok(Instant::now());
+        }
         let started = self
             .launcher
             .start(&self.data, Some(self.port), interrupted)?;
@@ -367,12 +440,12 @@ impl Node {
     }
 
     fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
-        if self.running.as_ref().is_some_and(|one| one.is_paused) {
-            self.resume()?;
-        }
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
+        if running.is_paused() {
+            running.resume(self.launcher.site.files());
+        }
         let signal = self.launcher.installed.engine.stop_signal();
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),

@@ -1,5 +1,6 @@
 //! The process of a node.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use host::Files;
+use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
@@ -69,6 +71,19 @@ impl ProcessId {
         self.server.as_ref().and_then(|_| self.child())
     }
 
+    /// The first of each group of processes that a fault strikes, the manager first.
+    fn struck(&self, which: FaultProcess) -> Vec<u32> {
+        if self.server.is_none() {
+            return self.child().into_iter().collect();
+        }
+        let (server, manager) = match which {
+            FaultProcess::Server => (self.get(), None),
+            FaultProcess::Manager => (None, self.child()),
+            FaultProcess::Both => (self.get(), self.child()),
+        };
+        manager.into_iter().chain(server).collect()
+    }
+
     fn child(&self) -> Option<u32> {
         Some(self.child.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
@@ -107,7 +122,9 @@ pub(super) struct Running {
     child: Child,
     has_ended: bool,
     /// Whether a signal has stopped it.
-    pub(super) is_paused: bool,
+    is_paused: bool,
+    /// Whether dyno has killed the child, a cluster manager, but not its server.
+    is_orphaned: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
@@ -121,6 +138,7 @@ impl Running {
             child,
             has_ended: false,
             is_paused: false,
+            is_orphaned: false,
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
@@ -130,32 +148,109 @@ impl Running {
         Ok(running)
     }
 
+    /// Replaces the cluster manager that was killed.
+    pub(super) fn adopt(&mut self, manager: Child) {
+        self.id.set(manager.id());
+        self.child = manager;
+        self.is_orphaned = false;
+    }
+
+    /// Whether its cluster manager was killed, but not the server.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.is_orphaned
+    }
+
+    /// Records the process of a server that a cluster manager starts: its shared memory is removed
+    /// with the node.
+    pub(super) fn record_server(&self) {
+        if let Some(server) = self.id.get() {
+            // On failure a page of memory is lost.
+            let _ = shared_memory::record(&self.dir, server);
+        }
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
+        if self.is_orphaned {
+            return None;
+        }
         let status = self.child.try_wait().ok().flatten()?;
         Some(process::how_it_ended(status))
     }
 
     /// The same, for a process that is about to end: waits for it.
     pub(super) fn ended_soon(&mut self) -> Option<String> {
+        if self.is_orphaned {
+            return None;
+        }
         process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
     }
 
-    /// Kills only the process that dyno started; returns when.
-    pub(super) fn kill_child(&mut self) -> Instant {
-        process::kill(&mut self.child)
+    /// Stops these of its processes by a signal; returns when the last one stood still, or `None`
+    /// if one did not.
+    pub(super) fn pause(&mut self, which: FaultProcess, files: &dyn Files) -> Option<Instant> {
+        self.is_paused = true;
+        let stopped = self.families(which, files).map(|family| family.stop());
+        stopped.last().flatten()
+    }
+
+    /// Lets all its processes go on; returns when they did, or `None` if one did not.
+    pub(super) fn resume(&mut self, files: &dyn Files) -> Option<Instant> {
+        self.is_paused = false;
+        let resumed = self.families(FaultProcess::Both, files);
+        resumed.map(|family| family.resume()).last().flatten()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was killed.
     pub(super) fn kill(&mut self, files: &dyn Files) -> Instant {
-        let family = Family {
-            files,
-            first: self.child.id(),
-        };
-        let descendants = family.descendants();
+        let others = self.others(FaultProcess::Both, files);
         let killed_at = process::kill(&mut self.child);
-        family::send(&descendants, Signal::KILL);
+        family::send(&others, Signal::KILL);
         killed_at
+    }
+
+    /// Kills the server, but not its cluster manager; returns when it was killed, or `None` if it
+    /// was not running.
+    pub(super) fn kill_server(&mut self, files: &dyn Files) -> Option<Instant> {
+        self.id.get()?;
+        self.record_server();
+        let processes = self.others(FaultProcess::Server, files);
+        family::send(&processes, Signal::KILL);
+        Some(Instant::now())
+    }
+
+    /// Kills the cluster manager, but not its server; returns when it was killed, or `None` if it
+    /// was not running.
+    pub(super) fn kill_manager(&mut self) -> Option<Instant> {
+        if std::mem::replace(&mut self.is_orphaned, true) {
+            return None;
+        }
+        self.id.set(0);
+        Some(process::kill(&mut self.child))
+    }
+
+    fn families<'a>(
+        &self,
+        which: FaultProcess,
+        files: &'a dyn Files,
+    ) -> impl Iterator<Item = Family<'a>> {
+        let struck = self.id.struck(which).into_iter();
+        struck.map(move |first| Family { files, first })
+    }
+
+    /// These processes except the child.
+    fn others(&self, which: FaultProcess, files: &dyn Files) -> Vec<OwnedFd> {
+        let child = self.child.id();
+        self.families(which, files)
+            .flat_map(|family| match family.first == child {
+                true => family.descendants(),
+                false => family.all(),
+            })
+            .collect()
     }
 
     /// Asks it to end, and waits at most `limit`; otherwise as [`process::finish`].
@@ -177,6 +272,7 @@ impl Running {
         if std::mem::replace(&mut self.has_ended, true) {
             return Ok(());
         }
+        self.record_server();
         self.id.set(0);
         process::kill(&mut self.child);
         // Some servers consist of processes that each lead a group, and outlive their parent for a

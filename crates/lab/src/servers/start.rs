@@ -200,6 +200,7 @@ impl Launcher {
         let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
+        running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
             fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
@@ -210,6 +211,28 @@ impl Launcher {
             notes: engine.notes(&log(), &self.config),
             public_key,
         })
+    }
+
+    /// Starts the cluster manager if it was killed, and waits until the server accepts connections.
+    pub(super) fn start_rest(
+        &self,
+        running: &mut Running,
+        data: &DataDir,
+        port: u16,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let (engine, address) = (self.installed.engine, self.site.address());
+        let paths = data.paths(engine, self.number, address, port, self.connections);
+        let manager = match running.is_orphaned() {
+            true => self.managed(&paths, data.home().account())?,
+            false => None,
+        };
+        if let Some(manager) = manager {
+            running.adopt(self.spawn(data, &paths, &manager.invocation)?.0);
+        }
+        let log = || log::read_tail(&self.log_path(), 0);
+        self.wait_until_ready(running, &paths, &log, interrupted)
+            .map(drop)
     }
 
     /// The manager that starts the server in place of the laboratory, with its files written.

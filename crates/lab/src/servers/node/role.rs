@@ -42,18 +42,6 @@ impl Node {
         Ok(demoted?.unwrap_or(false))
     }
 
-    /// Makes the member `to` of its cluster the primary in place of it, the member `from`.
-    ///
-    /// # Errors
-    /// When a member cannot be reached, or refuses.
-    pub(crate) fn switch_over(&self, from: u32, to: u32) -> Result<(), LabError> {
-        let switched = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.switchover(&member.formation, from, to, login)
-        });
-        switched.map(drop)
-    }
-
     /// How much it has of what the primary wrote.
     ///
     /// # Errors
