@@ -13,11 +13,11 @@ use measure::fault::FaultRecord;
 use measure::setup::Outcome;
 use plan::FaultKind;
 
-/// A study with four virtual users that write, and these lines.
+/// A study with four virtual users that write so little that replicas keep up, and these lines.
 fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
-         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nwarmup = \"0s\"\ntime = \"{time}\"\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nrate = 200\nwarmup = \"0s\"\ntime = \"{time}\"\n\
          [topology]\ncluster = \"{cluster}\"\n{rest}\n"
     ))
 }
@@ -47,20 +47,25 @@ fn by_kind(faults: &[FaultRecord], kind: FaultKind) -> &FaultRecord {
 
 /// The primary is killed, and dyno promotes a replica; the old primary returns as a replica of the
 /// new one. Then an administrator has another member take over.
-#[test]
-fn a_replica_is_promoted_and_the_old_primary_follows_it() {
+fn a_replica_is_promoted_and_the_old_primary_follows_it(engine: &str) {
     let place = Cache::new();
     let rest = "members = 3\nfailover = \"500ms\"\n\
         [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"3s\"\n\
         [[fault]]\nat = \"20s\"\nswitchover = \"replica\"\n";
-    let study = study("postgres", "asynchronous", "32s", rest);
+    let study = study(engine, "asynchronous", "32s", rest);
     let done = study.cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
     let faults = &trial.faults;
     let killed = by_kind(faults, FaultKind::Kill);
-    assert_eq!((killed.node, &killed.error), (Some(1), &None), "{faults:?}");
+    assert_eq!(killed.node, Some(1), "{faults:?}");
     assert!(killed.healed_s.is_some(), "{faults:?}");
+    // It is not a replica again if it has transactions that were lost, and its data is not copied.
+    let error = killed
+        .error
+        .as_deref()
+        .unwrap_or("which lacks transactions");
+    assert!(error.contains("which lacks transactions"), "{faults:?}");
     let switched = by_kind(faults, FaultKind::Switchover);
     assert_eq!(switched.error, None, "{faults:?}");
     let new = switched.node.unwrap();
@@ -68,5 +73,58 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it() {
     assert_eq!(primaries.len(), 2, "{primaries:?}");
     assert!(primaries[0] != 1 && primaries[1] == new, "{primaries:?}");
     assert_writes_after(&done, switched.effect_s.unwrap() + 2.0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
+    a_replica_is_promoted_and_the_old_primary_follows_it("postgres");
+}
+
+#[test]
+fn a_replica_of_the_binary_log_is_promoted_and_the_old_primary_follows_it() {
+    a_replica_is_promoted_and_the_old_primary_follows_it("mariadb");
+}
+
+/// A member of a cluster with a network of its own is cut off, in both directions and in one, and
+/// its link is slow; commits that wait for it wait until the link works.
+#[test]
+fn links_break_and_work_again() {
+    let place = Cache::new();
+    let rest = "members = 2\nnetwork = \"namespaces\"\n\
+        [[fault]]\nat = \"2s\"\npartition = \"replica\"\nheal = \"3s\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"8s\"\ndrop = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"14s\"\nslow_link = \"primary\"\nrate = \"100K\"\ndelay = \"5ms\"\nheal = \"2s\"\n";
+    let study = study("postgres", "synchronous", "22s", rest);
+    let done = study.cache(&place).run();
+    if done.stderr.contains("CAP_NET_ADMIN") {
+        return testkit::skip("this user may not make network namespaces");
+    }
+    let done = done.succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
+    let [cut, dropped, slow] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert_eq!(
+        [cut.node, dropped.node, slow.node],
+        [Some(2), Some(1), Some(1)]
+    );
+    for fault in &trial.faults {
+        assert!(
+            fault.effect_s.is_some() && fault.healed_s.is_some(),
+            "{fault:?}"
+        );
+    }
+    for fault in [cut, dropped] {
+        let (from_s, to_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
+        let series = done.series();
+        let during = series
+            .iter()
+            .filter(|one| one.t_s > from_s && one.t_s + 1.0 < to_s);
+        let count: f64 = during.filter_map(|second| second.tps).sum();
+        assert_eq!(count, 0.0, "{series:?}");
+    }
+    assert_writes_after(&done, slow.healed_s.unwrap());
     place.assert_nothing_left();
 }

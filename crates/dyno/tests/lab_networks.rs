@@ -90,6 +90,12 @@ fn galera_forms_between_namespaces() {
     drives("mariadb", "galera", 1);
 }
 
+/// The members reach etcd, which runs on the host.
+#[test]
+fn patroni_forms_between_namespaces() {
+    drives("postgres", "patroni", 1);
+}
+
 /// Located at the key, before anything is built.
 #[test]
 fn a_missing_right_is_reported_with_its_remedy() {

@@ -136,12 +136,11 @@ impl Building<'_> {
         self.observer.stage("starting the servers");
         let topology = &self.trial.planned.topology;
         let (instances, members) = (topology.instances, topology.members());
-        let ips: Vec<Ipv4Addr> = sites.iter().map(|site| site.address().addr()).collect();
-        let mut places = (1..).zip(sites.into_iter().zip(data)).peekable();
+        let mut places = (1..).zip(sites.iter().cloned().zip(data)).peekable();
         let mut formed = Vec::new();
         for instance in 0..instances {
             let first = instance * members + 1;
-            let memberships = self.memberships(first, &ips)?;
+            let memberships = self.memberships(first, &sites)?;
             // Declared before the nodes, which therefore end first if one of them does not start.
             let services = self.services(
                 first,
@@ -165,13 +164,12 @@ impl Building<'_> {
         Ok(formed)
     }
 
-    /// What makes the servers from this number on members of one cluster, which listen on these of
-    /// all servers' addresses; nothing for an instance
-    /// that is a single server.
+    /// What makes the servers from this number on members of one cluster, on these of all servers'
+    /// sites; nothing for an instance that is a single server.
     fn memberships(
         &self,
         first: u32,
-        ips: &[Ipv4Addr],
+        sites: &[Arc<dyn Site>],
     ) -> Result<Vec<Option<Membership>>, Failure> {
         let Some(cluster) = &self.trial.planned.topology.cluster else {
             return Ok(vec![None]);
@@ -183,12 +181,15 @@ impl Building<'_> {
             Failure::new(Cause::Usage, message).at(cluster.kind.span)
         })?;
         let places = (1..)
-            .zip(ips)
-            .map(|(number, ip)| (*ip, port(self.spec, number)));
+            .zip(sites)
+            .map(|(number, site)| (site.address().addr(), port(self.spec, number)));
         let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
         let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
         let places: Vec<_> = places.skip(before).take(count).collect();
-        let members = Membership::of_cluster(replication, &places, cluster.ttl)?;
+        let host = sites
+            .first()
+            .map_or(Ipv4Addr::LOCALHOST, |site| site.host_ip());
+        let members = Membership::of_cluster(replication, &places, host, cluster.ttl)?;
         Ok(members.into_iter().map(Some).collect())
     }
 

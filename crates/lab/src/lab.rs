@@ -256,7 +256,7 @@ fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observe
     }
     if has_data {
         observer.note(&format!(
-            "trial {} starts with a new copy of the data: a server that it should have reused died",
+            "trial {} starts with a new copy of the data: a server that it should have reused died or changed its role",
             trial.planned.number
         ));
     }

@@ -96,13 +96,15 @@ impl Rig {
         })
     }
 
-    /// Whether all nodes are running.
+    /// Whether all nodes are running, in the roles with which they began.
     pub(crate) fn is_alive(&self) -> bool {
+        let mut clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         let mut members = self.members();
-        members.all(|member| {
-            let node = member.try_lock();
-            node.is_some_and(|mut node| node.exited().is_none())
-        })
+        clusters.all(|cluster| cluster.primary_index() == 0)
+            && members.all(|member| {
+                let node = member.try_lock();
+                node.is_some_and(|mut node| node.exited().is_none())
+            })
     }
 
     fn into_clusters(self) -> impl Iterator<Item = (Vec<Node>, Option<Services>)> {

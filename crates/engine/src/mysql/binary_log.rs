@@ -126,9 +126,17 @@ impl Replication for BinaryLog {
         self.become_primary(cluster, cluster.count() > 2, login)
     }
 
+    /// A server that cannot refuse the load's writes begins to shut down, and ends once its replicas
+    /// have everything.
     fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
-        rows(login, self.dialect.read_only)?;
-        Ok(self.dialect.binds_root)
+        let refuses = self.dialect.binds_root;
+        let demote = if refuses {
+            self.dialect.read_only
+        } else {
+            SHUT_DOWN
+        };
+        rows(login, demote)?;
+        Ok(refuses)
     }
 
     fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
@@ -164,6 +172,8 @@ impl Replication for BinaryLog {
     }
 }
 
+/// Sends everything to the replicas first, which the signal to shut down does not.
+const SHUT_DOWN: &str = "SHUTDOWN WAIT FOR ALL SLAVES";
 /// Also on a server that never had one.
 const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 

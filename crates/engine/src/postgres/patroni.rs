@@ -90,6 +90,10 @@ impl Replication for Patroni {
         request(cluster, 1, login, ("PATCH", "/config"), &wanted)
     }
 
+    fn has_manager(&self) -> bool {
+        true
+    }
+
     fn elects(&self) -> bool {
         true
     }

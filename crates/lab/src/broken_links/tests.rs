@@ -50,7 +50,8 @@ fn cluster(
     drop(switch);
     let replication = engine.replicates_as("asynchronous").unwrap();
     let places = [0, 1].map(|index: usize| (sites[index].address().addr(), None));
-    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
+    let members =
+        Membership::of_cluster(replication, &places, Ipv4Addr::LOCALHOST, Duration::ZERO).unwrap();
     let nodes = (1..).zip(sites).zip(members);
     let nodes = nodes.map(|((number, site), membership)| {
         let spec = servers::NodeSpec {

@@ -31,6 +31,7 @@ pub(super) struct Strike<'a> {
 
 /// A fault that has struck, for the end of the trial.
 pub(super) struct Struck<'a> {
+    number: u32,
     fault: Box<dyn Fault>,
     scene: Scene<'a>,
 }
@@ -39,6 +40,7 @@ impl Struck<'_> {
     /// Ends what must not outlive the load.
     pub(super) fn end(mut self) {
         self.fault.end(&self.scene);
+        self.scene.instance.disturbance.end(self.number);
     }
 }
 
@@ -76,7 +78,12 @@ impl<'a> Strike<'a> {
                 self.report(&mut record, Err(error), true);
             }
         }
-        Some(Struck { fault, scene })
+        let number = self.number;
+        Some(Struck {
+            number,
+            fault,
+            scene,
+        })
     }
 
     /// Reports that the fault was not injected, because the measurement ended before.

@@ -79,8 +79,11 @@ fn is_replica(cluster: &Cluster, state: Option<MemberState>) -> bool {
 
 /// A member's role, as it says itself; `None` if it does not answer.
 fn state(cluster: &Cluster, member: &Member) -> Option<MemberState> {
+    if cluster.replication().is_none() {
+        // A single server is its own primary, whether it answers or not.
+        return Some(MemberState::Primary);
+    }
     let database = member.database.clone();
-    // A single server is its own primary, whether it answers or not.
     let mut probe = MemberProbe::new(database, cluster.replication(), member.number);
     Some(probe.view().ok()?.state)
 }

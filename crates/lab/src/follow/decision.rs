@@ -25,6 +25,8 @@ pub(super) struct Decision {
     rules: Rules,
     /// The index of the primary that virtual users follow.
     primary: Option<usize>,
+    /// The last one, even while there is none.
+    announced: usize,
     members: Vec<Seen>,
 }
 
@@ -52,6 +54,7 @@ impl Decision {
         Self {
             rules,
             primary: Some(primary),
+            announced: primary,
             members: seen,
         }
     }
@@ -86,6 +89,11 @@ impl Decision {
     pub(super) fn take(&mut self, index: usize, named: usize) -> Option<Option<usize>> {
         self.is_next(index, named)
             .then(|| self.primary.replace(index))
+    }
+
+    /// Notes the primary; returns the one that was noted before.
+    pub(super) fn announce(&mut self, index: usize) -> usize {
+        std::mem::replace(&mut self.announced, index)
     }
 
     /// Whether the primary is known and answers.

@@ -224,11 +224,13 @@ impl Following<'_> {
         if decision.take(index, group.primary_index()).is_none() {
             return;
         }
-        let before = group.primary();
+        // An operator may have named it before.
+        let before = decision.announce(index);
         group.primary.store(index, Ordering::Relaxed);
         self.reroute(&decision);
-        match (before, group.primary()) {
-            (Some((before, _)), Some((now, _))) if before != now => self.tell(before, now),
+        let number = |index: usize| group.members.get(index).map(|one| one.0);
+        match (number(before), number(index)) {
+            (Some(before), Some(now)) if before != now => self.tell(before, now),
             _ => {}
         }
     }

@@ -29,13 +29,14 @@ pub struct Membership {
 
 impl Membership {
     /// The memberships of a new cluster, one for each address and port; a free port for those that
-    /// the study does not set.
+    /// the study does not set. Its services listen on `host`, this host's address for the members.
     ///
     /// # Errors
     /// When the operating system has no free port, or no random bytes.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],
+        host: Ipv4Addr,
         ttl: Duration,
     ) -> Result<Vec<Self>, LabError> {
         let members = places.iter().map(|(ip, port)| {
@@ -47,8 +48,8 @@ impl Membership {
             })
         });
         let services = (0..replication.service_ports()).map(|_| port::free());
-        let on_loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let services = services.map(|port| port.map(on_loopback));
+        let on_host = |port: u16| SocketAddr::from((host, port));
+        let services = services.map(|port| port.map(on_host));
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members: members.collect::<Result<_, LabError>>()?,

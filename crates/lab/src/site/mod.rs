@@ -7,6 +7,7 @@ mod this_host;
 
 use std::fmt;
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::process::Child;
 use std::sync::Arc;
 
@@ -47,6 +48,11 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// clients and other members connect to them.
     fn address(&self) -> Ipv4Net {
         LOOPBACK
+    }
+
+    /// The address at which its servers reach this host.
+    fn host_ip(&self) -> Ipv4Addr {
+        LOOPBACK.addr()
     }
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.

@@ -28,7 +28,13 @@ fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
     let config = config.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let replication = engine::MARIADB.replicates_as("galera").unwrap();
     let places = vec![(std::net::Ipv4Addr::LOCALHOST, None); count];
-    let members = Membership::of_cluster(replication, &places, Duration::ZERO).unwrap();
+    let members = Membership::of_cluster(
+        replication,
+        &places,
+        std::net::Ipv4Addr::LOCALHOST,
+        Duration::ZERO,
+    )
+    .unwrap();
     let started = members.into_iter().map(|membership| {
         let number = membership.number;
         let spec = NodeSpec {

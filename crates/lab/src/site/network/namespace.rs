@@ -93,6 +93,10 @@ impl Site for Namespace {
         self.address
     }
 
+    fn host_ip(&self) -> Ipv4Addr {
+        self.switch.host_ip()
+    }
+
     fn links(&self) -> Option<&dyn Links> {
         Some(self)
     }
