@@ -369,12 +369,13 @@ fn the_first_sentence_is_about_acknowledged_commits() {
                 Transfers present though they failed or were never made: 2. \
                 Members that differ from the primary: 1. ";
     let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
+    let (intact, lossy) = (&[intact][..], &[lossy][..]);
     let cases: [(&[&[LedgerSummary]], &str); 6] = [
         (&[&[partly]], part),
-        (&[std::slice::from_ref(&intact)], one),
-        (&[std::slice::from_ref(&intact), &[], std::slice::from_ref(&intact)], two),
-        (&[std::slice::from_ref(&lossy)], loss),
-        (&[&[intact], &[lossy]], some),
+        (&[intact], one),
+        (&[intact, &[], intact], two),
+        (&[lossy], loss),
+        (&[intact, lossy], some),
         (&[&[unchecked]], "The ledger could not be checked. "),
     ];
     for (trials, words) in cases {
