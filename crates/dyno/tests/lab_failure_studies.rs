@@ -1,0 +1,165 @@
+//! The studies of failures, made shorter: each breaks its servers, measures how they recover, and checks
+//! what became of acknowledged commits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use common::{Cache, Finished, Program};
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// How often a study that shows a loss may be repeated until it does: whether one happens depends on
+/// which process is quicker.
+const ATTEMPTS: u32 = 3;
+
+/// Runs a study in which each of these texts is replaced.
+fn run(name: &str, changes: &[(&str, &str)]) -> Finished {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let mut text = std::fs::read_to_string(format!("{root}/{name}.toml")).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{name} has no {from:?}");
+        text = text.replace(from, to);
+    }
+    let place = Cache::new();
+    let done = Program::study(&text).cache(&place).run().succeeds();
+    place.assert_nothing_left();
+    for trial in &done.result().trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(trial));
+        assert!(!trial.faults.is_empty(), "{}", shown(trial));
+        let took_effect = trial.faults.iter().all(|fault| fault.effect_s.is_some());
+        assert!(took_effect, "{}", shown(trial));
+        assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(trial));
+    }
+    done
+}
+
+/// The same, for clusters that lose nothing.
+fn loses_nothing(name: &str, changes: &[(&str, &str)]) -> Finished {
+    let done = run(name, changes);
+    for trial in &done.result().trials {
+        assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+    }
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(
+        report.contains("No acknowledged commit was lost"),
+        "{report}"
+    );
+    done
+}
+
+/// What a failure is to be understood by.
+fn shown(trial: &TrialSummary) -> String {
+    let label = &trial.setup.planned.label;
+    format!(
+        "{label}: {:?} {:#?} {:#?}",
+        trial.outcome, trial.faults, trial.ledgers
+    )
+}
+
+#[test]
+fn a_group_goes_on_without_a_replica() {
+    let short = [
+        ("time = \"40s\"", "time = \"12s\""),
+        ("at = \"15s\"", "at = \"4s\""),
+    ];
+    let done = loses_nothing("p5-replica-failure", &short);
+    let trial = done.trial();
+    assert_eq!(trial.ledgers[0].checked.len(), 2, "{}", shown(&trial));
+}
+
+#[test]
+fn a_group_replaces_its_primary() {
+    let short = [
+        ("time = \"75s\"", "time = \"45s\""),
+        ("at = \"15s\"", "at = \"3s\""),
+        ("heal = \"30s\"", "heal = \"28s\""),
+    ];
+    let trial = loses_nothing("p5-primary-failure", &short).trial();
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    assert!(recovery.detected_s.is_some(), "{}", shown(&trial));
+    assert!(
+        recovery.outage_s.is_some_and(|s| s > 1.0),
+        "{}",
+        shown(&trial)
+    );
+}
+
+#[test]
+fn galera_goes_on_without_a_member() {
+    let short = [
+        ("time = \"150s\"", "time = \"54s\""),
+        ("at = \"15s\"", "at = \"3s\""),
+        ("at = \"60s\"", "at = \"21s\""),
+        ("at = \"105s\"", "at = \"39s\""),
+        ("heal = \"15s\"", "heal = \"9s\""),
+    ];
+    loses_nothing("galera-failure", &short);
+}
+
+#[test]
+fn patroni_loses_what_a_primary_without_its_manager_accepts() {
+    let short = [
+        ("time = \"240s\"", "time = \"65s\""),
+        ("at = \"20s\"", "at = \"3s\""),
+        ("at = \"75s\"", "at = \"22s\""),
+        ("heal = \"25s\"", "heal = \"14s\""),
+        ("at = \"140s\"", "at = \"48s\""),
+        ("heal = \"20s\"", "heal = \"8s\""),
+    ];
+    for attempt in 1..=ATTEMPTS {
+        let done = run("patroni-failure", &short);
+        let lost = done.trial().ledgers[0].lost;
+        println!("attempt {attempt}: {lost} lost");
+        if lost > 0 {
+            let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+            assert!(report.contains("LOST: "), "{report}");
+            return;
+        }
+    }
+    panic!("no loss in {ATTEMPTS} attempts");
+}
+
+#[test]
+fn a_synchronous_standby_keeps_what_its_primary_acknowledged() {
+    let short = [
+        ("repeats = 3", "repeats = 1"),
+        ("time = \"30s\"", "time = \"12s\""),
+        ("at = \"15s\"", "at = \"4s\""),
+        ("\"asynchronous\", ", ""),
+    ];
+    loses_nothing("async-loss", &short);
+}
+
+#[test]
+fn clusters_are_ranked_by_their_recovery() {
+    let short = [
+        ("time = \"60s\"", "time = \"16s\""),
+        ("at = \"15s\"", "at = \"3s\""),
+        ("heal = \"25s\"", "heal = \"6s\""),
+        (
+            "[[variant]]\nname = \"Galera\"\nserver.engine = \"mariadb\"\ntopology.cluster = \"galera\"\n",
+            "",
+        ),
+        (
+            "[[variant]]\nname = \"Group Replication\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\n",
+            "",
+        ),
+        (
+            "[[variant]]\nname = \"Patroni\"\nserver.engine = \"postgres\"\ntopology = { cluster = \"patroni\", ttl = \"5s\" }\n",
+            "",
+        ),
+    ];
+    let done = run("failover-ranking", &short);
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for trial in &done.result().trials {
+        let variant = trial.setup.planned.variant().unwrap();
+        assert!(report.contains(variant), "{variant} in {report}");
+        let recovery = trial.faults[0].recovery.as_ref().unwrap();
+        assert!(recovery.first_write_s.is_some(), "{}", shown(trial));
+    }
+}
