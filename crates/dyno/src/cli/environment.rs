@@ -112,6 +112,7 @@ mod tests {
 
     fn is_name(word: &str) -> bool {
         word.len() > 1
+            && !word.ends_with('_')
             && word
                 .bytes()
                 .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
