@@ -41,6 +41,8 @@ pub(super) enum Key {
     Replicas,
     ReplicationLagBytes,
     ApplyQueueBytes,
+    LagMs,
+    IsPrimary,
     Deadlocks,
     Commits,
     Rollbacks,
@@ -75,7 +77,7 @@ pub(super) const WAITS: [(Key, Key); 4] = [
 ];
 
 /// Metrics that need no calculation: the rate of a counter, or a level.
-const PLAIN: [(&str, Key); 25] = [
+const PLAIN: [(&str, Key); 26] = [
     ("cache.misses_per_s", Key::CacheMisses),
     ("io.pages_read_per_s", Key::CacheMisses),
     ("io.session_pages_written_per_s", Key::SessionPages),
@@ -92,6 +94,7 @@ const PLAIN: [(&str, Key); 25] = [
     ("replication.replicas", Key::Replicas),
     ("replication.lag_bytes", Key::ReplicationLagBytes),
     ("replication.apply_queue_bytes", Key::ApplyQueueBytes),
+    ("replication.is_primary", Key::IsPrimary),
     ("locks.wait_ms_per_s", Key::LockMs),
     ("locks.deadlocks_per_s", Key::Deadlocks),
     ("locks.latch_wait_ms_per_s", Key::LatchMs),
@@ -104,13 +107,15 @@ const PLAIN: [(&str, Key); 25] = [
 ];
 
 /// Those that are not counts since the server's start.
-const LEVELS: [Key; 12] = [
+const LEVELS: [Key; 14] = [
     Key::CheckpointAgeBytes,
     Key::DeadRows,
     Key::Vacuums,
     Key::Replicas,
     Key::ReplicationLagBytes,
     Key::ApplyQueueBytes,
+    Key::LagMs,
+    Key::IsPrimary,
     Key::WaitForLocks,
     Key::WaitForReads,
     Key::WaitForLog,
@@ -129,7 +134,7 @@ const SINCE_18: Versions = (18, u64::MAX);
 
 /// The expression for each counter. A log that is opened with `O_SYNC` has no fsyncs to count.
 #[rustfmt::skip] // A line for each.
-const COLUMNS: [(Key, Versions, &str); 43] = [
+const COLUMNS: [(Key, Versions, &str); 45] = [
     (Key::UptimeS, ALL, "floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint"),
     (Key::CacheHits, ALL, "d.hits"),
     (Key::CacheMisses, ALL, "d.misses"),
@@ -162,6 +167,9 @@ const COLUMNS: [(Key, Versions, &str); 43] = [
     (Key::Replicas, ALL, "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')"),
     (Key::ReplicationLagBytes, ALL, "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)"),
     (Key::ApplyQueueBytes, ALL, "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END"),
+    // Without anything to replay, the last transaction's age says nothing.
+    (Key::LagMs, ALL, "CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 ELSE floor(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()))::bigint END END"),
+    (Key::IsPrimary, ALL, "CASE WHEN pg_is_in_recovery() THEN 0 WHEN EXISTS (SELECT FROM pg_stat_replication) THEN 1 END"),
     (Key::Deadlocks, ALL, "d.deadlocks"),
     (Key::Commits, ALL, "d.commits"),
     (Key::Rollbacks, ALL, "d.rollbacks"),
@@ -278,6 +286,10 @@ fn metrics(step: &Step) -> Metrics {
         (
             "log.checkpoints_requested_per_min",
             per_minute(Key::CheckpointsRequested),
+        ),
+        (
+            "replication.lag_s",
+            get(Key::LagMs).map(|milliseconds| milliseconds / 1000.0),
         ),
     ];
     let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));

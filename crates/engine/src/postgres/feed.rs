@@ -213,6 +213,8 @@ mod tests {
             Key::Replicas,
             Key::ReplicationLagBytes,
             Key::ApplyQueueBytes,
+            Key::LagMs,
+            Key::IsPrimary,
         ];
         let known = keys.iter().filter(|key| !absent.contains(key));
         for key in known {
