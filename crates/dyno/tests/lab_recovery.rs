@@ -70,7 +70,7 @@ fn the_first_write_is_that_of_an_independent_prober() {
     let server = MariaDb::start(&[common::LAZY_DISK]);
     server.sql("CREATE DATABASE own; CREATE TABLE own.beats (n BIGINT); INSERT INTO own.beats VALUES (0); CREATE DATABASE bench");
     let pid = server.pid().unwrap();
-    let faults = [2, 4, 6, 8, 10].map(|at_s| {
+    let faults = [2, 6, 10, 14, 18].map(|at_s| {
         format!(
             "[[fault]]\nat = \"{at_s}s\"\ncommand = [\"kill\", \"-STOP\", \"{pid}\"]\n\
              heal = \"1s\"\nheal_command = [\"kill\", \"-CONT\", \"{pid}\"]\n"
@@ -78,7 +78,7 @@ fn the_first_write_is_that_of_an_independent_prober() {
     });
     let study = format!(
         "title = \"t\"\nserver.url = \"{}\"\n[data]\nrows = 100\n[load]\n\
-         workload = \"oltp_write_only\"\nthreads = 1\nwarmup = \"0s\"\ntime = \"12s\"\n{}",
+         workload = \"oltp_write_only\"\nthreads = 1\nwarmup = \"0s\"\ntime = \"22s\"\n{}",
         server.url("bench"),
         faults.concat()
     );
