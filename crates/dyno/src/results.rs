@@ -37,8 +37,8 @@ pub(crate) struct Results {
     noted: BTreeSet<String>,
     /// The first failure to store something in this trial.
     storage_failure: Option<lab::Failure>,
-    /// The last line about a fault.
-    last_fault: Option<String>,
+    /// The last line about each fault of the trial, by its number and instance.
+    faults: BTreeMap<(u32, u32), String>,
 }
 
 /// The files of a trial.
@@ -137,7 +137,7 @@ impl Results {
             current: None,
             noted: BTreeSet::new(),
             storage_failure: None,
-            last_fault: None,
+            faults: BTreeMap::new(),
         }
     }
 
@@ -252,6 +252,7 @@ fn storage_failure(error: StoreError) -> lab::Failure {
 
 impl Observer for Results {
     fn begin(&mut self, trial: &Trial) -> Result<(), lab::Failure> {
+        self.faults.clear();
         let trials = self.result.design.trials;
         let title = match trials {
             0 | 1 => String::new(),
@@ -337,9 +338,13 @@ impl Observer for Results {
     fn fault(&mut self, fault: &FaultRecord) {
         let line = format!("fault: {fault}");
         // A record is passed on whenever any of its fields changes.
-        if self.last_fault.as_ref() != Some(&line) {
+        let shown = self
+            .faults
+            .entry((fault.number, fault.instance))
+            .or_default();
+        if *shown != line {
             self.screen.line(&line);
-            self.last_fault = Some(line);
+            *shown = line;
         }
     }
 

@@ -192,7 +192,8 @@ mod tests {
         let database = node.open(DATABASE).unwrap();
         create_table(&database, [7].into_iter()).unwrap();
         let mut probe = MemberProbe::new(database, None, 7);
-        assert!(probe.probe().has_accepted());
+        // On a busy machine, the first one may miss its limit.
+        assert!((0..10).any(|_| probe.probe().has_accepted()));
         node.kill();
         let probed = probe.probe();
         assert!(!probed.has_accepted(), "{probed:?}");
