@@ -280,7 +280,11 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
 
     fn role(&self, rows: &Rows) -> View {
         View {
-            state: P::role(rows),
+            // A server without others was not asked.
+            state: match self.is_member {
+                true => P::role(rows),
+                false => MemberState::Primary,
+            },
             others: String::new(),
         }
     }
