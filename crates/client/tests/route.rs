@@ -1,4 +1,4 @@
-//! Connections to one of several servers, which changes.
+//! Connections to whichever of several servers is open to users.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -102,7 +102,7 @@ fn with_time_to_heal(engine: &str, rest: &str, place: &Cache) -> Finished {
 /// No transaction ended in the seconds between these times, and some did after the second one.
 fn stood_still(done: &Finished, from_s: f64, to_s: f64) {
     let seconds = seconds(done);
-    // A server goes on a moment before all its processes are seen to.
+    // A resumed server runs for a moment before dyno has seen all its processes run.
     let during = |t: f64| t > from_s && t + 1.2 < to_s;
     let still = seconds.iter().filter(|(t, _)| during(*t));
     assert!(still.clone().count() > 0, "{seconds:?}, {from_s} to {to_s}");

@@ -113,7 +113,7 @@ impl FaultKind {
         !matches!(self, Self::Restart | Self::Switchover | Self::Command)
     }
 
-    /// Whether it is done to processes, of which a node with a cluster manager has several.
+    /// Whether it acts on processes. A node with a cluster manager has several.
     #[must_use]
     pub fn is_of_processes(self) -> bool {
         matches!(self, Self::Kill | Self::Stop | Self::Pause)

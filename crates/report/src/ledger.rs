@@ -1,4 +1,4 @@
-//! What the ledger says of acknowledged commits.
+//! What the ledger found about acknowledged commits.
 
 use measure::ledger::LedgerSummary;
 use measure::result::RunResult;

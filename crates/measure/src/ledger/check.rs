@@ -128,7 +128,7 @@ fn judge_rows(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Co
     }
 }
 
-/// How often a member has each transfer.
+/// How many times a member has each transfer.
 type Counts = HashMap<Transfer, u32>;
 
 fn count(member: &Contents) -> (u32, Counts) {
