@@ -88,6 +88,15 @@ impl OpenDir {
         Ok(fd)
     }
 
+    /// Creates a file in this directory for writing, which only its owner can read, in place of the one
+    /// with that name.
+    pub(crate) fn create_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
+        self.remove_file(&name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
+        fd.map_err(at("create", &self.path.join(name.as_ref())))
+    }
+
     /// Removes a file from this directory, if it exists.
     pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), LabError> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {

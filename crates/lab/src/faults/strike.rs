@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use measure::fault::FaultRecord;
 use plan::FaultKind;
 
-use super::disturbance::Hit;
+use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
 use super::{Fault, Scene, planned, quorum, succession, target};
 use crate::cluster::Cluster;
@@ -62,6 +62,10 @@ impl<'a> Strike<'a> {
             fault: self.number,
             kind: self.fault.kind,
             node: record.node,
+            healing: match self.heals_after() {
+                Some(_) => Healing::Later,
+                None => Healing::Never,
+            },
         });
         match fault.strike(&scene) {
             Ok(effect) => {
@@ -165,6 +169,7 @@ impl<'a> Strike<'a> {
 
     fn heal(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
         record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
+        self.instance.disturbance.heal(self.number);
         match fault.heal(scene) {
             Ok(healed) => {
                 record.healed_s = Some(self.schedule.seconds(healed));

@@ -1,8 +1,8 @@
 //! The directory of one server, with its data.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use engine::{Paths, Server};
@@ -15,8 +15,6 @@ use crate::volume::{self, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
-/// How much of a file of the data is read.
-const MAX_READ_BYTES: u64 = 64 * 1024;
 
 /// A server's directory in the run directory; it is removed with this value.
 ///
@@ -117,10 +115,7 @@ impl DataDir {
 
     /// Removes a file of its data, if it exists.
     pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
-        // The server's account could replace what it owns, but nothing above that.
-        let data = self.data();
-        let parent = data.parent().unwrap_or(&self.dir);
-        OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
+        self.open_data()?.remove_file(name)
     }
 
     /// Removes all its data, but not the directory.
@@ -128,31 +123,22 @@ impl DataDir {
     /// # Errors
     /// What could not be removed.
     pub(crate) fn empty(&self) -> Result<(), LabError> {
+        self.open_data()?.remove_content()
+    }
+
+    /// Writes a file of its data, while no server uses it.
+    pub(crate) fn write_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let mut file = File::from(self.open_data()?.create_file(name)?);
+        let owned = self.home.account().own_file(&file).map_err(io::Error::from);
+        let written = owned.and_then(|()| file.write_all(text.as_bytes()));
+        written.map_err(LabError::at("write", &self.data().join(name)))
+    }
+
+    /// The server's account could replace what it owns, but nothing above that.
+    fn open_data(&self) -> Result<OpenDir, LabError> {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
-        OpenDir::open(parent)?.open_dir("data")?.remove_content()
-    }
-
-    /// The beginning of a file of its data, if there is one that can be read.
-    pub(crate) fn read_data_file(&self, name: &str) -> Option<String> {
-        let data = self.data();
-        let dir = OpenDir::open(data.parent()?).ok()?.open_dir("data").ok()?;
-        let file = File::from(dir.open_file(name).ok()?);
-        let mut bytes = Vec::new();
-        file.take(MAX_READ_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Adds a file to its data, before the server's part is handed over.
-    pub(crate) fn add_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
-        let path = self.data().join(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let added = options.open(&path).and_then(|mut file| {
-            self.home.account().own_file(&file)?;
-            file.write_all(text.as_bytes())
-        });
-        added.map_err(LabError::at("create", &path))
+        OpenDir::open(parent)?.open_dir("data")
     }
 
     /// Removes it with all its data.
@@ -163,8 +149,8 @@ impl DataDir {
         tree::remove(&self.dir).and(self.volume.end())
     }
 
-    /// Hands `own` over to the server's account. From then on dyno creates nothing in it, because the
-    /// account could redirect that with a symbolic link.
+    /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,
+    /// because the account could redirect that with a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), LabError> {
         self.home.account().own(&self.own())
     }
