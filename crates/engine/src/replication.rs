@@ -258,11 +258,12 @@ pub struct Copying {
 /// How members that have lost their quorum become a group again: an operator chooses the one that
 /// has most ([`Replication::received`]), which begins the group anew, and the others join it.
 pub trait Bootstrap: fmt::Debug + Send + Sync {
-    /// Whether a member that runs belongs to a group that accepts commits.
+    /// The size of the group that accepts commits to which a member that runs belongs, lost members
+    /// included as long as it has not noticed; `None` if there is none.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn has_quorum(&self, login: &Login<'_>) -> Result<bool, EngineError>;
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError>;
 
     /// What [`Replication::received`] would return if the member ran, from the output of
     /// [`Replication::recovery`].

@@ -73,11 +73,13 @@ impl Replication for Galera {
                 client.map_or_else(String::new, |client| client.to_string()),
             ),
             ("wsrep_sst_receive_address", at(2)),
-            // Without these, it would listen on all addresses of the host.
+            // Without the addresses, it would listen on all of the host's. A member that is started
+            // again would look for those that it knew before, which delays it in a group that has
+            // been begun anew.
             (
                 PROVIDER_OPTIONS,
                 format!(
-                    "gmcast.listen_addr=tcp://{}; ist.recv_addr={}",
+                    "gmcast.listen_addr=tcp://{}; ist.recv_addr={}; pc.recovery=FALSE",
                     at(0),
                     at(1)
                 ),
@@ -158,8 +160,10 @@ impl Replication for Galera {
 }
 
 impl Bootstrap for Galera {
-    fn has_quorum(&self, login: &Login<'_>) -> Result<bool, EngineError> {
-        Ok(is_in_primary_component(&rows(login, STATUS)?))
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
+        let rows = rows(login, STATUS)?;
+        let size = status(&rows, "wsrep_cluster_size").parse().ok();
+        Ok(size.filter(|_| is_in_primary_component(&rows)))
     }
 
     fn recovered(&self, printed: &str) -> u64 {

@@ -69,10 +69,10 @@ impl Replication for GroupReplication {
     }
 
     fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        match self.has_quorum(login)? {
+        match self.group_size(login)? {
             // It was the one that began the group anew.
-            true => Ok(()),
-            false => start(cluster, false, login),
+            Some(_) => Ok(()),
+            None => start(cluster, false, login),
         }
     }
 
@@ -150,8 +150,10 @@ impl Replication for GroupReplication {
 }
 
 impl Bootstrap for GroupReplication {
-    fn has_quorum(&self, login: &Login<'_>) -> Result<bool, EngineError> {
-        Ok(is_in_majority(&rows(login, VIEW)?))
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
+        let view = rows(login, VIEW)?;
+        let size = u32::try_from(view.len()).ok();
+        Ok(size.filter(|_| is_in_majority(&view)))
     }
 
     fn begin(

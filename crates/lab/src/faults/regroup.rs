@@ -1,7 +1,7 @@
 //! What dyno does as the operator of a group that has lost its quorum: the member with most of what was
-//! agreed on begins the group anew, and the others join it.
+//! agreed on begins the group anew, and the others join it, one after the other.
 //!
-//! Only members that can be asked can be compared, so dyno waits for all that will be healed. One that
+//! Only members that are back can be compared, so dyno waits for all that will be healed. One that
 //! stays away is given up, with what only it had.
 
 use std::cmp::Reverse;
@@ -27,28 +27,40 @@ enum Next {
     Wait,
 }
 
+/// The right to start or to join; no other node of the cluster has it at the same time.
+pub(super) struct Turn<'a> {
+    /// Whether the node, which does not run, is to begin the group as it starts.
+    pub(super) begins: bool,
+    _guard: Option<MutexGuard<'a, ()>>,
+}
+
 /// Waits until there is a group that accepts commits, which the scene's node can join; has a member
-/// that runs begin one if there is none. Returns a guard if the node itself, which does not run, is to
-/// begin the group: nobody else does while it is held.
+/// that runs begin one if there is none.
 ///
 /// # Errors
 /// When a member cannot begin a group; the end of the load.
-pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Option<MutexGuard<'a, ()>>, LabError> {
+pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
     let cluster = scene.cluster()?;
     let kind = cluster.replication();
     if kind.is_none_or(|kind| kind.bootstrap().is_none()) {
-        return Ok(None);
+        return Ok(Turn {
+            begins: false,
+            _guard: None,
+        });
     }
     loop {
         let guard = cluster.regroup();
-        match next(scene, cluster)? {
-            Next::Join => return Ok(None),
-            Next::Begin => return Ok(Some(guard)),
-            Next::Wait => drop(guard),
-        }
         if scene.over.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
+        let next = next(scene, cluster)?;
+        if !matches!(next, Next::Wait) {
+            return Ok(Turn {
+                begins: matches!(next, Next::Begin),
+                _guard: Some(guard),
+            });
+        }
+        drop(guard);
         sleep(POLL_INTERVAL);
     }
 }
@@ -59,33 +71,60 @@ fn next(scene: &Scene<'_>, cluster: &Cluster) -> Result<Next, LabError> {
     let there = members
         .clone()
         .filter(|(_, member)| healing(member) == Healing::Now);
-    if there.clone().any(|(_, member)| has_quorum(member)) {
-        return Ok(Next::Join);
+    match Group::of(there.clone().map(|(_, member)| member)) {
+        Group::Lasts => return Ok(Next::Join),
+        Group::Dies => return Ok(Next::Wait),
+        Group::Lost => {}
     }
     if members
         .clone()
-        .any(|(_, member)| healing(member) == Healing::Later)
+        .any(|(_, one)| healing(one) == Healing::Later)
     {
         return Ok(Next::Wait);
     }
-    let positions = there.map(|(index, member)| Some((position(member, scene)?, Reverse(index))));
-    let Some(Some((_, Reverse(first)))) = positions
-        .collect::<Option<Vec<_>>>()
-        .map(|all| all.into_iter().max())
-    else {
+    let positions = there.map(|(index, one)| Some((position(one, scene)?, Reverse(index))));
+    let positions: Option<Vec<_>> = positions.collect();
+    let Some((_, Reverse(first))) = positions.and_then(|all| all.into_iter().max()) else {
         return Ok(Next::Wait);
     };
-    let first_node = cluster.members().get(first).and_then(Member::try_lock);
-    match first_node {
+    match cluster.members().get(first).and_then(Member::try_lock) {
         Some(node) if node.is_running() => node.begin_group().map(|()| Next::Join),
         Some(_) if scene.index == Some(first) => Ok(Next::Begin),
         _ => Ok(Next::Wait),
     }
 }
 
-fn has_quorum(member: &Member) -> bool {
-    let node = member.try_lock();
-    node.is_some_and(|node| node.has_quorum().unwrap_or(false))
+/// What is left of a group.
+enum Group {
+    /// A majority of its members.
+    Lasts,
+    /// Less, which those that are left have not noticed yet.
+    Dies,
+    /// Nothing that accepts commits.
+    Lost,
+}
+
+impl Group {
+    /// The group of the members that can be asked. One to which something happens just now is taken
+    /// for a part of it.
+    fn of<'a>(members: impl Iterator<Item = &'a Member>) -> Self {
+        let (mut present, mut size) = (0, None);
+        for member in members {
+            match member.try_lock() {
+                None => present += 1,
+                Some(node) => {
+                    let seen = node.group_size().ok().flatten();
+                    present += u32::from(seen.is_some());
+                    size = size.max(seen);
+                }
+            }
+        }
+        match size {
+            Some(size) if 2 * present > size => Self::Lasts,
+            Some(_) => Self::Dies,
+            None => Self::Lost,
+        }
+    }
 }
 
 /// How much a member has of what the group agreed on; `None` if it cannot be asked yet.

@@ -56,17 +56,15 @@ impl<'a> Scene<'a> {
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, LabError> {
         let needs_group = self.node()?.starts_in_group();
-        let first = match needs_group {
-            true => regroup::wait(self)?,
-            false => None,
-        };
+        let turn = needs_group.then(|| regroup::wait(self)).transpose()?;
         let mut node = self.node()?;
         if let Some(successor) = self.successor()
             && self.was_primary
         {
             node.copy_from(successor, self.over)?;
         }
-        node.start_again(first.is_some(), self.over)
+        // The turn lasts until the node has started.
+        node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
     /// Has the node, which has been started again, join its cluster.
@@ -81,7 +79,7 @@ impl<'a> Scene<'a> {
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
     fn rejoin(&self) -> Result<(), LabError> {
-        regroup::wait(self)?;
+        drop(regroup::wait(self)?);
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
             match self.node()?.try_rejoin() {
@@ -89,7 +87,7 @@ impl<'a> Scene<'a> {
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
-            regroup::wait(self)?;
+            drop(regroup::wait(self)?);
         }
     }
 

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use engine::{Paths, Server};
 use ipnet::Ipv4Net;
@@ -132,6 +133,13 @@ impl DataDir {
         let owned = self.home.account().own_file(&file).map_err(io::Error::from);
         let written = owned.and_then(|()| file.write_all(text.as_bytes()));
         written.map_err(LabError::at("write", &self.data().join(name)))
+    }
+
+    /// For how long nothing has been written to its data; `None` if that is unknown.
+    pub(crate) fn quiet_for(&self) -> Option<Duration> {
+        let last = self.open_data().ok()?.last_write()?;
+        // A time ahead of the clock is as good as now.
+        Some(last.elapsed().unwrap_or_default())
     }
 
     /// The server's account could replace what it owns, but nothing above that.

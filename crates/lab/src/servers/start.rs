@@ -24,7 +24,8 @@ use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
 use crate::site::Site;
 
-/// How long a server may take until it accepts connections.
+/// How long a server that has not accepted connections yet may write nothing to its data: a member
+/// may be getting all of it from another one.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How many free ports to try if other processes take them before the server does, and the pause
 /// between two attempts.
@@ -94,7 +95,8 @@ pub(super) struct Started {
     pub(super) public_key: Option<Vec<u8>>,
 }
 
-/// Starts a server and waits until it accepts connections, at most 60 s.
+/// Starts a server and waits until it accepts connections, as long as it writes to its data and for at
+/// most 60 s more.
 ///
 /// # Errors
 /// A setting that dyno or the server rejects; a taken port; a server that ends or does not answer,
@@ -214,7 +216,7 @@ impl Launcher {
         let mut running = Running::new(child, &self.process, data)?;
         let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
-        let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
+        let public_key = self.wait_until_ready(&mut running, data, &paths, &log, interrupted)?;
         running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
@@ -245,7 +247,7 @@ impl Launcher {
             running.adopt(self.spawn(data, &paths, &manager.invocation)?.0);
         }
         let log = || log::read_tail(&self.log_path(), 0);
-        self.wait_until_ready(running, &paths, &log, interrupted)
+        self.wait_until_ready(running, data, &paths, &log, interrupted)
             .map(drop)
     }
 
@@ -386,11 +388,12 @@ impl Launcher {
     fn wait_until_ready(
         &self,
         running: &mut Running,
+        data: &DataDir,
         paths: &Paths,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
     ) -> Result<Option<Vec<u8>>, LabError> {
-        let deadline = Instant::now() + START_LIMIT;
+        let mut deadline = Instant::now() + START_LIMIT;
         let login = Login {
             server: &self.name(),
             socket: &paths.socket,
@@ -414,7 +417,13 @@ impl Launcher {
                 return Err(LabError::Interrupted);
             }
             if Instant::now() > deadline {
-                return Err(self.too_slow("answer", START_LIMIT, &log()));
+                let rest = data
+                    .quiet_for()
+                    .and_then(|quiet| START_LIMIT.checked_sub(quiet));
+                let Some(rest) = rest.filter(|rest| !rest.is_zero()) else {
+                    return Err(self.too_slow("answer", START_LIMIT, &log()));
+                };
+                deadline += rest;
             }
             sleep(POLL_INTERVAL);
         }

@@ -63,16 +63,17 @@ impl Node {
         joined.map(drop)
     }
 
-    /// Whether it belongs to a group that accepts commits; false if it does not run.
+    /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
+    /// does not run.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    pub(crate) fn has_quorum(&self) -> Result<bool, LabError> {
+    pub(crate) fn group_size(&self) -> Result<Option<u32>, LabError> {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let has_quorum = self.as_member(|_, login| bootstrap.has_quorum(login));
-        Ok(has_quorum?.unwrap_or(false))
+        let size = self.as_member(|_, login| bootstrap.group_size(login));
+        Ok(size?.flatten())
     }
 
     /// How much it has of what its group agreed on; `None` if it does not run, and only then could
