@@ -47,6 +47,13 @@ fn shown(trial: &TrialSummary) -> String {
     )
 }
 
+/// The only trial, with its faults in the study's order.
+fn trial(done: &Finished) -> TrialSummary {
+    let mut trial = done.trial();
+    trial.faults.sort_by_key(|fault| fault.number);
+    trial
+}
+
 fn lost_quorum(fault: &FaultRecord) -> bool {
     let error = fault.error.as_deref();
     error.is_some_and(|error| error.starts_with("quorum lost: "))
@@ -72,7 +79,7 @@ fn is_the_end_of_a_trial(engine: &str, cluster: &str) {
     ];
     let done = done.fails(3, &words);
     assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
-    let trial = done.trial();
+    let trial = trial(&done);
     assert!(
         matches!(trial.outcome, Outcome::Failed { .. }),
         "{}",
@@ -90,7 +97,7 @@ fn is_measured_if_it_is_expected(engine: &str, cluster: &str) {
     let done = study(engine, cluster, "9s", &faults).cache(&place).run();
     let done = done.succeeds();
     assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
-    let trial = done.trial();
+    let trial = trial(&done);
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
     let [first, second] = trial.faults.as_slice() else {
         panic!("{}", shown(&trial))
@@ -169,13 +176,13 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
     };
     // A slow machine needs more time.
     let is_back = |done: &Finished| {
-        let recovery = done.trial().faults.pop().unwrap().recovery;
+        let recovery = trial(done).faults.pop().unwrap().recovery;
         recovery.is_some_and(|found| found.rejoined_s.is_some() && found.load_write_s.is_some())
     };
     let done = Some(run("40s"))
         .filter(is_back)
         .unwrap_or_else(|| run("200s"));
-    let trial = done.trial();
+    let trial = trial(&done);
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
     let [switched, killed @ ..] = trial.faults.as_slice() else {
         panic!("{}", shown(&trial))
