@@ -26,5 +26,6 @@ pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
 pub(crate) use log::{failure, read_tail};
+pub(crate) use running::REPORT_LIMIT;
 pub(crate) use service::Services;
 pub(crate) use start::{write_for_server, write_readable};
