@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -70,8 +71,9 @@ impl Services {
         // Identifies its processes: see `survivors`.
         let input = File::open(self.data.dir());
         let input = input.map_err(LabError::at("open", self.data.dir()))?;
-        let child = ThisHost::default().spawn(home, &service.invocation, input, log)?;
-        let mut running = Running::new(child, &ProcessId::default(), &self.data)?;
+        let site: Arc<dyn Site> = Arc::new(ThisHost::default());
+        let first = site.spawn(home, &service.invocation, input, log)?;
+        let mut running = Running::new(first, &site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;
         while !service.is_ready() {

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::net::SocketAddrV4;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -22,7 +21,7 @@ use crate::servers::node::Node;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
-use crate::site::Site;
+use crate::site::{Launched, Site};
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -195,8 +194,8 @@ impl Launcher {
             Some(manager) => manager.invocation,
             None => engine.start(&self.installed, &paths),
         };
-        let (child, log_start) = self.spawn(data, &paths, &invocation)?;
-        let mut running = Running::new(child, &self.process, data)?;
+        let (first, log_start) = self.spawn(data, &paths, &invocation)?;
+        let mut running = Running::new(first, &self.site, &self.process, data)?;
         let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
@@ -275,15 +274,15 @@ impl Launcher {
         data: &DataDir,
         paths: &Paths,
         invocation: &Invocation,
-    ) -> Result<(Child, u64), LabError> {
+    ) -> Result<(Launched, u64), LabError> {
         let path = self.log_path();
         let log = append(&path)?;
         let metadata = log.metadata().map_err(LabError::at("inspect", &path))?;
         // Identifies its processes: see `survivors`.
         let config = paths.config(self.installed.engine);
         let config = File::open(&config).map_err(LabError::at("read", &config))?;
-        let child = self.site.spawn(data.home(), invocation, config, log)?;
-        Ok((child, metadata.len()))
+        let first = self.site.spawn(data.home(), invocation, config, log)?;
+        Ok((first, metadata.len()))
     }
 
     /// The settings of a member's restart, after its program has said how far its data goes.
@@ -301,8 +300,8 @@ impl Launcher {
             let mut invocation = self.installed.engine.start(&self.installed, paths);
             let arguments = recovery.arguments.iter().map(Into::into);
             invocation.arguments.extend(arguments);
-            let (mut child, log_start) = self.spawn(data, paths, &invocation)?;
-            process::finish(&mut child, START_LIMIT, interrupted)?;
+            let (mut first, log_start) = self.spawn(data, paths, &invocation)?;
+            process::finish(&mut first.child, START_LIMIT, interrupted)?;
             printed = log::read_tail(&self.log_path(), log_start);
             state = data.read_data_file(recovery.state_file);
         }
