@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::manager::Service;
 
-use super::start::{append, write_for_server};
+use super::files::{append, write_for_server};
 use super::{DataDir, Membership, ProcessId, log, running::Running};
 use crate::error::LabError;
 use crate::home::Home;
@@ -73,8 +73,8 @@ impl Services {
         // Identifies its processes: see `survivors`.
         let input = File::open(self.data.dir());
         let input = input.map_err(LabError::at("open", self.data.dir()))?;
-        let child = self.site.spawn(home, &service.invocation, input, log)?;
-        let mut running = Running::new(child, &ProcessId::default(), &self.data)?;
+        let first = self.site.spawn(home, &service.invocation, input, log)?;
+        let mut running = Running::new(first, &self.site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;
         while !service.is_ready() {
