@@ -1,7 +1,7 @@
 //! Programs that the members of a cluster share, from before the first member starts until after
 //! the last one has ended.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,10 +69,8 @@ impl Services {
         let path = keep.join(format!("{}.log", service.name));
         let (log, home) = (append(&path)?, self.data.home());
         // Identifies its processes: see `survivors`.
-        let input = File::open(self.data.dir());
-        let input = input.map_err(LabError::at("open", self.data.dir()))?;
         let site: Arc<dyn Site> = Arc::new(ThisHost::default());
-        let first = site.spawn(home, &service.invocation, input, log)?;
+        let first = site.spawn(home, &service.invocation, self.data.dir(), log)?;
         let mut running = Running::new(first, &site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;
