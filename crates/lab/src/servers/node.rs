@@ -234,12 +234,13 @@ impl Node {
     ) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
-            let state = self.as_member(|member, login| member.replication.state(login))?;
-            if state.is_none_or(|state| state == wanted) {
-                return Ok(());
-            }
-            if let Some(how) = self.died(false) {
+            let role = self.role();
+            // Its end explains more than that it does not answer.
+            if let Some(how) = self.died(role.is_err()) {
                 return Err(LabError::Ended(how));
+            }
+            if role?.is_none_or(|role| role == wanted) {
+                return Ok(());
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);

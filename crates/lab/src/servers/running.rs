@@ -19,7 +19,7 @@ use crate::servers::family::Family;
 use crate::site::{Launched, Process, Site};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
-const REPORT_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// As many bytes of a file as contain the number of a process.
 const PID_BYTES: usize = 32;
 
@@ -197,15 +197,14 @@ impl Running {
     /// if one did not.
     pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;
-        let stopped = self.families(which).map(|family| family.stop());
-        stopped.last().flatten()
+        last(self.families(which).map(|family| family.stop()))
     }
 
     /// Lets all its processes go on; returns when they did, or `None` if one did not.
     pub(super) fn resume(&mut self) -> Option<Instant> {
         self.is_paused = false;
-        let resumed = self.families(FaultProcess::Both);
-        resumed.map(|family| family.resume()).last().flatten()
+        let families = self.families(FaultProcess::Both);
+        last(families.map(|family| family.resume()))
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -290,5 +289,24 @@ impl Drop for Running {
     fn drop(&mut self) {
         // What survives is found when the run directory is swept.
         let _ = self.end();
+    }
+}
+
+/// The last of these times; `None` if there is none, or one of them is missing.
+fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
+    times.reduce(|one, other| Some(one?.max(other?))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_does_not_obey_is_not_hidden_by_one_that_does() {
+        let now = Instant::now();
+        let later = now + Duration::from_secs(1);
+        assert_eq!(last([Some(later), Some(now)].into_iter()), Some(later));
+        assert_eq!(last([None, Some(now)].into_iter()), None);
+        assert_eq!(last(std::iter::empty()), None);
     }
 }

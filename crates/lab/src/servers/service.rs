@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::manager::Service;
 
-use super::start::append;
+use super::files::append;
 use super::{DataDir, Membership, ProcessId, log, running::Running};
 use crate::error::LabError;
 use crate::home::Home;
