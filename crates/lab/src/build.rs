@@ -119,11 +119,7 @@ impl Building<'_> {
 
     /// Copies new data to the sites that are other machines. Then writes it to disk and drops it from
     /// the page cache, unless the study wants it warm; returns how many seconds that took.
-    fn place(
-        &mut self,
-        sites: &[Arc<dyn Site>],
-        data: &[DataDir],
-    ) -> Result<Option<f64>, Failure> {
+    fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for (site, one) in sites.iter().zip(data) {
             let Some(machine) = site.machine() else {
                 continue;

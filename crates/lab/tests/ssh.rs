@@ -88,7 +88,10 @@ fn the_files_of_a_host_are_read_over_the_connection() {
     let link = dir.join("link");
     assert_eq!(there.resolve(&link).unwrap(), here.resolve(&link).unwrap());
     let (space, own) = (there.space(dir).unwrap(), here.space(dir).unwrap());
-    assert_eq!((space.device, space.total_bytes), (own.device, own.total_bytes));
+    assert_eq!(
+        (space.device, space.total_bytes),
+        (own.device, own.total_bytes)
+    );
     for missing in ["none", "a\nb"] {
         let missing = dir.join(missing);
         assert!(there.read(&missing).is_err() && there.list(&missing).is_err());
@@ -143,7 +146,10 @@ fn a_server_program_that_a_host_lacks_is_named() {
         checked.unwrap_err().to_string()
     };
     let nowhere = check(&Installed::nowhere(MARIADB, "10.11.14"));
-    assert!(nowhere.contains("/nowhere/server does not run"), "{nowhere}");
+    assert!(
+        nowhere.contains("/nowhere/server does not run"),
+        "{nowhere}"
+    );
     let mut other = installed(MARIADB);
     other.build = "1.2.3-other".to_owned();
     let other = check(&other);
@@ -171,7 +177,11 @@ fn what_a_killed_dyno_left_on_another_host_is_removed() {
     let (host, dir) = (SshHost::start(), open_dir());
     let (root, below) = (dir.path().join("cache"), dir.path().join("below"));
     fs::create_dir(&below).unwrap();
-    fs::write(dir.path().join("config"), host.config().display().to_string()).unwrap();
+    fs::write(
+        dir.path().join("config"),
+        host.config().display().to_string(),
+    )
+    .unwrap();
     let dyno = killed::dyno(&root, "", dir.path());
     let pid = fs::read_to_string(dir.path().join("pid")).unwrap();
     let pid = pid.parse().unwrap();
@@ -182,10 +192,18 @@ fn what_a_killed_dyno_left_on_another_host_is_removed() {
     let keys = fs::read_to_string(host.authorized_keys()).unwrap();
     fs::write(host.authorized_keys(), "").unwrap();
     let cleaned = lab::clean_in(&root, false).unwrap();
-    assert_eq!((cleaned.run_dirs, cleaned.left.len()), (0, 1), "{cleaned:?}");
+    assert_eq!(
+        (cleaned.run_dirs, cleaned.left.len()),
+        (0, 1),
+        "{cleaned:?}"
+    );
     assert_eq!(entries(&below).len(), 1);
     fs::write(host.authorized_keys(), keys).unwrap();
     let cleaned = lab::clean_in(&root, false).unwrap();
-    assert_eq!((cleaned.run_dirs, cleaned.left.len()), (1, 0), "{cleaned:?}");
+    assert_eq!(
+        (cleaned.run_dirs, cleaned.left.len()),
+        (1, 0),
+        "{cleaned:?}"
+    );
     assert_eq!(entries(&below), Vec::<PathBuf>::new());
 }

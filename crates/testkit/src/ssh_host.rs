@@ -126,7 +126,10 @@ impl SshHost {
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             let ended = self.process.try_wait().expect("the state of sshd");
             let log = fs::read_to_string(self.path("sshd.log")).unwrap_or_default();
-            assert!(ended.is_none(), "sshd ended (scripts/install-servers.sh ssh): {log}");
+            assert!(
+                ended.is_none(),
+                "sshd ended (scripts/install-servers.sh ssh): {log}"
+            );
             assert!(begun.elapsed() < START_LIMIT, "sshd does not listen: {log}");
             std::thread::sleep(Duration::from_millis(10));
         }

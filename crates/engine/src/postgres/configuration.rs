@@ -98,10 +98,7 @@ pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
         is_temporary: false,
     };
     let users = ident(paths.user.as_deref());
-    vec![
-        file(HBA_FILE, hba(paths.address)),
-        file(IDENT_FILE, users),
-    ]
+    vec![file(HBA_FILE, hba(paths.address)), file(IDENT_FILE, users)]
 }
 
 /// Who may log in: the superuser through the socket if the client is dyno's user, and the role of

@@ -54,11 +54,23 @@ impl Agent {
         log: &Path,
     ) -> Result<(Self, Vec<String>), LabError> {
         let path = format!("ControlPath={}", control.display());
-        let options = ["-o", "ControlMaster=yes", "-o", &path, "-o", "ControlPersist=no"];
+        let options = [
+            "-o",
+            "ControlMaster=yes",
+            "-o",
+            &path,
+            "-o",
+            "ControlPersist=no",
+        ];
         let mut ssh = to.ssh(options);
-        ssh.arg(script(include_str!("greet.sh"), &[include_str!("agent.awk")]));
+        ssh.arg(script(
+            include_str!("greet.sh"),
+            &[include_str!("agent.awk")],
+        ));
         let errors = File::create(log).map_err(LabError::at("write", log))?;
-        ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        ssh.stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
         let mut child = process::spawn(ssh)?;
         let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             process::kill(&mut child);
@@ -152,7 +164,8 @@ impl Files for Agent {
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         let names = self.printed(&format!("ls -1A {}/", quoted(dir)))?;
         let names = names.lines().filter(|name| !name.is_empty());
-        let mut entries: Vec<PathBuf> = names.take(MAX_ENTRIES).map(|name| dir.join(name)).collect();
+        let mut entries: Vec<PathBuf> =
+            names.take(MAX_ENTRIES).map(|name| dir.join(name)).collect();
         entries.sort();
         Ok(entries)
     }

@@ -42,6 +42,8 @@ pub use ssh::Destination;
 
 /// How long a program may take to start.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long `tar` may take to end once its archive has been read.
+const END_LIMIT: Duration = Duration::from_secs(10);
 /// The file with the process of a node's server, in its directory.
 const PROCESS: &str = "process";
 /// The least exit code of a shell whose child was killed by a signal.
@@ -87,7 +89,10 @@ impl Machine {
         let passwd = host::text(&agent, "/etc/passwd").unwrap_or_default();
         let account = Account::on_machine(greeting.uid, &passwd).map_err(|_| {
             let why = "servers refuse to run as root, and no other user exists to run them";
-            to.unusable(why.to_owned(), "install the server's package there, or log in as another user")
+            to.unusable(
+                why.to_owned(),
+                "install the server's package there, or log in as another user",
+            )
         })?;
         let record = Record::make(home, to, below, &agent)?;
         Ok(Self {
@@ -183,6 +188,7 @@ impl Machine {
         let there = self.path(dir);
         let mut tar = process::own_command(Path::new("tar"));
         tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
+        tar.stderr(Stdio::null());
         if !with_own {
             tar.arg("--exclude=./own");
         }
@@ -195,8 +201,13 @@ impl Machine {
         let owner = self.account.owner();
         let arguments = [there.as_os_str(), owner.as_ref()];
         let unpacked = self.session(script(BRING, &arguments), Stdio::from(archive));
+        let packed = process::wait(&mut tar, END_LIMIT);
         process::kill(&mut tar);
-        unpacked.map(drop)
+        unpacked?;
+        match packed.is_some_and(|status| status.success()) {
+            true => Ok(()),
+            false => Err(self.record.to().error("tar failed on this host")),
+        }
     }
 
     /// Writes the data of a node to its disk, and drops it from its page cache.
@@ -248,7 +259,9 @@ impl Machine {
         arguments.push("--".into());
         arguments.push(invocation.program.clone().into_os_string());
         arguments.extend(invocation.arguments.iter().cloned());
-        let errors = log.try_clone().map_err(LabError::at("write the log of", &invocation.program))?;
+        let errors = log
+            .try_clone()
+            .map_err(LabError::at("write the log of", &invocation.program))?;
         let mut ssh = self.client(&[]);
         ssh.arg(script(LAUNCH, &arguments));
         ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
@@ -263,7 +276,10 @@ impl Machine {
             if has_ended || Instant::now() > deadline {
                 process::kill(&mut child);
                 let why = "a program could not be started there".to_owned();
-                return Err(self.record.to().unusable(why, "its log is in the result directory"));
+                return Err(self
+                    .record
+                    .to()
+                    .unusable(why, "its log is in the result directory"));
             }
             sleep(process::POLL_INTERVAL);
         }
@@ -288,7 +304,8 @@ impl Machine {
     /// When a process survives, or the connection fails.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), LabError> {
         let end = format!("{END}\nend_processes \"$1\"");
-        self.session(script(&end, &[self.path(dir)]), Stdio::null()).map(drop)
+        self.session(script(&end, &[self.path(dir)]), Stdio::null())
+            .map(drop)
     }
 
     /// How a program ended whose session ended like this.
@@ -305,7 +322,8 @@ impl Machine {
     /// # Errors
     /// When the connection fails, or something cannot be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
-        self.record.end(|command| self.session(command, Stdio::null()).map(drop))
+        self.record
+            .end(|command| self.session(command, Stdio::null()).map(drop))
     }
 
     fn run(&self, command: &str) -> Result<agent::Output, LabError> {
@@ -364,7 +382,16 @@ struct Greeting {
 
 impl Greeting {
     fn of(lines: &[String]) -> Option<Self> {
-        let [system, uid, user, connection, page_bytes, ticks_per_s, missing] = lines else {
+        let [
+            system,
+            uid,
+            user,
+            connection,
+            page_bytes,
+            ticks_per_s,
+            missing,
+        ] = lines
+        else {
             return None;
         };
         Some(Self {

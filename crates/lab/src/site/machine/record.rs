@@ -41,7 +41,12 @@ impl Record {
             file,
         };
         let config = to.ssh_config.as_deref().unwrap_or(Path::new(""));
-        let text = format!("{}\n{}\n{}\n", to.host, config.display(), record.dir.display());
+        let text = format!(
+            "{}\n{}\n{}\n",
+            to.host,
+            config.display(),
+            record.dir.display()
+        );
         fs::write(&record.file, text).map_err(LabError::at("write", &record.file))?;
         let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
         let text = "dyno made this directory, and deletes it when it ends.";
@@ -51,7 +56,10 @@ impl Record {
             Ok(made) => {
                 // Nothing was created: whatever exists there is not dyno's.
                 let _ = fs::remove_file(&record.file);
-                let why = format!("a directory cannot be created there: {}", ssh::shown(&made.text));
+                let why = format!(
+                    "a directory cannot be created there: {}",
+                    ssh::shown(&made.text)
+                );
                 Err(to.unusable(why, "name another directory of the host: site.directory"))
             }
             Err(_) => Err(to.error("")),
@@ -103,7 +111,9 @@ impl Record {
 /// The first one that could not be removed; the rest was.
 pub(crate) fn remove_all(run: &Path) -> Result<(), LabError> {
     let entries = fs::read_dir(run).map_err(LabError::at("read", run))?;
-    let records = entries.flatten().filter_map(|entry| Record::read(entry.path(), run));
+    let records = entries
+        .flatten()
+        .filter_map(|entry| Record::read(entry.path(), run));
     let removed = records.map(|record| {
         record.end(|command| {
             let mut ssh = record.to.ssh(["-o", "ControlPath=none"]);
