@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::certificate::Certificate;
 use engine::manager::{Managed, Manager};
 use engine::replication::{Formation, MemberAddress, Replication};
 use engine::{EngineError, ServerFile};
@@ -29,14 +30,14 @@ pub struct Membership {
 
 impl Membership {
     /// The memberships of a new cluster, one for each address and port; a free port for those that
-    /// the study does not set. Its services listen on `host`, this host's address for the members.
+    /// the study does not set. Its services listen on `shared`.
     ///
     /// # Errors
     /// When the operating system has no free port, or no random bytes.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],
-        host: Ipv4Addr,
+        shared: Ipv4Addr,
         ttl: Duration,
     ) -> Result<Vec<Self>, LabError> {
         let (group_ports, service_ports) = (replication.group_ports(), replication.service_ports());
@@ -51,11 +52,14 @@ impl Membership {
             }
         });
         let members = members.collect();
-        let services = free.map(|port| SocketAddr::from((host, port)));
+        let services = free.map(|port| SocketAddr::from((shared, port)));
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members,
             services: services.collect(),
+            certificate: (service_ports > 0)
+                .then(|| Certificate::generate(shared.into()))
+                .transpose()?,
             password: Password::for_replication()?.text().to_owned(),
             manager_password: Password::random()?.text().to_owned(),
             ttl,

@@ -92,8 +92,8 @@ impl Site for Namespace {
         self.address
     }
 
-    fn host_ip(&self) -> Ipv4Addr {
-        self.switch.host_ip()
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+        Ok(Arc::new(Self::new(home, &self.switch, None)?))
     }
 
     fn links(&self) -> Option<&dyn Links> {
