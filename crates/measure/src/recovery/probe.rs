@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Window;
 
-/// For how long a member may answer no probe, or accept no write, and still be in service: it may be
-/// busy.
-const BUSY_S: f64 = 2.0;
+/// For how long a member that is back may answer no probe, or accept no write, and still be in
+/// service: its host may be busy, or its disk.
+const BUSY_S: f64 = 10.0;
 /// For how long a server may go on that was killed: some of its processes notice it late.
 const DYING_S: f64 = 0.2;
 

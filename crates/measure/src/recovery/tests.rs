@@ -370,7 +370,7 @@ fn a_member_that_is_busy_for_a_moment_has_not_left() {
     let times = (0..600).map(|step| f64::from(step) * 0.1);
     let probes = times.map(|t_s| match t_s {
         t if (20.05..20.25).contains(&t) => probe(1, t, None, 0, false),
-        t => probe(1, t, Some(Role::Primary), 0, !(40.0..41.0).contains(&t)),
+        t => probe(1, t, Some(Role::Primary), 0, !(30.0..39.0).contains(&t)),
     });
     let mut observed = Observed {
         probes: probes.collect(),
@@ -385,9 +385,9 @@ fn a_member_that_is_busy_for_a_moment_has_not_left() {
     close(one(&observed).rejoined_s, 45.102 - 20.0, 0.01);
     observed
         .probes
-        .retain(|probe| !(50.05..52.25).contains(&probe.asked_s));
-    observed.probes[500] = probe(1, 50.0, None, 0, false);
-    close(one(&observed).rejoined_s, 52.302 - 20.0, 0.01);
+        .retain(|probe| !(46.05..58.25).contains(&probe.asked_s));
+    observed.probes[460] = probe(1, 46.0, None, 0, false);
+    close(one(&observed).rejoined_s, 58.302 - 20.0, 0.01);
 }
 
 #[test]
