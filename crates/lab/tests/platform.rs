@@ -78,6 +78,18 @@ fn volume(directory: &Path) -> plan::Volume {
     }))
 }
 
+/// A site with a quota of CPU time.
+fn quota(home: &Home, cpus: f64) -> Result<ThisHost, LabError> {
+    let cpus = plan::Spanned {
+        value: cpus,
+        span: plan::Span::NOWHERE,
+    };
+    let mut site = plan::Site::default();
+    site.kind.value = plan::SiteKind::Limited;
+    site.limits.cpus = Some(cpus);
+    ThisHost::new(home, &site)
+}
+
 /// A server that may use so many CPUs.
 fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
     let installed = installed(MARIADB);
@@ -90,7 +102,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
             port: None,
             connections: 10,
             membership: None,
-            site: Arc::new(ThisHost::with_quota(home, Some(cpus))?),
+            site: Arc::new(quota(home, cpus)?),
             keep,
             interrupted: &NEVER,
         },
@@ -101,7 +113,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
 fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Node> {
     match limited(home, cpus, keep) {
         Ok(server) => Some(server),
-        Err(error @ LabError::NoCpuQuota { .. }) if !rustix::process::geteuid().is_root() => {
+        Err(error @ LabError::NoLimit { .. }) if !rustix::process::geteuid().is_root() => {
             assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
             testkit::skip(&error.to_string());
             None
@@ -219,7 +231,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
             port: None,
             connections: 1,
             membership: None,
-            site: Arc::new(ThisHost::with_quota(&home, Some(1.0)).unwrap()),
+            site: Arc::new(quota(&home, 1.0).unwrap()),
             keep: keep.path(),
             interrupted: &NEVER,
         },

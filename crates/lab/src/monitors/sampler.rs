@@ -37,7 +37,7 @@ impl SampledServer {
             number: self.number,
             process: self.process.get().and_then(read),
             manager: self.process.manager().and_then(read),
-            throttling: self.site.throttling(),
+            usage: self.site.usage(),
             counters: None,
         }
     }

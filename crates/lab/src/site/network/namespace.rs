@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use engine::Invocation;
 use host::Files;
-use host::throttling::Throttling;
+use host::group::Usage;
 use ipnet::Ipv4Net;
+use plan::DiskLimits;
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -19,6 +20,7 @@ use super::slow::Slowed;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::Outside;
+use crate::process;
 use crate::site::{Links, SlowLink};
 use crate::site::{Site, ThisHost};
 
@@ -38,13 +40,13 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates one with an address that no other namespace of the switch has, and with a quota of
-    /// CPUs for all its processes together; `None`: without one.
+    /// Creates one with an address that no other namespace of the switch has, whose processes run
+    /// as on a [`ThisHost`].
     ///
     /// # Errors
     /// When this user may not, or the kernel cannot.
-    pub fn new(home: &Home, switch: &Arc<Switch>, cpus: Option<f64>) -> Result<Self, LabError> {
-        let host = ThisHost::with_quota(home, cpus)?;
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
+        let host = ThisHost::new(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
@@ -76,8 +78,8 @@ impl Site for Namespace {
         input: File,
         log: File,
     ) -> Result<Child, LabError> {
-        let command = home.command_in(self.path(), &invocation.program);
-        self.host.start(command, invocation, input, log)
+        let network = process::entry_of_network(self.path());
+        self.host.start(home, &network, invocation, input, log)
     }
 
     fn end(&self) -> Result<(), LabError> {
@@ -105,8 +107,12 @@ impl Site for Namespace {
         self.host.files()
     }
 
-    fn throttling(&self) -> Option<Throttling> {
-        self.host.throttling()
+    fn usage(&self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+        self.host.limit_io(devices, limits)
     }
 }
 
