@@ -144,7 +144,7 @@ impl UsageChange {
             ("read_mb_per_s", self.read_mb_per_s),
             ("write_mb_per_s", self.write_mb_per_s),
         ] {
-            values.put(format!("{owner}.group.{name}"), value);
+            values.put(format!("{owner}.group_{name}"), value);
         }
         if let Some(throttling) = &self.throttling {
             throttling.put(owner, values);
@@ -215,6 +215,6 @@ mod tests {
         let mut values = Values::default();
         change.put("server", &mut values);
         assert_eq!(values.0.len(), 1);
-        assert_eq!(values.0["server.group.cpu"], 200.0);
+        assert_eq!(values.0["server.group_cpu"], 200.0);
     }
 }

@@ -108,7 +108,7 @@ pub static KEYS: &[Key] = &[
         "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
     started(optional("site.cpuset", Kind::CpuSet,
         "CPUs on which each server runs, by their numbers. All servers share them. Needs root, or a control group that root delegated. Default: all.")),
-    started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 50 },
+    started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 44 },
         "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit.")),
 
     work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),

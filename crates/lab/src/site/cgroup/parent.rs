@@ -52,6 +52,8 @@ pub(super) fn find(
         return Ok(parents);
     }
     match unified_parent(files, groups, &needed, &counted) {
+        // A group without controllers counts CPU time only.
+        Ok(parent) if parent.controllers.is_empty() && !parents.is_empty() => {}
         Ok(parent) => parents.push(parent),
         Err(error) if !needed.is_empty() => return Err(error),
         Err(_) => {}
