@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::process::Child;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +10,8 @@ use host::group::Usage;
 use host::{Files, LOCAL};
 use plan::{DiskLimits, Limits, SiteKind};
 
-use super::Site;
 use super::cgroup::Groups;
+use super::{Launched, Site};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
@@ -55,7 +54,7 @@ impl ThisHost {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         let groups = self.groups.get().map(Groups::entry).unwrap_or_default();
@@ -63,7 +62,7 @@ impl ThisHost {
         command.args(&invocation.arguments);
         command.stdin(input).stdout(log).stderr(errors);
         self.is_used.store(true, Ordering::Relaxed);
-        process::spawn(command)
+        Ok(Launched::here(process::spawn(command)?))
     }
 }
 
@@ -74,7 +73,7 @@ impl Site for ThisHost {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         self.start(home, &[], invocation, input, log)
     }
 
