@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,7 +53,7 @@ impl ThisHost {
         home: &Home,
         entry: &[OsString],
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
@@ -60,6 +61,7 @@ impl ThisHost {
         let groups = self.groups.get().map(Groups::entry).unwrap_or_default();
         let mut command = home.command_via(&[&groups, entry].concat(), &invocation.program);
         command.args(&invocation.arguments);
+        let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         self.is_used.store(true, Ordering::Relaxed);
         Ok(Launched::here(process::spawn(command)?))
@@ -71,7 +73,7 @@ impl Site for ThisHost {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         self.start(home, &[], invocation, input, log)

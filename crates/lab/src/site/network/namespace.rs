@@ -74,7 +74,7 @@ impl Site for Namespace {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let network = process::entry_of_network(self.path());
