@@ -87,10 +87,12 @@ pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
             end_s: end_s.min(observed.end_s),
         };
         let in_flight = fault.recovery.take().and_then(|known| known.in_flight);
-        fault.recovery = Some(Recovery {
-            in_flight,
-            ..recovery(observed, fault.node, window, &mut before)
-        });
+        let found = match window.effect_s < window.end_s {
+            true => recovery(observed, fault.node, window, &mut before),
+            // The next fault was asked for before this one took effect.
+            false => Recovery::default(),
+        };
+        fault.recovery = Some(Recovery { in_flight, ..found });
     }
 }
 
