@@ -6,6 +6,7 @@
 
 mod counts;
 mod distribution;
+mod number;
 mod probe;
 mod series;
 mod throughput;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts};
 pub use distribution::Distribution;
+pub use number::{COSTS, Number, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use series::{FaultSeries, series};
 
