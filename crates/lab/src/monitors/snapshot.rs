@@ -3,10 +3,14 @@
 use std::time::{Duration, Instant};
 
 use engine::counters::{self, Reading};
+use host::group::{self, Usage, UsageChange};
 use host::process::{self, ProcessChange, ProcessStat};
-use host::throttling::{self, Throttling, ThrottlingChange};
+use measure::metric::{Metric, bracketed};
 
 use super::values::Values;
+
+/// What precedes the metrics of a server's machine.
+const SITE: &str = "site";
 
 /// The counters at an instant. Those that could not be read are absent.
 #[derive(Debug, Clone)]
@@ -29,7 +33,10 @@ pub(super) struct ServerSnapshot {
     pub(super) process: Option<ProcessStat>,
     /// Its cluster manager's.
     pub(super) manager: Option<ProcessStat>,
-    pub(super) throttling: Option<Throttling>,
+    /// The machine it runs on, if that is not this host.
+    pub(super) machine: Option<host::Sample>,
+    /// What its control groups use.
+    pub(super) usage: Option<Usage>,
     /// The server's own counters.
     pub(super) counters: Option<Reading>,
 }
@@ -59,10 +66,13 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
 /// The metrics of each server, `server[1].…`, and of all servers together, `server.…`.
 fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Values) {
     let mut processes: Option<ProcessChange> = None;
-    let mut throttling: Option<ThrottlingChange> = None;
+    let mut usages: Option<UsageChange> = None;
     let mut counters: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let owner = format!("server[{}]", after.number);
+        if let Some((from, to)) = before.machine.as_ref().zip(after.machine.as_ref()) {
+            machine(after.number, from, to, seconds, values);
+        }
         let change = |before: Option<ProcessStat>, after: Option<ProcessStat>| {
             process::derive(&before?, &after?, seconds)
         };
@@ -74,10 +84,10 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
             change.put(&owner, values);
             processes.get_or_insert_default().add(&change);
         }
-        let both = before.throttling.as_ref().zip(after.throttling.as_ref());
-        if let Some(change) = both.and_then(|(b, a)| throttling::derive(b, a)) {
+        if let (Some(before), Some(after)) = (&before.usage, &after.usage) {
+            let change = group::derive(before, after, seconds);
             change.put(&owner, values);
-            throttling.get_or_insert_default().add(&change);
+            usages.get_or_insert_default().add(&change);
         }
         let both = before.counters.as_ref().zip(after.counters.as_ref());
         if let Some(change) = both.and_then(|(b, a)| counters::derive(b, a)) {
@@ -91,11 +101,33 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     if let Some(processes) = processes {
         processes.put("server", values);
     }
-    if let Some(throttling) = throttling {
-        throttling.put("server", values);
+    if let Some(usages) = usages {
+        usages.put("server", values);
     }
     if let Some(counters) = counters {
         put(&counters, "server", values);
+    }
+}
+
+/// The metrics of the machine of a server, `site[1].…`; also without the number for the first one.
+fn machine(
+    number: u32,
+    before: &host::Sample,
+    after: &host::Sample,
+    seconds: f64,
+    values: &mut Values,
+) {
+    let mut all = Values::default();
+    host::sample::derive(before, after, seconds, &mut all);
+    for (name, value) in all.0 {
+        let name = format!("{SITE}.{name}");
+        if Metric::find(&name).is_none() {
+            continue;
+        }
+        values.put(bracketed(&name, &number.to_string()), Some(value));
+        if number == 1 {
+            values.put(name, Some(value));
+        }
     }
 }
 

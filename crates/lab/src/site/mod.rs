@@ -3,7 +3,9 @@
 mod cgroup;
 mod launched;
 mod links;
+pub(crate) mod machine;
 mod network;
+mod ssh;
 mod this_host;
 
 use std::fmt;
@@ -15,7 +17,7 @@ use std::time::Instant;
 
 use engine::{Invocation, LOOPBACK};
 use host::Files;
-use host::throttling::Throttling;
+use host::group::Usage;
 use ipnet::Ipv4Net;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -26,13 +28,15 @@ use crate::process;
 
 pub use launched::{Launched, Process};
 pub use links::{Links, SlowLink};
+pub use machine::{Destination, Machine};
 pub use network::{Namespace, Switch};
+pub use ssh::Ssh;
 pub use this_host::ThisHost;
 
 /// Where a node runs. Dropping it ends it.
 pub trait Site: fmt::Debug + Send + Sync {
-    /// Starts a program of this run as the servers' account. Its standard input is `input`, and its
-    /// output goes to `log`.
+    /// Starts a program of this run as the servers' account. Its standard input is the file `input`,
+    /// and its output goes to `log`.
     ///
     /// # Errors
     /// When the operating system refuses.
@@ -40,7 +44,7 @@ pub trait Site: fmt::Debug + Send + Sync {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError>;
 
@@ -121,6 +125,17 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What it turned out to be, such as the program that runs its container; `None` if the plan
+    /// says all.
+    fn platform(&self) -> Option<String> {
+        None
+    }
+
+    /// The machine that it is, if it is not this host.
+    fn machine(&self) -> Option<&Machine> {
+        None
+    }
+
     /// The files of the machine.
     fn files(&self) -> &dyn Files;
 
@@ -129,9 +144,22 @@ pub trait Site: fmt::Debug + Send + Sync {
         host::Sample::take(self.files(), disks)
     }
 
-    /// Reads the counters of the CPU quota; `None` without one.
-    fn throttling(&self) -> Option<Throttling> {
+    /// What the processes of its control groups use; `None` without one.
+    fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    /// Limits what its processes read and write on each of these devices, given by their major and
+    /// minor numbers, and replaces an earlier limit of the device. The first call is before the
+    /// first process starts, if only with no limits.
+    ///
+    /// # Errors
+    /// When the site cannot limit it.
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), LabError> {
+        let _ = (devices, limits);
+        Err(LabError::Impossible(
+            "this kind of site cannot limit the requests to devices".to_owned(),
+        ))
     }
 }
 
@@ -144,16 +172,15 @@ pub fn set_up(
     topology: &plan::Topology,
     nodes: u32,
 ) -> Result<Vec<Arc<dyn Site>>, LabError> {
-    let plan::Site::Host { cpus } = &topology.node.site;
-    let cpus = cpus.as_ref().map(|cpus| cpus.value);
+    let planned = &topology.node.site;
     let switch = match topology.network() {
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
     let site = |_| -> Result<Arc<dyn Site>, LabError> {
         Ok(match &switch {
-            None => Arc::new(ThisHost::with_quota(home, cpus)?),
-            Some(switch) => Arc::new(Namespace::new(home, switch, cpus)?),
+            None => Arc::new(ThisHost::new(home, planned)?),
+            Some(switch) => Arc::new(Namespace::new(home, switch, planned)?),
         })
     };
     (0..nodes).map(site).collect()
