@@ -24,7 +24,7 @@ use lab::clean_in;
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
-use lab::site::ThisHost;
+use lab::site::{Site, ThisHost};
 use lab::template;
 use workload::options::Options;
 
@@ -108,7 +108,11 @@ fn container(home: &Home) -> Result<ThisHost, LabError> {
 }
 
 /// A server in a container.
-fn contained(home: &Home, engine: &str, keep: &Path) -> Result<Node, LabError> {
+fn contained(
+    home: &Home,
+    engine: &'static dyn engine::Server,
+    keep: &Path,
+) -> Result<Node, LabError> {
     let installed = installed(engine);
     servers::start(
         &installed,
@@ -179,6 +183,84 @@ fn host_mounts_of(dir: &Path) -> usize {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let name = dir.file_name().unwrap().to_str().unwrap();
     mounts.lines().filter(|line| line.contains(name)).count()
+}
+
+/// A loop device over a file, which anybody may read; removed with this value.
+struct LoopDevice {
+    path: PathBuf,
+    _file: tempfile::NamedTempFile,
+}
+
+impl LoopDevice {
+    /// Records a skipped test and returns `None` where this user may not create one.
+    fn new() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        let mut command = Command::new("losetup");
+        let output = command.args(["--find", "--show"]).arg(file.path()).output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            testkit::skip("this user may not create loop devices");
+            return None;
+        };
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&path, open).unwrap();
+        Some(Self { path, _file: file })
+    }
+
+    fn numbers(&self) -> (u32, u32) {
+        let device = fs::metadata(&self.path).unwrap().rdev();
+        (rustix::fs::major(device), rustix::fs::minor(device))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        let _ = fs::set_permissions(&self.path, closed);
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+/// A plain process gets a control group for it.
+#[test]
+fn requests_to_a_device_are_limited() {
+    let home = kept_home();
+    let Some(device) = LoopDevice::new() else {
+        return;
+    };
+    let keep = tempfile::tempdir().unwrap();
+    let (input, log) = (keep.path().join("input"), keep.path().join("log"));
+    fs::write(&input, "").unwrap();
+    let site = ThisHost::new(&home, &plan::Site::default()).unwrap();
+    let limit = |read_iops| {
+        let limits = plan::DiskLimits {
+            read_iops,
+            ..plan::DiskLimits::default()
+        };
+        site.limit_io(&[device.numbers()], &limits).unwrap();
+    };
+    let read = |count: u32| {
+        let from = format!("if={}", device.path.display());
+        let count = format!("count={count}");
+        let arguments = [&from, "of=/dev/null", "bs=4k", "iflag=direct", &count];
+        let dd = engine::Invocation::new("/bin/dd", arguments);
+        let begun = Instant::now();
+        let log = fs::File::create(&log).unwrap();
+        let mut launched = site.spawn(&home, &dd, &input, log).unwrap();
+        assert!(launched.child.wait().unwrap().success());
+        begun.elapsed()
+    };
+    limit(Some(100));
+    let took = read(400);
+    // The kernel lets a tenth of a second's requests pass at once.
+    assert!(took >= Duration::from_millis(3600), "{took:?}");
+    // So fast only without the limit.
+    limit(None);
+    let took = read(4000);
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    site.end().unwrap();
+    assert!(groups(home.run_dir()).is_empty());
 }
 
 /// A server that may use so many CPUs.
