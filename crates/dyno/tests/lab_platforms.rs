@@ -39,9 +39,9 @@ fn can_limit(cache: &Cache) -> bool {
     let huge = "--set data.rows=2000000000 --set data.tables=100";
     let program = Program::shipped("p1-two-platforms").args(huge);
     let refused = program.cache(cache).run();
-    if refused.stderr.contains("no CPU quota can be set") {
+    if refused.stderr.contains("cannot enforce site.cpus") {
         // Only where the host gives nobody the right.
-        refused.fails(2, &["p1-two-platforms.toml:", "server.cpus"]);
+        refused.fails(2, &["p1-two-platforms.toml:", "site.cpus"]);
         testkit::skip("no control groups can be made here");
         return false;
     }
@@ -109,7 +109,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         return;
     }
     let words = "--set load.time=2s --set sweep.load.threads=[2,8] \
-                 --set variant.quota.server.cpus=0.2 \
+                 --set variant.quota.site.cpus=0.2 \
                  --set variant.quota.server.config.sync_binlog=1";
     let done = run("p1-two-platforms", words, &cache);
     let trials = done.result().trials;
@@ -118,9 +118,9 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let mut held_back = 0.0;
     for trial in &trials {
         let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
-        let limit = trial.setup.planned.topology.node.site.cpus();
+        let limits = &trial.setup.planned.topology.node.site.limits;
         assert_eq!(
-            limit.map(|limit| limit.value),
+            limits.cpus.as_ref().map(|limit| limit.value),
             Some(cpus),
             "{}",
             trial.setup.planned.label
@@ -176,6 +176,48 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         page.contains("dyno recorded no other differences."),
         "{page}"
     );
+}
+
+#[test]
+fn p1_compares_containers_with_processes_and_limits() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    let words = "--set load.time=1s --set sweep.load.threads=[2]";
+    let done = run("p1-containers", words, &cache);
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), 3 * 2);
+    assert_blocks(&trials, 3);
+    for trial in &trials {
+        let kind = trial.setup.planned.topology.node.site.kind.value;
+        assert_eq!(variant(trial), kind.name());
+        let is_container = kind == plan::SiteKind::Container;
+        assert_eq!(trial.setup.platform.is_some(), is_container);
+        let is_counted = trial.metrics.contains_key("server.group_cpu");
+        assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
+    }
+    let report = page(&done, "report.md");
+    for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
+        assert!(report.contains(words), "{report}");
+    }
+}
+
+#[test]
+fn limits_that_cannot_be_are_refused_where_they_were_named() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    for (key, value, words) in [
+        ("site.cpuset", "0-4000", "this host has no CPU"),
+        ("site.memory", "64M", "a server needs"),
+    ] {
+        let program = Program::shipped("quickstart").args("--set server.engine=mariadb");
+        let program = program.args(&format!("--set {key}={value}")).cache(&cache);
+        let place = format!("--set {key}={value}");
+        program.run().fails(2, &["cannot enforce", &place, words]);
+    }
 }
 
 #[test]

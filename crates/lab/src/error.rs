@@ -106,13 +106,23 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
-    /// This host cannot, or this user may not, limit a server's CPU time.
-    #[error("no CPU quota can be set: {why}")]
-    NoCpuQuota {
+    /// This host cannot, or this user may not, limit what a server uses.
+    #[error("cannot enforce {key}: {why}")]
+    NoLimit {
+        /// What the study limits.
+        key: &'static str,
         /// What is missing.
         why: String,
         /// How to get it.
         remedy: String,
+    },
+    /// This host cannot, or this user may not, set up a container.
+    #[error("cannot set up a container: {why}")]
+    NoContainer {
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        remedy: &'static str,
     },
     /// This host cannot, or this user may not, give servers a network of their own or change it.
     #[error("cannot set up a network for the members of a cluster: {why}")]
@@ -182,7 +192,7 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
-    /// A server was to be broken or put right, but there is none.
+    /// A fault was to strike or heal a server that does not run.
     #[error("{server} is not running")]
     NotRunning {
         /// Which server.
@@ -253,11 +263,12 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. }
+            Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
+            Self::NoContainer { remedy, .. } => remedy,
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { .. } => "install the package util-linux",

@@ -24,7 +24,7 @@ use lab::clean_in;
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
-use lab::site::ThisHost;
+use lab::site::{Site, ThisHost};
 use lab::template;
 use workload::options::Options;
 
@@ -43,6 +43,12 @@ fn a_dyno() {
         match does {
             "limited" => {
                 let server = limited(home, 0.5, &keep).unwrap();
+                private::killed::ready();
+                std::thread::sleep(Duration::from_secs(600));
+                drop(server);
+            }
+            "contained" => {
+                let server = contained(home, MARIADB, &keep).unwrap();
                 private::killed::ready();
                 std::thread::sleep(Duration::from_secs(600));
                 drop(server);
@@ -78,6 +84,185 @@ fn volume(directory: &Path) -> plan::Volume {
     }))
 }
 
+/// A site with a quota of CPU time.
+fn quota(home: &Home, cpus: f64) -> Result<ThisHost, LabError> {
+    let cpus = plan::Spanned {
+        value: cpus,
+        span: plan::Span::NOWHERE,
+    };
+    let mut site = plan::Site::default();
+    site.kind.value = plan::SiteKind::Limited;
+    site.limits.cpus = Some(cpus);
+    ThisHost::new(home, &site)
+}
+
+/// A container, with a limit of its memory.
+fn container(home: &Home) -> Result<ThisHost, LabError> {
+    let mut site = plan::Site::default();
+    site.kind.value = plan::SiteKind::Container;
+    site.limits.memory = Some(plan::Spanned {
+        value: 1 << 30,
+        span: plan::Span::NOWHERE,
+    });
+    ThisHost::new(home, &site)
+}
+
+/// A server in a container.
+fn contained(
+    home: &Home,
+    engine: &'static dyn engine::Server,
+    keep: &Path,
+) -> Result<Node, LabError> {
+    let installed = installed(engine);
+    servers::start(
+        &installed,
+        servers::NodeSpec {
+            number: 1,
+            data: empty_data(home, &installed),
+            config: &[],
+            port: None,
+            connections: 10,
+            membership: None,
+            site: Arc::new(container(home)?),
+            keep,
+            interrupted: &NEVER,
+        },
+    )
+}
+
+/// Whether containers can be set up here; else the error says what is missing.
+fn can_contain(home: &Home) -> bool {
+    match container(home) {
+        Ok(_) => true,
+        Err(error @ (LabError::NoLimit { .. } | LabError::NoContainer { .. }))
+            if !rustix::process::geteuid().is_root() =>
+        {
+            assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
+            testkit::skip(&error.to_string());
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_container_has_what_its_server_needs_and_nothing_else() {
+    let home = kept_home();
+    if !can_contain(&home) {
+        return;
+    }
+    for engine in private::ALL {
+        let keep = tempfile::tempdir().unwrap();
+        let mut server = contained(&home, engine, keep.path()).unwrap();
+        let pid = server.pid().unwrap();
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        let seen = root.join(server.data_dir().strip_prefix("/").unwrap());
+        assert!(!entries(&seen).is_empty(), "{engine}");
+        // Neither other users' files nor other servers'.
+        assert!(!root.join("root").exists() && !root.join("home").exists());
+        let run = root.join(home.run_dir().strip_prefix("/").unwrap());
+        assert_eq!(entries(&run).len(), 1, "{engine}: {:?}", entries(&run));
+        for kind in ["mnt", "ipc", "uts"] {
+            let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
+            assert_ne!(namespace(&pid.to_string()), namespace("self"), "{kind}");
+        }
+        let limit = number(&groups(home.run_dir()), "memory.max", None);
+        let old = || number(&groups(home.run_dir()), "memory.limit_in_bytes", None);
+        assert_eq!(limit.or_else(old), Some(1 << 30));
+        server.kill();
+        server.restart(&NEVER).unwrap();
+        assert_eq!(value(&server, "SELECT 1"), "1");
+        server.stop(&NEVER).unwrap();
+        assert!(groups(home.run_dir()).is_empty());
+    }
+    assert_eq!(host_mounts_of(home.run_dir()), 0);
+}
+
+/// Mounts below a directory that this process sees.
+fn host_mounts_of(dir: &Path) -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let name = dir.file_name().unwrap().to_str().unwrap();
+    mounts.lines().filter(|line| line.contains(name)).count()
+}
+
+/// A loop device over a file, which anybody may read; removed with this value.
+struct LoopDevice {
+    path: PathBuf,
+    _file: tempfile::NamedTempFile,
+}
+
+impl LoopDevice {
+    /// Records a skipped test and returns `None` where this user may not create one.
+    fn new() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        let mut command = Command::new("losetup");
+        let output = command.args(["--find", "--show"]).arg(file.path()).output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            testkit::skip("this user may not create loop devices");
+            return None;
+        };
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&path, open).unwrap();
+        Some(Self { path, _file: file })
+    }
+
+    fn numbers(&self) -> (u32, u32) {
+        let device = fs::metadata(&self.path).unwrap().rdev();
+        (rustix::fs::major(device), rustix::fs::minor(device))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        let _ = fs::set_permissions(&self.path, closed);
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+/// A plain process gets a control group for it.
+#[test]
+fn requests_to_a_device_are_limited() {
+    let home = kept_home();
+    let Some(device) = LoopDevice::new() else {
+        return;
+    };
+    let keep = tempfile::tempdir().unwrap();
+    let (input, log) = (keep.path().join("input"), keep.path().join("log"));
+    fs::write(&input, "").unwrap();
+    let site = ThisHost::new(&home, &plan::Site::default()).unwrap();
+    let limit = |read_iops| {
+        let limits = plan::DiskLimits {
+            read_iops,
+            ..plan::DiskLimits::default()
+        };
+        site.limit_io(&[device.numbers()], &limits).unwrap();
+    };
+    let read = |count: u32| {
+        let from = format!("if={}", device.path.display());
+        let count = format!("count={count}");
+        let arguments = [&from, "of=/dev/null", "bs=4k", "iflag=direct", &count];
+        let dd = engine::Invocation::new("/bin/dd", arguments);
+        let begun = Instant::now();
+        let log = fs::File::create(&log).unwrap();
+        let mut launched = site.spawn(&home, &dd, &input, log).unwrap();
+        assert!(launched.child.wait().unwrap().success());
+        begun.elapsed()
+    };
+    limit(Some(100));
+    let took = read(400);
+    // The kernel lets a tenth of a second's requests pass at once.
+    assert!(took >= Duration::from_millis(3600), "{took:?}");
+    // So fast only without the limit.
+    limit(None);
+    let took = read(4000);
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    site.end().unwrap();
+    assert!(groups(home.run_dir()).is_empty());
+}
+
 /// A server that may use so many CPUs.
 fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
     let installed = installed(MARIADB);
@@ -90,7 +275,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
             port: None,
             connections: 10,
             membership: None,
-            site: Arc::new(ThisHost::with_quota(home, Some(cpus))?),
+            site: Arc::new(quota(home, cpus)?),
             keep,
             interrupted: &NEVER,
         },
@@ -101,7 +286,7 @@ fn limited(home: &Home, cpus: f64, keep: &Path) -> Result<Node, LabError> {
 fn limited_if_allowed(home: &Home, cpus: f64, keep: &Path) -> Option<Node> {
     match limited(home, cpus, keep) {
         Ok(server) => Some(server),
-        Err(error @ LabError::NoCpuQuota { .. }) if !rustix::process::geteuid().is_root() => {
+        Err(error @ LabError::NoLimit { .. }) if !rustix::process::geteuid().is_root() => {
             assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
             testkit::skip(&error.to_string());
             None
@@ -128,25 +313,43 @@ fn groups(run: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// User and system time of a process so far.
-fn cpu_time(pid: u32) -> Duration {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = text
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+/// A number of a group: the whole of a file, or of a line of one.
+fn number(groups: &[PathBuf], file: &str, line: Option<&str>) -> Option<u64> {
+    groups.iter().find_map(|group| {
+        let text = fs::read_to_string(group.join(file)).ok()?;
+        let number = match line {
+            None => text.trim(),
+            Some(name) => text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?,
+        };
+        number.parse().ok()
+    })
 }
 
-/// How often the kernel has held a group back.
-fn throttled(group: &Path) -> u64 {
-    let text = fs::read_to_string(group.join("cpu.stat")).unwrap();
-    let mut lines = text.lines();
-    let count = lines.find_map(|line| line.strip_prefix("nr_throttled "));
-    count.unwrap().parse().unwrap()
+/// What the kernel counts of a server with a quota.
+#[derive(Clone, Copy)]
+struct Counted {
+    used: Duration,
+    /// Periods in which it used up its quota.
+    throttled: u64,
+    at: Instant,
+}
+
+impl Counted {
+    fn of(groups: &[PathBuf]) -> Self {
+        let at = Instant::now();
+        let used = match number(groups, "cpuacct.usage", None) {
+            Some(ns) => Duration::from_nanos(ns),
+            None => Duration::from_micros(number(groups, "cpu.stat", Some("usage_usec")).unwrap()),
+        };
+        let throttled = number(groups, "cpu.stat", Some("nr_throttled"));
+        Self {
+            used,
+            throttled: throttled.unwrap(),
+            at,
+        }
+    }
 }
 
 #[test]
@@ -155,7 +358,7 @@ fn a_busy_server_uses_its_quota_and_no_more() {
     let Some(server) = limited_if_allowed(&home, 0.5, keep.path()) else {
         return;
     };
-    let [group] = groups(home.run_dir()).try_into().unwrap();
+    let groups = groups(home.run_dir());
     let target = private::target(&server);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -171,19 +374,21 @@ fn a_busy_server_uses_its_quota_and_no_more() {
                 assert!(asked.unwrap().is_err());
             });
         }
-        let pid = server.pid().unwrap();
         // Busy, and so busy that it would use more.
-        wait_until("the quota's end", || throttled(&group) > 0);
-        let (before, begun) = (cpu_time(pid), Instant::now());
-        std::thread::sleep(Duration::from_secs(2));
-        let used = cpu_time(pid) - before;
-        let share = used.as_secs_f64() / begun.elapsed().as_secs_f64();
-        assert!(share < 0.65, "{share} of a CPU");
-        // How much it gets of that is up to the host.
-        assert!(!used.is_zero());
+        wait_until("the quota's end", || Counted::of(&groups).throttled > 0);
+        let before = Counted::of(&groups);
+        std::thread::sleep(Duration::from_secs(3));
+        let after = Counted::of(&groups);
+        let used_s = (after.used - before.used).as_secs_f64();
+        // The kernel's periods of 0.1 s do not begin with the measurement.
+        let most_s = 0.5 * ((after.at - before.at).as_secs_f64() + 0.1);
+        assert!(used_s <= most_s * 1.05, "{used_s} of {most_s} s");
+        // How often it gets that much is up to the host.
+        let least_s = 0.05 * (after.throttled - before.throttled).saturating_sub(1) as f64;
+        assert!(used_s >= least_s * 0.95, "{used_s} of {least_s} s");
         drop(server);
     });
-    assert!(!group.exists());
+    assert!(groups.iter().all(|group| !group.exists()));
 }
 
 #[test]
@@ -193,19 +398,22 @@ fn a_group_goes_with_its_server_however_that_ends() {
         return;
     };
     let there = || groups(home.run_dir());
-    assert_eq!(there().len(), 1);
+    let made = there();
+    assert!(!made.is_empty());
     let pid = server.pid().unwrap().to_string();
-    let members = fs::read_to_string(there()[0].join("cgroup.procs")).unwrap();
-    assert_eq!(members.lines().collect::<Vec<_>>(), [pid]);
+    for group in &made {
+        let members = fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        assert_eq!(members.lines().collect::<Vec<_>>(), [pid.as_str()]);
+    }
     server.stop(&NEVER).unwrap();
     assert!(there().is_empty());
 
     let mut server = limited(&home, 1.5, keep.path()).unwrap();
     // The site stays as it is while its node is down.
     server.kill();
-    assert_eq!(there().len(), 1);
+    assert_eq!(there().len(), made.len());
     server.restart(&NEVER).unwrap();
-    assert_eq!(there().len(), 1);
+    assert_eq!(there().len(), made.len());
     drop(server);
     assert!(there().is_empty());
 
@@ -219,7 +427,7 @@ fn a_group_goes_with_its_server_however_that_ends() {
             port: None,
             connections: 1,
             membership: None,
-            site: Arc::new(ThisHost::with_quota(&home, Some(1.0)).unwrap()),
+            site: Arc::new(quota(&home, 1.0).unwrap()),
             keep: keep.path(),
             interrupted: &NEVER,
         },
@@ -233,17 +441,26 @@ fn a_group_goes_with_its_server_however_that_ends() {
 fn a_killed_dynos_group_goes_with_the_next_sweep() {
     let dir = open_dir();
     let home = kept_home();
-    if limited_if_allowed(&home, 1.0, dir.path()).is_none() {
+    if limited_if_allowed(&home, 1.0, dir.path()).is_none() || !can_contain(&home) {
         return;
     }
-    let root = dir.path().join("cache");
-    let one = dyno(&root, "limited", dir.path());
-    let run = one.run_dir();
-    assert_eq!(groups(&run).len(), 1);
-    one.kill();
-    assert_eq!(groups(&run).len(), 1);
-    assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
-    assert!(groups(&run).is_empty());
+    for does in ["limited", "contained"] {
+        let root = dir.path().join(does).join("cache");
+        fs::create_dir(dir.path().join(does)).unwrap();
+        let one = dyno(&root, does, dir.path());
+        let run = one.run_dir();
+        let made = groups(&run);
+        assert!(!made.is_empty());
+        let servers = private::processes_below(&root);
+        one.kill();
+        for pid in servers {
+            wait_until("the server's end", || !is_running(pid));
+        }
+        assert_eq!(groups(&run), made);
+        assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
+        assert!(groups(&run).is_empty());
+        assert_eq!(host_mounts_of(&run), 0);
+    }
 }
 
 /// A place for data with something of somebody else's in it, owned by nobody but dyno.

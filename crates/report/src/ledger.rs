@@ -46,7 +46,9 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Members that {what}: {}.", number::count(count)));
     }
-    if sentences.is_empty() && !checked.is_empty() {
+    if sentences.is_empty() && acknowledged == 0 && !checked.is_empty() {
+        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
+    } else if sentences.is_empty() && !checked.is_empty() {
         sentences.push(format!(
             "No acknowledged commit was lost: {} transfers checked {}.",
             number::count(acknowledged),
@@ -92,27 +94,32 @@ fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
     }
 }
 
-/// The ledgers of a trial, with a row for each instance.
-pub(crate) fn of_trial(trial: &TrialSummary) -> Grid {
+/// The ledgers of a trial, with a row for each instance; and what they found.
+pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
     let numbered = (1_u32..).zip(&trial.ledgers);
-    grid(
-        "instance",
-        numbered.map(|(number, ledger)| row(number.to_string(), ledger)),
-    )
+    let named = numbered.map(|(number, ledger)| (number.to_string(), ledger));
+    let named: Vec<_> = named.collect();
+    [grid("instance", &named), details("instance", &named)]
 }
 
-/// The ledgers of all trials.
-pub(crate) fn of_study(result: &RunResult) -> Grid {
-    let rows = result.trials.iter().flat_map(|trial| {
+/// The same of all trials.
+pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
+    let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
-        let ledgers = trial.ledgers.iter();
-        ledgers.map(move |ledger| row(name.clone(), ledger))
+        let is_one = trial.ledgers.len() == 1;
+        let numbered = (1_u32..).zip(&trial.ledgers);
+        numbered.map(move |(number, ledger)| match is_one {
+            true => (name.clone(), ledger),
+            false => (format!("{name}, instance {number}"), ledger),
+        })
     });
-    grid("trial", rows)
+    let named: Vec<_> = named.collect();
+    [grid("trial", &named), details("trial", &named)]
 }
 
-fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
-    let mut heads = heads([
+fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
+    let mut titles = vec![
         key,
         "acknowledged",
         "failed",
@@ -123,21 +130,43 @@ fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
         "duplicated",
         "diverged",
         "unbalanced",
-        "reads",
-        "stale",
-        "most stale",
-        "checked",
-        "details",
-    ]);
-    if let Some(head) = heads.iter_mut().find(|head| head.title == "most stale") {
-        head.unit = "ms";
+    ];
+    if has_reads {
+        titles.extend(["reads", "stale", "most stale, ms"]);
     }
+    titles.push("checked");
+    let rows = named
+        .iter()
+        .map(|(name, ledger)| row(name, ledger, has_reads));
     Grid {
-        caption:
+        caption: format!(
             "Ledger: transfers by what the client was told, and what the members have of them. \
-                  Diverged and unbalanced count members; reads are of replicas."
-                .to_owned(),
-        heads,
+             Diverged and unbalanced count members{}.",
+            if has_reads {
+                "; reads are of replicas"
+            } else {
+                ""
+            }
+        ),
+        heads: heads(titles),
+        keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// Why members were not checked, and examples of anomalies.
+fn details(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    let rows = named.iter().flat_map(|(name, ledger)| {
+        let unchecked = ledger.unchecked.iter();
+        let unchecked =
+            unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
+        let all = unchecked.chain(ledger.examples.iter().cloned());
+        all.map(|one| vec![name.clone(), one])
+    });
+    Grid {
+        caption: "Ledger: members that were not checked, and the first anomalies.".to_owned(),
+        heads: heads([key, "details"]),
         keys: 1,
         words: 1,
         rows: rows.collect(),
@@ -145,18 +174,15 @@ fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
     }
 }
 
-fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
+fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
     // What was not checked is not known.
     let found = |count| match ledger.checked.is_empty() {
         true => number::ABSENT.to_owned(),
         false => number::count(count),
     };
     let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-    let unchecked = ledger.unchecked.iter();
-    let unchecked = unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
-    let details: Vec<String> = unchecked.chain(ledger.examples.iter().cloned()).collect();
-    vec![
-        name,
+    let mut row = vec![
+        name.to_owned(),
         number::count(ledger.acknowledged),
         number::count(ledger.failed),
         number::count(ledger.unknown),
@@ -166,13 +192,17 @@ fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
         found(ledger.duplicated),
         found(ledger.diverged),
         found(ledger.unbalanced),
-        number::count(ledger.replica_reads),
-        number::count(ledger.stale_reads),
-        number::maybe(ledger.staleness_max_ms),
-        match checked.is_empty() {
-            true => number::ABSENT.to_owned(),
-            false => checked.join(", "),
-        },
-        details.join("; "),
-    ]
+    ];
+    if has_reads {
+        row.extend([
+            number::count(ledger.replica_reads),
+            number::count(ledger.stale_reads),
+            number::maybe(ledger.staleness_max_ms),
+        ]);
+    }
+    row.push(match checked.is_empty() {
+        true => number::ABSENT.to_owned(),
+        false => checked.join(", "),
+    });
+    row
 }

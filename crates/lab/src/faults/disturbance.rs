@@ -16,7 +16,7 @@ pub(crate) struct Disturbance(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     active: Vec<Hit>,
-    /// When the last one was put right.
+    /// When the last one was healed.
     healed_at: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Hit {
     pub(super) healing: Healing,
 }
 
-/// Whether a fault that lasts will be put right.
+/// Whether a fault that lasts will be healed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Healing {
     Never,
@@ -46,7 +46,7 @@ impl Disturbance {
         self.lock().active.push(hit);
     }
 
-    /// A fault is about to be put right.
+    /// A fault is about to be healed.
     pub(super) fn heal(&self, fault: u32) {
         let mut state = self.lock();
         let mut active = state.active.iter_mut();
@@ -55,7 +55,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether the faults that a node suffers from will be put right: the last one of them decides.
+    /// Whether the faults that a node suffers from will be healed: the one that is healed first decides.
     pub(super) fn healing(&self, node: u32) -> Healing {
         let state = self.lock();
         let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
@@ -63,7 +63,7 @@ impl Disturbance {
         healing.unwrap_or(Healing::Now)
     }
 
-    /// A fault has been put right, or had no effect.
+    /// A fault has been healed, or had no effect.
     pub(super) fn end(&self, fault: u32) {
         let mut state = self.lock();
         state.active.retain(|hit| hit.fault != fault);
@@ -71,7 +71,7 @@ impl Disturbance {
     }
 
     /// Whether a fault explains that a load has been without a connection since `lost_at`: it still
-    /// lasts, or was put right so recently that users may not be back yet.
+    /// lasts, or was healed so recently that users may not be back yet.
     pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
         let state = self.lock();
         let may_be_away = |at: Instant| at > lost_at && at.elapsed() <= RECONNECT_LIMIT;

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use engine::Invocation;
 use host::Files;
-use host::throttling::Throttling;
+use host::group::Usage;
 use ipnet::Ipv4Net;
+use plan::DiskLimits;
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -18,6 +19,7 @@ use super::slow::Slowed;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::Outside;
+use crate::process;
 use crate::site::{Launched, Links, SlowLink};
 use crate::site::{Site, ThisHost};
 
@@ -37,13 +39,13 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates one with an address that no other namespace of the switch has, and with a quota of
-    /// CPUs for all its processes together; `None`: without one.
+    /// Creates one with an address that no other namespace of the switch has, whose processes run
+    /// as on a [`ThisHost`].
     ///
     /// # Errors
     /// When this user may not, or the kernel cannot.
-    pub fn new(home: &Home, switch: &Arc<Switch>, cpus: Option<f64>) -> Result<Self, LabError> {
-        let host = ThisHost::with_quota(home, cpus)?;
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
+        let host = ThisHost::new(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
@@ -75,8 +77,12 @@ impl Site for Namespace {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
-        let command = home.command_in(self.path(), &invocation.program);
-        self.host.start(command, invocation, input, log)
+        let network = process::entry_of_network(self.path());
+        self.host.start(home, &network, invocation, input, log)
+    }
+
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        self.host.admit(readable, writable);
     }
 
     fn end(&self) -> Result<(), LabError> {
@@ -93,19 +99,31 @@ impl Site for Namespace {
     }
 
     fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
-        Ok(Arc::new(Self::new(home, &self.switch, None)?))
+        Ok(Arc::new(Self::new(
+            home,
+            &self.switch,
+            &plan::Site::default(),
+        )?))
     }
 
     fn links(&self) -> Option<&dyn Links> {
         Some(self)
     }
 
+    fn platform(&self) -> Option<String> {
+        self.host.platform()
+    }
+
     fn files(&self) -> &dyn Files {
         self.host.files()
     }
 
-    fn throttling(&self) -> Option<Throttling> {
-        self.host.throttling()
+    fn usage(&self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+        self.host.limit_io(devices, limits)
     }
 }
 
