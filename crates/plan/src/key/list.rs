@@ -103,13 +103,20 @@ pub static KEYS: &[Key] = &[
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
-        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), or `container` (with a root directory and namespaces of its own, and the limits below). Default: `limited` if there is a limit, else `process`.")),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
         "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
     started(optional("site.cpuset", Kind::CpuSet,
         "CPUs on which each server runs, by their numbers. All servers share them. Needs root, or a control group that root delegated. Default: all.")),
     started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 44 },
         "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit.")),
+
+    started(optional("site.host", Kind::Host,
+        "Host on which servers run, as ssh knows it: `db1`, `me@db1`, or an alias in ssh's configuration. dyno logs in with keys only, and its host key must be known. The server's program must be installed there as on this host; nothing of dyno needs to be.")),
+    started(optional("site.ssh_config", Kind::Path,
+        "ssh's configuration file for this host. Default: the user's.")),
+    started(key("site.directory", Kind::Path, "\"/var/tmp\"",
+        "Directory on the host below which dyno stores the servers' data and files, in a new directory that it removes at the end.")),
 
     work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
     work(bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),
