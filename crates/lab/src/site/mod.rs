@@ -126,14 +126,14 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The machine that it is, if it is not this host.
-    fn machine(&self) -> Option<&Machine> {
-        None
-    }
-
     /// What it turned out to be, such as the program that runs its container; `None` if the plan
     /// says all.
     fn platform(&self) -> Option<String> {
+        None
+    }
+
+    /// The machine that it is, if it is not this host.
+    fn machine(&self) -> Option<&Machine> {
         None
     }
 
