@@ -184,7 +184,7 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
-    /// A server was to be broken or put right, but there is none.
+    /// A fault was to strike or heal a server that does not run.
     #[error("{server} is not running")]
     NotRunning {
         /// Which server.
