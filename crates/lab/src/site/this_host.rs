@@ -45,7 +45,7 @@ impl ThisHost {
         };
         let container = match site.kind.value {
             SiteKind::Container => Some(Container::new(home)?),
-            SiteKind::Process | SiteKind::Limited => None,
+            SiteKind::Process | SiteKind::Limited | SiteKind::Ssh => None,
         };
         Ok(Self {
             container,
