@@ -68,7 +68,7 @@ impl<'a> Strike<'a> {
         match fault.strike(&scene) {
             Ok(effect) => {
                 if let Some(watch) = self.watch {
-                    watch.took_effect(effect, self.schedule.barrier);
+                    watch.took_effect(effect, self.schedule.clock);
                 }
                 record.effect_s = Some(self.schedule.seconds(effect));
                 let quorum = self.quorum();
@@ -218,7 +218,7 @@ impl<'a> Strike<'a> {
             instance: self.instance,
             index: None,
             was_primary: false,
-            over: self.schedule.over,
+            over: self.schedule.clock.over,
         };
         if let Some(cluster) = &self.instance.cluster {
             let switches = self.fault.kind == FaultKind::Switchover;
