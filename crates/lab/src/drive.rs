@@ -101,13 +101,13 @@ pub(crate) fn drive(
         drop(end);
         // The scope propagates their panics.
         threads.into_iter().for_each(|thread| drop(thread.join()));
-        follow::clean_up(rig);
         monitor.receive_rest(&messages);
-        let mut results = monitor.into_results()?;
-        if let Some(watchers) = watchers {
-            watchers.conclude(trial, &mut results, observer);
+        let mut results = monitor.into_results();
+        if let (Some(watchers), Ok(results)) = (watchers, &mut results) {
+            watchers.conclude(trial, results, observer);
         }
-        Ok(results)
+        follow::clean_up(trial, rig, observer);
+        results
     })
 }
 

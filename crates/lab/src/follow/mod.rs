@@ -23,10 +23,12 @@ use plan::Follow;
 use crate::Database;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
-use crate::group::{Group, RunningCluster};
+use crate::group::Group;
 use crate::instance::Instance;
 use crate::member_probe::{MemberProbe, create_table, drop_table};
+use crate::observer::Observer;
 use crate::rig::Rig;
+use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 
 use decision::{Decision, Rules};
@@ -56,13 +58,32 @@ pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes that table from clusters that dyno did not start.
-pub(crate) fn clean_up(rig: &Rig) {
-    let running = rig.instances.iter().filter_map(|one| one.running.as_ref());
-    for primary in running.filter_map(RunningCluster::primary) {
-        // It stays if there is no primary now; it is small, and the next load replaces it.
-        let _ = drop_table(&primary.database);
+/// Removes that table, and the one of watched servers, from servers that dyno did not start.
+pub(crate) fn clean_up(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) {
+    let has_faults = !trial.planned.topology.faults.is_empty();
+    for instance in rig.instances.iter().filter(|one| one.cluster.is_none()) {
+        let removed = match instance.as_group() {
+            Some(group) => drop_from_primary(&group),
+            None if has_faults => {
+                drop_table(&instance.endpoint.database).map_err(|error| error.to_string())
+            }
+            None => Ok(()),
+        };
+        if let Err(error) = removed {
+            let server = instance.endpoint.database.shown();
+            observer.note(&format!(
+                "the table dyno_probe could not be removed from {server}: {error}"
+            ));
+        }
     }
+}
+
+/// Removes the table from the member that is the primary now.
+fn drop_from_primary(group: &Group<'_>) -> Result<(), String> {
+    let answers = ask_members(group);
+    let primary = answers.primary(group).ok_or_else(|| answers.why_none())?;
+    let (_, database) = group.members.get(primary).ok_or_else(|| answers.why_none())?;
+    drop_table(database).map_err(|error| error.to_string())
 }
 
 fn unprepared(error: &dyn fmt::Display) -> Failure {
@@ -78,27 +99,54 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
-        let mut last = "no member says that it is the primary".to_owned();
-        let mut primaries = Vec::new();
-        for (index, (number, database)) in group.members.iter().enumerate() {
-            let database = Database::clone(database);
-            match MemberProbe::new(database, group.replication, *number).view() {
-                Ok(view) if view.state == MemberState::Primary => primaries.push(index),
-                Ok(_) => {}
-                Err(error) => last = format!("server {number}: {error}"),
-            }
-        }
+        let answers = ask_members(group);
         if let Some(many) = group.has_many_primaries {
-            many.store(primaries.len() > 1, Ordering::Relaxed);
+            many.store(answers.primaries.len() > 1, Ordering::Relaxed);
         }
-        match primaries.first() {
-            Some(_) if primaries.contains(&group.primary_index()) => return Ok(()),
-            Some(first) => {
-                group.primary.store(*first, Ordering::Relaxed);
+        match answers.primary(group) {
+            Some(primary) => {
+                group.primary.store(primary, Ordering::Relaxed);
                 return Ok(());
             }
             None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
-            None => return Err(unprepared(&last)),
+            None => return Err(unprepared(&answers.why_none())),
+        }
+    }
+}
+
+/// What the members say of themselves.
+#[derive(Default)]
+struct Answers {
+    /// The indexes of those that say they are the primary.
+    primaries: Vec<usize>,
+    /// Why the others did not answer.
+    errors: Vec<String>,
+}
+
+fn ask_members(group: &Group<'_>) -> Answers {
+    let mut answers = Answers::default();
+    for (index, (number, database)) in group.members.iter().enumerate() {
+        let database = Database::clone(database);
+        match MemberProbe::new(database, group.replication, *number).view() {
+            Ok(view) if view.state == MemberState::Primary => answers.primaries.push(index),
+            Ok(_) => {}
+            Err(error) => answers.errors.push(format!("server {number}: {error}")),
+        }
+    }
+    answers
+}
+
+impl Answers {
+    /// The index of the primary: the one that was, if there are several.
+    fn primary(&self, group: &Group<'_>) -> Option<usize> {
+        let known = Some(group.primary_index()).filter(|known| self.primaries.contains(known));
+        known.or_else(|| self.primaries.first().copied())
+    }
+
+    fn why_none(&self) -> String {
+        match self.errors.as_slice() {
+            [] => "no member says that it is the primary".to_owned(),
+            errors => errors.join("; "),
         }
     }
 }
