@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::{Connection, TargetError};
 use client::hosts;
 use client::session::Connector;
+use client::{Connection, TargetError};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
@@ -153,9 +153,7 @@ pub(crate) fn create_if_missing<T>(
 ///
 /// # Errors
 /// Those of all servers on which it failed.
-fn all<T>(
-    done: impl Iterator<Item = Result<T, EngineError>>,
-) -> Result<Vec<T>, EngineError> {
+fn all<T>(done: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
     let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
     for one in done {
         match one {

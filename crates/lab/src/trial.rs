@@ -115,7 +115,8 @@ impl Trial {
              cluster accepts writes",
             write.name, cluster.kind.value
         );
-        let remedy = "use a workload that only reads, such as oltp_read_only, or follow = \"primary\"";
+        let remedy =
+            "use a workload that only reads, such as oltp_read_only, or follow = \"primary\"";
         let failure = Failure::new(Cause::Usage, message).at(cluster.kind.span);
         Err(failure.remedy(Some(remedy)))
     }

@@ -356,7 +356,11 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
         None => (0..3).for_each(|_| csv.number(None)),
     }
     let refused = promotion.and_then(|one| one.error.as_ref());
-    let errors: Vec<&str> = refused.into_iter().chain(&fault.error).map(String::as_str).collect();
+    let errors: Vec<&str> = refused
+        .into_iter()
+        .chain(&fault.error)
+        .map(String::as_str)
+        .collect();
     csv.text(&errors.join("; "));
     csv.end_line();
 }

@@ -89,7 +89,9 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
             let without = kinds.iter().find(|kind| !kind.has_manager);
             match without {
                 None => Coverage::All,
-                Some(kind) if kinds.iter().any(|kind| kind.has_manager) => Coverage::Some(kind.name),
+                Some(kind) if kinds.iter().any(|kind| kind.has_manager) => {
+                    Coverage::Some(kind.name)
+                }
                 Some(kind) => Coverage::None(Reason::NoManager(kind.name)),
             }
         }

@@ -102,12 +102,7 @@ impl Replication for BinaryLog {
     }
 
     /// A member that was promoted as the last one has not waited for a replica until now.
-    fn complete(
-        &self,
-        cluster: &Formation,
-        _: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
+    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
         if !self.is_semi_synchronous || cluster.count() < 2 {
             return Ok(());
         }

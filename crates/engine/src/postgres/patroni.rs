@@ -85,12 +85,7 @@ impl Replication for Patroni {
     }
 
     /// The managers check as rarely from now on as the study wants.
-    fn complete(
-        &self,
-        cluster: &Formation,
-        _: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
+    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
         let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl)});
         request(cluster, 1, login, ("PATCH", "/config"), &wanted)
     }

@@ -82,7 +82,10 @@ pub(crate) fn clean_up(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) {
 fn drop_from_primary(group: &Group<'_>) -> Result<(), String> {
     let answers = ask_members(group);
     let primary = answers.primary(group).ok_or_else(|| answers.why_none())?;
-    let (_, database) = group.members.get(primary).ok_or_else(|| answers.why_none())?;
+    let (_, database) = group
+        .members
+        .get(primary)
+        .ok_or_else(|| answers.why_none())?;
     drop_table(database).map_err(|error| error.to_string())
 }
 
