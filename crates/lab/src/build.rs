@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use engine::data::{Listener, Mode};
+use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
@@ -19,7 +20,7 @@ use crate::observer::Observer;
 use crate::rig::reset;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
-use crate::site::{self, Site};
+use crate::site::{self, Site, ThisHost};
 use crate::spec::{placed, port};
 use crate::template::{self, Template};
 use crate::trial::Trial;
@@ -43,7 +44,11 @@ impl Building<'_> {
     }
 
     /// Loads the data of each server from scratch.
-    pub(crate) fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
+    pub(crate) fn rebuilt(
+        &mut self,
+        home: &Home,
+        sites: &[Arc<dyn Site>],
+    ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let began = Instant::now();
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
@@ -67,7 +72,7 @@ impl Building<'_> {
             data.push(built);
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
-        let settle_s = self.settle(&data)?;
+        let settle_s = self.place(sites, &data)?;
         Ok((data, Reset { settle_s, ..reset }))
     }
 
@@ -88,8 +93,9 @@ impl Building<'_> {
         self.observer.stage("copying the data");
         let began = Instant::now();
         let volume = &self.trial.planned.topology.node.volume;
-        let copies = (1..).zip(sites).map(|(number, site)| {
-            let copy = template.copy_to(number, volume, site.files());
+        let this_host = ThisHost::default();
+        let copies = (1..).take(sites.len()).map(|number| {
+            let copy = template.copy_to(number, volume, this_host.files());
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -101,7 +107,7 @@ impl Building<'_> {
         let reset = Reset {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
-            settle_s: self.settle(&copies)?,
+            settle_s: self.place(sites, &copies)?,
             ..reset
         };
         *held = Some(template);
@@ -112,16 +118,26 @@ impl Building<'_> {
         placed(self.spec, &self.trial.planned.topology, error)
     }
 
-    /// Writes new data to disk and drops it from the page cache, unless the study wants it warm;
-    /// returns how many seconds that took.
-    fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
+    /// Copies new data to the sites that are other machines. Then writes it to disk and drops it from
+    /// the page cache, unless the study wants it warm; returns how many seconds that took.
+    fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
+        for (site, one) in sites.iter().zip(data) {
+            let Some(machine) = site.machine() else {
+                continue;
+            };
+            self.observer.stage("copying the data to the hosts");
+            machine.place(one)?;
+        }
         if !self.spec.cold_data {
             return Ok(None);
         }
         self.observer.stage("writing the data to disk");
         let began = Instant::now();
-        for one in data {
-            settle(&one.data(), self.interrupted)?;
+        for (site, one) in sites.iter().zip(data) {
+            match site.machine() {
+                None => settle(&one.data(), self.interrupted)?,
+                Some(machine) => machine.settle(&one.data())?,
+            }
         }
         Ok(Some(began.elapsed().as_secs_f64()))
     }
@@ -140,13 +156,12 @@ impl Building<'_> {
         let mut formed = Vec::new();
         for instance in 0..instances {
             let first = instance * members + 1;
-            let memberships = self.memberships(first, &sites)?;
+            let began = Instant::now();
+            let home = places.peek().map(|(_, (_, data))| data.home().clone());
+            let shared = self.shared_site(&sites, home.as_ref())?;
+            let memberships = self.memberships(first, &sites, shared.as_ref())?;
             // Declared before the nodes, which therefore end first if one of them does not start.
-            let services = self.services(
-                first,
-                places.peek().map(|(_, (_, data))| data.home()),
-                &memberships,
-            )?;
+            let services = self.services(first, home.as_ref(), shared, &memberships)?;
             let mut nodes = Vec::new();
             for membership in memberships {
                 let Some((number, (site, data))) = places.next() else {
@@ -159,9 +174,44 @@ impl Building<'_> {
             }
             let cluster = Cluster::of(nodes, self.interrupted);
             let cluster = cluster.map_err(|error| self.placed(error))?;
-            formed.extend(Instance::on(cluster.with_services(services)));
+            let formation = cluster.replication().map(|_| began.elapsed());
+            let instance = Instance::on(cluster.with_services(services));
+            formed.extend(instance.map(|instance| Instance {
+                formation,
+                ..instance
+            }));
         }
         Ok(formed)
+    }
+
+    /// How the members of a cluster of this kind replicate.
+    fn replication(&self, cluster: &plan::Cluster) -> Result<&'static dyn Replication, Failure> {
+        let replication = self.installed.engine.replicates_as(&cluster.kind);
+        replication.ok_or_else(|| {
+            let engine = self.installed.engine.name();
+            let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
+            Failure::new(Cause::Usage, message).at(cluster.kind.span)
+        })
+    }
+
+    /// Sets up a site for what the members of a cluster share, if they share anything.
+    fn shared_site(
+        &self,
+        sites: &[Arc<dyn Site>],
+        home: Option<&Home>,
+    ) -> Result<Option<Arc<dyn Site>>, Failure> {
+        let cluster = self.trial.planned.topology.cluster.as_ref();
+        let replication = cluster.map(|cluster| self.replication(cluster));
+        let Some(replication) = replication.transpose()? else {
+            return Ok(None);
+        };
+        match (sites.first(), home) {
+            (Some(site), Some(home)) if replication.service_ports() > 0 => {
+                let site = site.beside(home).map_err(|error| self.placed(error))?;
+                Ok(Some(site))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// What makes the servers from this number on members of one cluster, on these of all servers'
@@ -170,26 +220,20 @@ impl Building<'_> {
         &self,
         first: u32,
         sites: &[Arc<dyn Site>],
+        shared: Option<&Arc<dyn Site>>,
     ) -> Result<Vec<Option<Membership>>, Failure> {
         let Some(cluster) = &self.trial.planned.topology.cluster else {
             return Ok(vec![None]);
         };
-        let replication = self.installed.engine.replicates_as(&cluster.kind);
-        let replication = replication.ok_or_else(|| {
-            let engine = self.installed.engine.name();
-            let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
-            Failure::new(Cause::Usage, message).at(cluster.kind.span)
-        })?;
+        let replication = self.replication(cluster)?;
         let places = (1..)
             .zip(sites)
             .map(|(number, site)| (site.address().addr(), port(self.spec, number)));
         let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
         let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
         let places: Vec<_> = places.skip(before).take(count).collect();
-        let host = sites
-            .first()
-            .map_or(Ipv4Addr::LOCALHOST, |site| site.host_ip());
-        let members = Membership::of_cluster(replication, &places, host, cluster.ttl)?;
+        let shared = shared.map_or(Ipv4Addr::LOCALHOST, |site| site.address().addr());
+        let members = Membership::of_cluster(replication, &places, shared, cluster.ttl)?;
         Ok(members.into_iter().map(Some).collect())
     }
 
@@ -198,14 +242,15 @@ impl Building<'_> {
         &mut self,
         first: u32,
         home: Option<&Home>,
+        site: Option<Arc<dyn Site>>,
         members: &[Option<Membership>],
     ) -> Result<Option<Services>, Failure> {
-        let (Some(home), Some(Some(member))) = (home, members.first()) else {
+        let (Some(home), Some(site), Some(Some(member))) = (home, site, members.first()) else {
             return Ok(None);
         };
         let keep = self.observer.server_dir(first)?;
-        let started = Services::start(member, home, &keep, self.interrupted);
-        started.map_err(|error| self.placed(error))
+        let started = Services::start(member, site, home, &keep, self.interrupted);
+        started.map(Some).map_err(|error| self.placed(error))
     }
 
     fn node(

@@ -122,6 +122,16 @@ pub enum LabError {
         /// How to get it.
         remedy: String,
     },
+    /// Servers cannot run on another host.
+    #[error("host {host} cannot be used: {why}")]
+    UnusableHost {
+        /// Its name for ssh.
+        host: String,
+        /// What is wrong with it.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// `DYNO_CACHE_LIMIT` is not a size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
@@ -243,7 +253,9 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. } | Self::NoNetwork { remedy, .. } => {
+            Self::NoCpuQuota { remedy, .. }
+            | Self::NoNetwork { remedy, .. }
+            | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",

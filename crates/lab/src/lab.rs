@@ -234,7 +234,7 @@ impl Lab {
         let sites = building.sites(&home)?;
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home)?,
+            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
             _ => building.copied(&home, &sites, &mut self.template)?,
         };
         Ok(Rig {
@@ -290,7 +290,9 @@ fn found(
     let began = Instant::now();
     let instance = Instance::of(database.clone());
     let group = instance.as_group();
-    group.as_ref().map(follow::find_primary).transpose()?;
+    if let Some(group) = &group {
+        follow::find_primary(group, interrupted)?;
+    }
     if let Some(mode) = trial.run_options.mode {
         prepare_for(
             observer,

@@ -392,7 +392,7 @@ fn the_first_sentence_is_about_acknowledged_commits() {
             &[&[idle]],
             "No transfer was acknowledged, so none could be lost. ",
         ),
-        (&[intact, &[unchecked.clone()]], half),
+        (&[intact, std::slice::from_ref(&unchecked)], half),
         (
             &[&[gone]],
             "LOST: 7 of 1,482 acknowledged transfers are missing. ",
@@ -402,7 +402,10 @@ fn the_first_sentence_is_about_acknowledged_commits() {
         (&[intact, &[], intact], two),
         (&[lossy], loss),
         (&[intact, lossy], some),
-        (&[&[unchecked]], "The ledger could not be checked. "),
+        (
+            &[std::slice::from_ref(&unchecked)],
+            "The ledger could not be checked. ",
+        ),
     ];
     for (trials, words) in cases {
         let said = said_of_ledgers(trials);

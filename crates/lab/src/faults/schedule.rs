@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use load::Barrier;
+use plan::{Chaos, Fault};
 
 use super::strike::{Strike, Struck};
 use super::target;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 use crate::watch::Watch;
@@ -47,52 +49,49 @@ pub(crate) fn spawn<'scope, 'env>(
         return Ok(None);
     }
     let sender = sender.clone();
-    let thread = Builder::new()
-        .name("dyno-faults".to_owned())
-        .spawn_scoped(scope, move || schedule.run(&sender));
-    thread.map(Some).map_err(refused)
+    let run = move || schedule.run(&sender);
+    threads::spawn(scope, "dyno-faults".to_owned(), run).map(Some)
 }
 
 impl<'a> Schedule<'a> {
     /// Each fault has a thread in each instance that it strikes: it may take long to heal.
     fn run(self, sender: &Sender<TrialMessage>) {
         std::thread::scope(|scope| {
-            let mut threads = Vec::new();
+            let mut strikes = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
-                let is_due = self.wait(fault.at) && self.wait_for_earlier(&threads);
+                let due = self.due(fault, &strikes);
                 for (instance_number, instance) in target::instances(fault.target, self.rig) {
                     let strike = Strike {
                         schedule: self,
                         number,
                         fault,
+                        at: due.unwrap_or(fault.at),
                         instance_number,
                         instance,
                         watch: self.watch(instance_number),
                         sender: sender.clone(),
                     };
-                    if !is_due {
+                    if due.is_none() {
                         strike.omit();
                         continue;
                     }
-                    let thread = Builder::new()
-                        .name(format!("dyno-fault-{number}"))
-                        .spawn_scoped(scope, move || strike.run());
-                    match thread {
-                        Ok(thread) => threads.push(thread),
+                    let name = format!("dyno-fault-{number}");
+                    match threads::spawn(scope, name, move || strike.run()) {
+                        Ok(strike) => strikes.push(strike),
                         // Without a receiver the trial is over.
-                        Err(error) => drop(sender.send(TrialMessage::Failed(refused(error)))),
+                        Err(refused) => drop(sender.send(TrialMessage::Failed(refused))),
                     }
                 }
             }
             self.wait_until_over();
-            let struck = threads.into_iter().filter_map(|thread| thread.join().ok());
-            struck.flatten().for_each(Struck::end);
+            let struck: Vec<_> = strikes.into_iter().map(threads::join).collect();
+            struck.into_iter().flatten().for_each(Struck::end);
         });
     }
 
     /// Waits until this time of the measurement; false if the trial ends before.
     pub(super) fn wait(self, at: Duration) -> bool {
-        while !self.over.load(Ordering::Relaxed) {
+        while self.is_running() {
             let begun = self.barrier.begun();
             let due = begun.map(|begun| begun + self.trial.planned.load.warmup + at);
             let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -104,17 +103,29 @@ impl<'a> Schedule<'a> {
         false
     }
 
-    /// Random faults wait until the servers have recovered from the earlier ones, which may take longer
-    /// than the schedule allows for. False if the trial ends before.
-    fn wait_for_earlier<T>(self, threads: &[ScopedJoinHandle<'_, T>]) -> bool {
-        let is_random = self.trial.planned.chaos.is_some();
-        while is_random && !threads.iter().all(ScopedJoinHandle::is_finished) {
-            if self.over.load(Ordering::Relaxed) {
-                return false;
+    /// When a fault strikes. Random ones wait until the servers have recovered from the earlier ones,
+    /// which may take longer than the schedule allows for. `None` if the trial ends before, or a fault
+    /// that had to wait could not be healed in time.
+    fn due<T>(self, fault: &Fault, strikes: &[ScopedJoinHandle<'_, T>]) -> Option<Duration> {
+        let planned = &self.trial.planned;
+        if !self.wait(fault.at) || planned.chaos.is_none() {
+            return self.is_running().then_some(fault.at);
+        }
+        let mut has_waited = false;
+        while !strikes.iter().all(ScopedJoinHandle::is_finished) {
+            if !self.is_running() {
+                return None;
             }
+            has_waited = true;
             sleep(POLL_INTERVAL);
         }
-        true
+        let at = self.measured(Instant::now())?.max(fault.at);
+        let healed = at + fault.heal.unwrap_or_default() + Chaos::HEALED_BEFORE_END;
+        (!has_waited || healed <= planned.load.time).then_some(at)
+    }
+
+    fn is_running(self) -> bool {
+        !self.over.load(Ordering::Relaxed)
     }
 
     /// A time of the measurement; `None` if it has not begun.
@@ -130,7 +141,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn wait_until_over(self) {
-        while !self.over.load(Ordering::Relaxed) {
+        while self.is_running() {
             sleep(POLL_INTERVAL);
         }
     }
@@ -140,8 +151,4 @@ impl<'a> Schedule<'a> {
         let elapsed = at.saturating_duration_since(self.barrier.origin());
         elapsed.as_secs_f64()
     }
-}
-
-fn refused(error: std::io::Error) -> Failure {
-    Failure::new(Cause::Internal, error)
 }

@@ -23,6 +23,8 @@ pub(super) struct Strike<'a> {
     /// Its place in the schedule, from 1.
     pub(super) number: u32,
     pub(super) fault: &'a plan::Fault,
+    /// When it strikes, in the measurement.
+    pub(super) at: Duration,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
     pub(super) watch: Option<&'a Watch>,
@@ -45,7 +47,7 @@ impl Struck<'_> {
 }
 
 impl<'a> Strike<'a> {
-    /// Has the fault strike, and heals it when that is due; `None` if there was nothing to strike.
+    /// Has the fault strike, and heals it when that is due; `None` if it did not take effect.
     pub(super) fn run(self) -> Option<Struck<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
@@ -72,24 +74,30 @@ impl<'a> Strike<'a> {
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
                 self.after(effect, &mut *fault, &scene, &mut record);
+                let number = self.number;
+                Some(Struck {
+                    number,
+                    fault,
+                    scene,
+                })
             }
             Err(error) => {
+                // Some of it may have been done.
+                fault.end(&scene);
                 self.instance.disturbance.end(self.number);
+                if matches!(error, LabError::Interrupted) {
+                    record.error = Some("the load ended before it took effect".to_owned());
+                }
                 self.report(&mut record, Err(error), true);
+                None
             }
         }
-        let number = self.number;
-        Some(Struck {
-            number,
-            fault,
-            scene,
-        })
     }
 
-    /// Reports that the fault was not injected, because the measurement ended before.
+    /// Reports that the fault was not injected, because the measurement ends too soon.
     pub(super) fn omit(self) {
         let mut record = self.record();
-        let why = "it was not injected: the measurement ended before";
+        let why = "it was not injected: too little time was left";
         self.report(
             &mut record,
             Err(LabError::Impossible(why.to_owned())),
@@ -105,7 +113,7 @@ impl<'a> Strike<'a> {
         scene: &Scene<'_>,
         record: &mut FaultRecord,
     ) {
-        let heal_at = self.heals_after().map(|after| self.fault.at + after);
+        let heal_at = self.heals_after().map(|after| self.at + after);
         if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
             let followed = self.fail_over(scene, record);
             self.report(record, followed, false);

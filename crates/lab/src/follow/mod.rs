@@ -25,9 +25,9 @@ use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::group::Group;
 use crate::instance::Instance;
-use crate::member_probe::{MemberProbe, create_table, drop_table};
-use crate::observer::Observer;
+use crate::member_probe::{self, MemberProbe, create_table, drop_table};
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 
@@ -46,10 +46,10 @@ const TABLES_INTERVAL: Duration = Duration::from_millis(100);
 /// Finds the primary of each cluster, and creates the table that probes write to.
 ///
 /// # Errors
-/// When a cluster has no primary, or it refuses.
-pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
+/// When a cluster has no primary, or it refuses; when the user interrupts.
+pub(crate) fn prepare(rig: &Rig, interrupted: &AtomicBool) -> Result<(), Failure> {
     for group in rig.instances.iter().filter_map(Instance::as_group) {
-        find_primary(&group)?;
+        find_primary(&group, interrupted)?;
         let servers = group.members.iter().map(|(number, _)| *number);
         if let Some((_, database)) = group.primary() {
             create_table(database, servers).map_err(|error| unprepared(&error))?;
@@ -58,35 +58,22 @@ pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes that table, and the one of watched servers, from servers that dyno did not start.
-pub(crate) fn clean_up(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) {
+/// Removes the table of probes from servers that dyno did not start.
+pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
     let has_faults = !trial.planned.topology.faults.is_empty();
-    for instance in rig.instances.iter().filter(|one| one.cluster.is_none()) {
-        let removed = match instance.as_group() {
-            Some(group) => drop_from_primary(&group),
-            None if has_faults => {
-                drop_table(&instance.endpoint.database).map_err(|error| error.to_string())
-            }
-            None => Ok(()),
+    let is_left = |one: &&Instance| one.cluster.is_none() && (one.running.is_some() || has_faults);
+    for instance in rig.instances.iter().filter(is_left) {
+        let group = instance.as_group();
+        let primary = match &group {
+            Some(group) => ask_members(group).primary(group).and_then(|index| {
+                let (_, database) = group.members.get(index)?;
+                Some(*database)
+            }),
+            None => Some(&instance.endpoint.database),
         };
-        if let Err(error) = removed {
-            let server = instance.endpoint.database.shown();
-            observer.note(&format!(
-                "the table dyno_probe could not be removed from {server}: {error}"
-            ));
-        }
+        // It stays if there is no primary now; it is small, and the next load replaces it.
+        let _ = primary.map(drop_table);
     }
-}
-
-/// Removes the table from the member that is the primary now.
-fn drop_from_primary(group: &Group<'_>) -> Result<(), String> {
-    let answers = ask_members(group);
-    let primary = answers.primary(group).ok_or_else(|| answers.why_none())?;
-    let (_, database) = group
-        .members
-        .get(primary)
-        .ok_or_else(|| answers.why_none())?;
-    drop_table(database).map_err(|error| error.to_string())
 }
 
 fn unprepared(error: &dyn fmt::Display) -> Failure {
@@ -98,8 +85,8 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 /// several.
 ///
 /// # Errors
-/// When there is none.
-pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
+/// When there is none, or the user interrupts.
+pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
         let answers = ask_members(group);
@@ -111,6 +98,7 @@ pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
                 group.primary.store(primary, Ordering::Relaxed);
                 return Ok(());
             }
+            None if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted.into()),
             None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
             None => return Err(unprepared(&answers.why_none())),
         }
@@ -129,8 +117,7 @@ struct Answers {
 fn ask_members(group: &Group<'_>) -> Answers {
     let mut answers = Answers::default();
     for (index, (number, database)) in group.members.iter().enumerate() {
-        let database = Database::clone(database);
-        match MemberProbe::new(database, group.replication, *number).view() {
+        match member_probe::view_of(database, group.replication) {
             Ok(view) if view.state == MemberState::Primary => answers.primaries.push(index),
             Ok(_) => {}
             Err(error) => answers.errors.push(format!("server {number}: {error}")),
@@ -224,12 +211,10 @@ impl<'a> Follower<'a> {
         for (index, (number, database)) in following.follower.group.members.iter().enumerate() {
             let (number, database) = (*number, Database::clone(database));
             let following = Arc::clone(&following);
-            let thread = std::thread::Builder::new()
-                .name(format!("dyno-follow-{number}"))
-                .spawn_scoped(scope, move || {
-                    following.run(index, MemberProbe::new(database, replication, number));
-                });
-            threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
+            let run = move || {
+                following.run(index, MemberProbe::new(database, replication, number));
+            };
+            threads.push(threads::spawn(scope, format!("dyno-follow-{number}"), run)?);
         }
         Ok(threads)
     }
@@ -310,3 +295,6 @@ impl Following<'_> {
         self.decision.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use super::outside::{self, Unmounted};
 use super::{Cleaned, LOCK, Leftover, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
+use crate::site::machine;
 use crate::tree;
 
 /// The directory of a dead run, claimed by this process.
@@ -93,6 +94,7 @@ fn remove_dead(
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
+    machine::remove_all(&dead.dir)?;
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
     remove_content(root, &dead.dir, &outside.unmounted)?;
@@ -105,6 +107,7 @@ fn remove_dead(
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    machine::remove_all(dir)?;
     let unmounted = outside::remove_all(dir)?.unmounted;
     remove_content(root, dir, &unmounted)
 }

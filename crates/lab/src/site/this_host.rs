@@ -1,14 +1,15 @@
 //! This host, with or without a CPU quota.
 
 use std::fs::File;
-use std::process::{Child, Command};
+use std::path::Path;
+use std::process::Command;
 
 use engine::Invocation;
 use host::throttling::{self, Throttling};
 use host::{Files, LOCAL};
 
-use super::Site;
 use super::cgroup::Group;
+use super::{Launched, Site};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
@@ -37,12 +38,13 @@ impl ThisHost {
         &self,
         mut command: Command,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         command.args(&invocation.arguments);
+        let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         let mut child = process::spawn(command)?;
         let joined = self.group.as_ref().map(|group| group.add(child.id()));
@@ -50,7 +52,7 @@ impl ThisHost {
             process::kill(&mut child);
             return Err(error);
         }
-        Ok(child)
+        Ok(Launched::here(child))
     }
 }
 
@@ -59,9 +61,9 @@ impl Site for ThisHost {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let command = home.command(&invocation.program);
         self.start(command, invocation, input, log)
     }
