@@ -106,9 +106,11 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
-    /// This host cannot, or this user may not, limit a server's CPU time.
-    #[error("no CPU quota can be set: {why}")]
-    NoCpuQuota {
+    /// This host cannot, or this user may not, limit what a server uses.
+    #[error("cannot enforce {key}: {why}")]
+    NoLimit {
+        /// What the study limits.
+        key: &'static str,
         /// What is missing.
         why: String,
         /// How to get it.
@@ -182,7 +184,7 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
-    /// A server was to be broken or put right, but there is none.
+    /// A fault was to strike or heal a server that does not run.
     #[error("{server} is not running")]
     NotRunning {
         /// Which server.
@@ -253,7 +255,7 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. }
+            Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());

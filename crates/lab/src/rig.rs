@@ -59,6 +59,12 @@ impl Rig {
         clusters.flat_map(Cluster::members)
     }
 
+    /// What the site of the nodes turned out to be.
+    pub(crate) fn platform(&self) -> Option<String> {
+        let node = self.members().next()?.try_lock()?;
+        node.site().platform()
+    }
+
     /// The driven databases, for messages.
     pub(crate) fn shown(&self) -> String {
         let mut databases = self.databases();

@@ -2,7 +2,7 @@
 //! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{EngineSpec, Span, Topology};
+use plan::{EngineSpec, Limits, Span, Topology};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -53,7 +53,7 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
         LabError::Engine(EngineError::WrongVersion { .. }) => {
             spec.version.as_ref().map(|version| version.span)
         }
-        LabError::NoCpuQuota { .. } => topology.node.site.cpus().map(|cpus| cpus.span),
+        LabError::NoLimit { key, .. } => span_of_limit(&topology.node.site.limits, key),
         LabError::NoNetwork { .. } => {
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
@@ -73,6 +73,15 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
     match span {
         Some(span) => failure.at(span),
         None => failure,
+    }
+}
+
+fn span_of_limit(limits: &Limits, key: &str) -> Option<Span> {
+    match key {
+        "site.cpus" => limits.cpus.as_ref().map(|limit| limit.span),
+        "site.cpuset" => limits.cpuset.as_ref().map(|limit| limit.span),
+        "site.memory" => limits.memory.as_ref().map(|limit| limit.span),
+        _ => None,
     }
 }
 

@@ -7,9 +7,9 @@ use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
-    Chaos, Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited, Load,
-    LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec, Topology, Trial,
-    Until, Volume, parse_frequency,
+    Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited,
+    Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span, Spanned,
+    SplitMix64, TableSpec, Topology, Trial, Until, Volume, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -155,12 +155,30 @@ fn server(
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
+fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
+    let limits = Limits {
+        cpus: at.maybe_spanned("site.cpus")?,
+        cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse)?,
+        memory: at.maybe_parsed("site.memory", parse_bytes)?,
+    };
+    let implied = match limits == Limits::default() {
+        true => SiteKind::Process,
+        false => SiteKind::Limited,
+    };
+    let kind = at.maybe_spanned("site.kind")?;
+    Ok(Site {
+        kind: kind.unwrap_or(Spanned {
+            value: implied,
+            span: Span::NOWHERE,
+        }),
+        limits,
+    })
+}
+
 fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnostic> {
     let node = match is_process {
         true => Node {
-            site: Site::Host {
-                cpus: at.maybe_spanned("server.cpus")?,
-            },
+            site: site(at)?,
             volume: Volume::Directory(at.maybe_spanned("server.directory")?),
         },
         false => Node::default(),

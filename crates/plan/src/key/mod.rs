@@ -7,7 +7,7 @@ mod make;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{alternatives, format_duration, range_words};
+use crate::{alternatives, format_duration, range_words, shown_bytes};
 
 pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
@@ -93,6 +93,10 @@ pub enum Kind {
     Faults,
     /// How often something happens, such as `1 per 30s`.
     Frequency,
+    /// A size in bytes, such as `512M`.
+    Bytes { min: u64, max: u64 },
+    /// CPUs by their numbers, such as `0-1,3`.
+    CpuSet,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -122,6 +126,8 @@ pub enum Needs {
     Chaos,
 }
 
+/// Keys that were renamed: the old name, and the new one.
+pub const RENAMED: [(&str, &str); 1] = [("server.cpus", "site.cpus")];
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
@@ -184,6 +190,8 @@ impl Key {
             Kind::Tables => "a list of tables",
             Kind::Faults => "`\"any\"` or a list of kinds of faults",
             Kind::Frequency => "a frequency",
+            Kind::Bytes { .. } => "a size in bytes",
+            Kind::CpuSet => "a list of CPUs",
         }
     }
 
@@ -203,6 +211,14 @@ impl Key {
             Kind::Version => "a version".into(),
             Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
             Kind::Frequency => "a number of faults per duration".into(),
+            Kind::Bytes { min, max } => {
+                format!(
+                    "{what}, from {} to {}",
+                    shown_bytes(*min),
+                    shown_bytes(*max)
+                )
+            }
+            Kind::CpuSet => "CPUs and ranges of CPUs, such as `\"0-1,3\"`".into(),
             Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
             Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
             Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),

@@ -191,6 +191,7 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         Kind::Integer { .. }
         | Kind::Number { .. }
         | Kind::Boolean
+        | Kind::Bytes { .. }
         | Kind::Tables
         | Kind::Faults => true,
         Kind::Settings if name.setting().is_some() => !matches!(
