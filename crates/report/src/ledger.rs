@@ -99,15 +99,16 @@ fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
     }
 }
 
-/// The ledgers of a trial, with a row for each instance.
-pub(crate) fn of_trial(trial: &TrialSummary) -> Grid {
+/// The ledgers of a trial, with a row for each instance; and what they found.
+pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
     let numbered = (1_u32..).zip(&trial.ledgers);
     let named = numbered.map(|(number, ledger)| (number.to_string(), ledger));
-    grid("instance", &named.collect::<Vec<_>>())
+    let named: Vec<_> = named.collect();
+    [grid("instance", &named), details("instance", &named)]
 }
 
-/// The ledgers of all trials.
-pub(crate) fn of_study(result: &RunResult) -> Grid {
+/// The same of all trials.
+pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
         let is_one = trial.ledgers.len() == 1;
@@ -117,7 +118,8 @@ pub(crate) fn of_study(result: &RunResult) -> Grid {
             false => (format!("{name}, instance {number}"), ledger),
         })
     });
-    grid("trial", &named.collect::<Vec<_>>())
+    let named: Vec<_> = named.collect();
+    [grid("trial", &named), details("trial", &named)]
 }
 
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
@@ -137,7 +139,7 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
     if has_reads {
         titles.extend(["reads", "stale", "most stale, ms"]);
     }
-    titles.extend(["checked", "details"]);
+    titles.push("checked");
     let rows = named
         .iter()
         .map(|(name, ledger)| row(name, ledger, has_reads));
@@ -153,6 +155,24 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         ),
         heads: heads(titles),
         keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// Why members were not checked, and examples of anomalies.
+fn details(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    let rows = named.iter().flat_map(|(name, ledger)| {
+        let unchecked = ledger.unchecked.iter();
+        let unchecked =
+            unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
+        let all = unchecked.chain(ledger.examples.iter().cloned());
+        all.map(|one| vec![name.clone(), one])
+    });
+    Grid {
+        caption: "Ledger: members that were not checked, and the first anomalies.".to_owned(),
+        heads: heads([key, "details"]),
+        keys: 1,
         words: 1,
         rows: rows.collect(),
         ..Grid::default()
@@ -166,9 +186,6 @@ fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
         false => number::count(count),
     };
     let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-    let unchecked = ledger.unchecked.iter();
-    let unchecked = unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
-    let details: Vec<String> = unchecked.chain(ledger.examples.iter().cloned()).collect();
     let mut row = vec![
         name.to_owned(),
         number::count(ledger.acknowledged),
@@ -192,6 +209,5 @@ fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
         true => number::ABSENT.to_owned(),
         false => checked.join(", "),
     });
-    row.push(details.join("; "));
     row
 }
