@@ -1,6 +1,7 @@
 //! Where nodes run. Each kind of site is one file.
 
 mod cgroup;
+mod container;
 mod launched;
 mod links;
 pub(crate) mod machine;
@@ -10,7 +11,7 @@ mod this_host;
 
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,6 +48,12 @@ pub trait Site: fmt::Debug + Send + Sync {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError>;
+
+    /// Lets its programs read the first and use the second of these directories; by default they
+    /// can.
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        let _ = (readable, writable);
+    }
 
     /// Sends a program that it started the signal to shut down.
     fn terminate(&self, first: &mut Launched, signal: Signal) {
