@@ -201,7 +201,7 @@ pub static KEYS: &[Key] = &[
         "How the servers of each instance replicate; the load goes to the primary. Default: a single server.")),
     needs(Needs::Cluster, key("topology.members", count(1, 9), "3",
         "Servers of each cluster, including the primary.")),
-    needs(Needs::Cluster, key("topology.ttl", span(Duration::from_secs(5), HOUR), "\"30s\"",
+    needs(Needs::Manager, key("topology.ttl", span(Duration::from_secs(5), HOUR), "\"30s\"",
         "How long a cluster manager waits for a primary that does not answer before it makes another server the primary. The intervals of its checks follow from it. Only for clusters with a manager.")),
     members(bench_as("", "Which member of a cluster virtual users connect to, for a URL with several hosts: the one that accepts writes, wherever it moves; any, in turn; or fixed, the first one.",
         key("topology.follow", Kind::Choice(Follow::WORDS), "\"primary\"",

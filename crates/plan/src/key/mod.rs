@@ -116,6 +116,8 @@ pub enum Needs {
     Until,
     /// Servers that replicate.
     Cluster,
+    /// Servers that replicate, each beside a cluster manager.
+    Manager,
     /// Servers that replicate, or the addresses of several servers.
     Members,
     /// Servers that run as processes, whoever started them.
