@@ -90,6 +90,12 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         spec.data.add_data_file(file.name, &file.text)?;
     }
     spec.data.hand_over()?;
+    let volume = spec.data.data().parent().map(Path::to_owned);
+    let own: Vec<PathBuf> = volume
+        .into_iter()
+        .chain([spec.data.dir().to_owned()])
+        .collect();
+    spec.site.admit(&[installed.directory()], &own);
     let launcher = Launcher {
         number: spec.number,
         installed: installed.clone(),
