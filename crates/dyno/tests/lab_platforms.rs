@@ -201,6 +201,21 @@ fn p1_compares_containers_with_processes_and_limits() {
     for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
+    let compared = Program::new()
+        .arg("compare")
+        .arg(&done.out().display().to_string())
+        .args("--base process --new container --out out")
+        .run()
+        .succeeds();
+    let page = page(&compared, "compare.md");
+    let rows = table_with(&page, "tps delta % (Virtualizing MySQL)").rows;
+    assert_eq!(
+        (&*rows[0][0], &*rows[1][0]),
+        ("process tps", "container tps")
+    );
+    let meant = table_with(&page, "setup").rows;
+    let names: Vec<&str> = meant.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(names, ["Site", "CPUs per server", "Memory per server"]);
 }
 
 #[test]

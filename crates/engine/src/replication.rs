@@ -86,12 +86,18 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// What is done on the primary once every member replicates.
+    /// What is done on the primary, the member `primary`, once the others replicate: when the
+    /// cluster has formed, and when a member has returned.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let _ = (cluster, login);
+    fn complete(
+        &self,
+        cluster: &Formation,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, primary, login);
         Ok(())
     }
 
@@ -404,7 +410,8 @@ fn unable(kind: &str, login: &Login<'_>, what: &str) -> EngineError {
     EngineError::failed(Cause::Usage, message)
 }
 
-/// A member's refusal to do what makes it one, without the password that it was sent.
+/// A member's refusal to join, to become the primary, or to follow one, without the password that it
+/// was sent.
 pub(crate) fn refused(
     cluster: &Formation,
     login: &Login<'_>,
@@ -413,7 +420,10 @@ pub(crate) fn refused(
     let words = cluster.without_passwords(&error.to_string());
     EngineError::Failed {
         cause: Cause::Server,
-        message: format!("{} cannot join its cluster: {words}", login.server),
+        message: format!(
+            "{} cannot take its role in its cluster: {words}",
+            login.server
+        ),
         remedy: error.remedy().map(str::to_owned),
     }
 }

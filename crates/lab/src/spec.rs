@@ -59,6 +59,10 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
+        LabError::UnusableHost { .. } => {
+            let host = topology.node.site.host.as_ref();
+            host.map(|host| host.name.span)
+        }
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())

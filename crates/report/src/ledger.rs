@@ -19,12 +19,25 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     let mut sentences = Vec::new();
     if lost > 0 {
         sentences.push(format!(
-            "LOST: {} of {} acknowledged transfers {} missing{}.",
+            "LOST: {} of {} acknowledged transfers {} missing{}{}.",
             number::count(lost),
             number::count(acknowledged),
             if lost == 1 { "is" } else { "are" },
+            // Where members have the same, it is missing on all of them.
+            match checked.iter().any(|one| one.lost > 0 && one.diverged > 0) {
+                true => " on at least one member",
+                false => "",
+            },
             of_trials(result, |ledger| ledger.lost > 0)
         ));
+    } else if acknowledged > 0 {
+        sentences.push(format!(
+            "No acknowledged commit was lost: {} transfers checked {}.",
+            number::count(acknowledged),
+            places(result, &checked)
+        ));
+    } else if !checked.is_empty() {
+        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
     }
     let others = [
         (
@@ -45,15 +58,6 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     ];
     for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Members that {what}: {}.", number::count(count)));
-    }
-    if sentences.is_empty() && acknowledged == 0 && !checked.is_empty() {
-        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
-    } else if sentences.is_empty() && !checked.is_empty() {
-        sentences.push(format!(
-            "No acknowledged commit was lost: {} transfers checked {}.",
-            number::count(acknowledged),
-            places(result, &checked)
-        ));
     }
     let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
     if absent > 0 {
@@ -87,7 +91,8 @@ fn of_trials(result: &RunResult, which: fn(&LedgerSummary) -> bool) -> String {
 /// `on 3 members`, or in how many trials.
 fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
     let members: usize = checked.iter().map(|ledger| ledger.checked.len()).sum();
-    match (with_ledger(result).count(), members) {
+    let is_checked = |trial: &&TrialSummary| trial.ledgers.iter().any(|l| !l.checked.is_empty());
+    match (with_ledger(result).filter(is_checked).count(), members) {
         (1, 1) => "on 1 member".to_owned(),
         (1, _) => format!("on {members} members"),
         (trials, _) => format!("in {trials} trials"),

@@ -203,10 +203,12 @@ impl Node {
         switched.map(drop)
     }
 
-    /// Does what remains to be done on the primary once every member replicates.
+    /// Does what remains to be done on this node, which is the primary, once the others replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
-        let completed =
-            self.as_member(|member, login| member.replication.complete(&member.formation, login));
+        let completed = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.complete(&member.formation, member.number, login)
+        });
         completed.map(drop)
     }
 
