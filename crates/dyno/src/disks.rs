@@ -75,7 +75,7 @@ impl DiskDemand {
             shown_bytes(self.disk.free_bytes)
         );
         let other = match self.span {
-            Some(_) => "server.directory",
+            Some(_) => "volume.directory",
             None => "DYNO_CACHE_DIR",
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));

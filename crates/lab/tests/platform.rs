@@ -72,10 +72,13 @@ fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Dur
 
 /// A volume below a directory.
 fn volume(directory: &Path) -> plan::Volume {
-    plan::Volume::Directory(Some(plan::Spanned {
-        value: directory.to_owned(),
-        span: plan::Span::NOWHERE,
-    }))
+    plan::Volume {
+        directory: Some(plan::Spanned {
+            value: directory.to_owned(),
+            span: plan::Span::NOWHERE,
+        }),
+        ..plan::Volume::default()
+    }
 }
 
 /// A server that may use so many CPUs.

@@ -23,6 +23,7 @@ mod suggest;
 mod topology;
 mod trial;
 mod value;
+mod volume;
 
 pub use bytes::{parse_bytes, shown_bytes};
 pub use duration::{DurationError, format_duration, parse_duration};
@@ -42,6 +43,9 @@ pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
-pub use topology::{Cluster, Node, Site, Topology, Volume};
+pub use topology::{Cluster, Node, Site, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};
+pub use volume::{
+    Compression, Devices, DiskLimits, FileSystem, FileSystemKind, Profile, Volume,
+};

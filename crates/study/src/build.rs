@@ -5,11 +5,12 @@ use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
+use crate::volume::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
     Chaos, Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited, Load,
     LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec, Topology, Trial,
-    Until, Volume, parse_frequency,
+    Until, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -161,7 +162,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
             site: Site::Host {
                 cpus: at.maybe_spanned("server.cpus")?,
             },
-            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+            volume: volume(at, "volume")?,
         },
         false => Node::default(),
     };

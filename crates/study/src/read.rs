@@ -7,10 +7,11 @@ use toml::de::DeValue;
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
+use crate::volume::BETWEEN_PATHS;
 use plan::key::{Key, Kind};
 use plan::{
-    FaultKind, Value, format_duration, nearest, parse_duration, parse_frequency, parse_percent,
-    range_words, shown,
+    FaultKind, Value, format_duration, nearest, parse_bytes, parse_duration, parse_frequency,
+    parse_percent, range_words, shown, shown_bytes,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -30,6 +31,8 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
+        Kind::Paths => paths(key, value),
+        Kind::Bytes { min, max } => bytes(key, value, *min, *max),
         Kind::Version => version(key, string(key, value)?),
         Kind::Boolean => boolean(key, value),
         Kind::Integer { min, max } => integer(key, value, *min, *max),
@@ -66,6 +69,8 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
         (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
+        (_, Kind::Paths) => format!("write {short} = [\"/…\"]"),
+        (_, Kind::Bytes { .. }) => format!("write, for example, {short} = \"2G\""),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
@@ -152,6 +157,36 @@ fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
         return Err(Diagnostic::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))
+}
+
+/// A list of paths as one text.
+fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+    let list = value.as_array().ok_or_else(|| wrong_type(key, value))?;
+    let paths = list.iter().map(|entry| match entry.get_ref().as_str() {
+        Some(text) => path(key, text).map(|path| path.to_string()),
+        None => Err(wrong_type(key, entry.get_ref())),
+    });
+    let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
+    Ok(Value::Text(paths.join(BETWEEN_PATHS)))
+}
+
+fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
+    let typed = match value {
+        DeValue::Integer(n) => n.as_str().replace('_', ""),
+        value => string(key, value)?.to_owned(),
+    };
+    let Some(read) = parse_bytes(&typed) else {
+        let message = format!("`{}` is not a size", shown(&typed));
+        let help = format!("write, for example, {} = \"2G\"", key.short());
+        return Err(Diagnostic::new(message, help));
+    };
+    match (min..=max).contains(&read) {
+        true => Ok(Value::Text(typed)),
+        false => {
+            let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
+            Err(out_of_range(key, &typed, &range))
+        }
+    }
 }
 
 fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::outside::{self, Unmounted};
-use super::{Cleaned, LOCK, Leftover, root, run_dir, shared_memory, survivors, trust};
+use super::{Cleaned, LOCK, Leftover, mounted, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::tree;
@@ -93,6 +93,7 @@ fn remove_dead(
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
+    mounted::unmount_below(&dead.dir)?;
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
     remove_content(root, &dead.dir, &outside.unmounted)?;
@@ -105,6 +106,7 @@ fn remove_dead(
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    mounted::unmount_below(dir)?;
     let unmounted = outside::remove_all(dir)?.unmounted;
     remove_content(root, dir, &unmounted)
 }

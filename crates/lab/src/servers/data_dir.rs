@@ -203,10 +203,13 @@ mod tests {
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
-        let volume = plan::Volume::Directory(Some(plan::Spanned {
-            value: disk.clone(),
-            span: plan::Span::NOWHERE,
-        }));
+        let volume = plan::Volume {
+            directory: Some(plan::Spanned {
+                value: disk.clone(),
+                span: plan::Span::NOWHERE,
+            }),
+            ..plan::Volume::default()
+        };
         let made = || DataDir::new(&home, "s1.", &volume).unwrap();
         made().end().unwrap();
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);

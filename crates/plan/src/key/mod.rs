@@ -3,17 +3,18 @@
 
 mod list;
 mod make;
+mod volume;
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{alternatives, format_duration, range_words};
+use crate::{alternatives, format_duration, range_words, shown_bytes};
 
 pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Dotted name, as in an axis or an override.
     pub name: &'static str,
@@ -47,7 +48,7 @@ pub enum Work {
 }
 
 /// How `dyno bench` spells a key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
     name: &'static str,
@@ -56,7 +57,7 @@ pub struct Flag {
 }
 
 /// What a key takes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
     /// Any text.
@@ -73,6 +74,10 @@ pub enum Kind {
     Url,
     /// An absolute path.
     Path,
+    /// A list of absolute paths.
+    Paths,
+    /// A size, as a number of bytes with K, M, G, or T.
+    Bytes { min: u64, max: u64 },
     /// The leading components of a version.
     Version,
     /// Yes or no.
@@ -146,6 +151,9 @@ pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
 pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
 pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
 
+/// Keys that were renamed, and their names now.
+pub const RENAMED: [(&str, &str); 1] = [("server.directory", "volume.directory")];
+
 /// Whether the list has a section of this name.
 pub fn is_section(name: &str) -> bool {
     SECTIONS.iter().any(|(section, _)| *section == name)
@@ -173,6 +181,8 @@ impl Key {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
             Kind::Engine | Kind::Cluster => "a string",
             Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Paths => "a list of strings",
+            Kind::Bytes { .. } => "a size",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -198,6 +208,10 @@ impl Key {
             }
             Kind::Url => "an address".into(),
             Kind::Path => "an absolute path".into(),
+            Kind::Paths => "a list of absolute paths".into(),
+            Kind::Bytes { min, max } => {
+                format!("{what}, from {} to {}", shown_bytes(*min), shown_bytes(*max))
+            }
             Kind::Version => "a version".into(),
             Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
             Kind::Frequency => "a number of faults per duration".into(),

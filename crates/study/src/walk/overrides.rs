@@ -192,6 +192,8 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         | Kind::Number { .. }
         | Kind::Boolean
         | Kind::Tables
+        | Kind::Bytes { .. }
+        | Kind::Paths
         | Kind::Faults => true,
         Kind::Settings if name.setting().is_some() => !matches!(
             value,
