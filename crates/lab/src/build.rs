@@ -112,9 +112,12 @@ impl Building<'_> {
         placed(self.spec, &self.trial.planned.topology, error)
     }
 
-    /// Writes new data to disk and drops it from the page cache, unless the study wants it warm;
+    /// Shares equal blocks where the study wants that. Then writes new data to disk and drops it from the page cache, unless the study wants it warm;
     /// returns how many seconds that took.
     fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
+        for one in data {
+            one.deduplicate().map_err(|error| self.placed(error))?;
+        }
         if !self.spec.cold_data {
             return Ok(None);
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use measure::instance::{Reset, ResetHow};
+use measure::space::Space;
 use plan::EngineSpec;
 
 use crate::Database;
@@ -55,6 +56,17 @@ impl Rig {
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         clusters.flat_map(Cluster::members)
+    }
+
+    /// The disk space that the data of all nodes takes; `None` without nodes, or if that of one
+    /// cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let mut each = self.members().map(|member| member.try_lock()?.space());
+        let mut all = each.next()??;
+        for one in each {
+            all.add(&one?);
+        }
+        Some(all)
     }
 
     /// The driven databases, for messages.

@@ -69,9 +69,12 @@ fn run_on(
     preload(trial, rig, observer, interrupted)?;
     let ledgers = ledger::open(trial, rig, observer, interrupted)?;
     let driven = drive::drive(trial, rig, &ledgers, observer, interrupted)?;
+    let space = rig.space();
     let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
-    Ok(summarize(trial, rig, driven, &verified))
+    let mut ran = summarize(trial, rig, driven, &verified);
+    ran.summary.space = space;
+    Ok(ran)
 }
 
 fn summarize(

@@ -53,6 +53,10 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
         change.put("generator", &mut values);
     }
     servers(before, after, seconds, &mut values);
+    let get = |name: &str| values.0.get(name).copied();
+    let written = get("disk.write_mb_per_s").zip(get("server.write_mb_per_s"));
+    let amplification = written.map(|(devices, servers)| devices / servers);
+    values.put("write_amplification", amplification);
     values
 }
 
@@ -72,6 +76,7 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
         }
         if let Some(change) = process {
             change.put(&owner, values);
+            change.put_written(&owner, values);
             processes.get_or_insert_default().add(&change);
         }
         let both = before.throttling.as_ref().zip(after.throttling.as_ref());
@@ -90,6 +95,7 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     }
     if let Some(processes) = processes {
         processes.put("server", values);
+        processes.put_written("server", values);
     }
     if let Some(throttling) = throttling {
         throttling.put("server", values);

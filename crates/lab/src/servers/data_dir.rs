@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{Paths, Server};
 use ipnet::Ipv4Net;
+use measure::space::Space;
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -113,6 +114,23 @@ impl DataDir {
         let path = self.own().join(name);
         make(&path, 0o700)?;
         self.home.account().own(&path)
+    }
+
+    /// Has equal blocks of its data shared, if the study wants that.
+    pub(crate) fn deduplicate(&self) -> Result<(), LabError> {
+        self.volume.deduplicate()
+    }
+
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let data_bytes = tree::used_bytes(&self.data());
+        let used_bytes = self.volume.used_bytes().ok()?;
+        let unreduced = data_bytes as f64 * self.volume.raw_per_byte();
+        Some(Space {
+            data_bytes,
+            used_bytes,
+            unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+        })
     }
 
     /// Removes a file of its data, if it exists.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
+use measure::space::Space;
 use plan::FaultProcess;
 
 use crate::error::LabError;
@@ -113,6 +114,11 @@ impl Node {
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.data.data()
+    }
+
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        self.data.space()
     }
 
     /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.

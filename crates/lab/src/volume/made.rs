@@ -198,6 +198,10 @@ impl Volume for Made {
         Ok(Some(bytes.saturating_sub(self.empty_bytes)))
     }
 
+    fn raw_per_byte(&self) -> f64 {
+        self.plan.profile.raw_per_byte(self.plan.device_count())
+    }
+
     fn deduplicate(&self) -> Result<(), LabError> {
         if !self.plan.deduplicate.value {
             return Ok(());

@@ -35,6 +35,11 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// How many bytes on its devices a byte of data takes without compression and deduplication.
+    fn raw_per_byte(&self) -> f64 {
+        1.0
+    }
+
     /// Has equal blocks of the data shared, if the study wants that.
     ///
     /// # Errors
