@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | sysbench]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | sysbench]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -10,6 +10,7 @@
 #             service. The programs are in /usr/lib/postgresql/VERSION/bin.
 #   patroni   Debian's packages patroni, etcd-server, etcd-client, and haproxy, and the libraries that Patroni needs for
 #             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
+#   storage   Debian's packages btrfs-progs, xfsprogs, e2fsprogs, and duperemove, which make the file systems of volumes.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #
 # MySQL's directory is $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set. Otherwise it is /opt/dyno/servers/mysql-9.7 for
@@ -114,6 +115,14 @@ install_patroni() {
     fi
 }
 
+# install_storage: installs the tools that make file systems.
+install_storage() {
+    local package
+    for package in btrfs-progs xfsprogs e2fsprogs duperemove; do
+        apt_install "$package" "/usr/share/doc/$package/copyright"
+    done
+}
+
 # debian_archive: prints the URL of the Debian archive that this system uses.
 debian_archive() {
     apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(SUITE) $(REPO_URI)' 'Created-By: Packages' |
@@ -215,6 +224,7 @@ for what in "$@"; do
         mysql) install_mysql ;;
         postgres) install_postgres ;;
         patroni) install_patroni ;;
+        storage) install_storage ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         all)
             install_mariadb
@@ -222,6 +232,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, sysbench" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, sysbench" ;;
     esac
 done

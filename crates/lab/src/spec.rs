@@ -58,12 +58,17 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
-        LabError::NoVolume { .. } => topology.node.volume.file_system.as_ref().map(|made| {
-            match &made.devices {
-                Devices::Named(device) => device.span,
-                Devices::Loop { .. } => made.kind.span,
-            }
-        }),
+        LabError::NoVolume { .. } => {
+            topology
+                .node
+                .volume
+                .file_system
+                .as_ref()
+                .map(|made| match &made.devices {
+                    Devices::Named(device) => device.span,
+                    Devices::Loop { .. } => made.kind.span,
+                })
+        }
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())

@@ -47,7 +47,10 @@ mod tests {
             used_bytes: Some(200),
             ..mirrored
         });
-        assert_eq!((mirrored.data_bytes, mirrored.savings_pct()), (200, Some(20.0)));
+        assert_eq!(
+            (mirrored.data_bytes, mirrored.savings_pct()),
+            (200, Some(20.0))
+        );
         mirrored.add(&Space::default());
         assert_eq!(mirrored.savings_pct(), None);
     }

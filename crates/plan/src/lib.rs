@@ -46,6 +46,4 @@ pub use suggest::{nearest, shown};
 pub use topology::{Cluster, Node, Site, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};
-pub use volume::{
-    Compression, Devices, DiskLimits, FileSystem, FileSystemKind, Profile, Volume,
-};
+pub use volume::{Compression, Devices, DiskLimits, FileSystem, FileSystemKind, Profile, Volume};

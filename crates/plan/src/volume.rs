@@ -447,7 +447,12 @@ mod tests {
     fn contradictions_are_found() {
         let btrfs = |devices, profile| of(FileSystemKind::Btrfs, devices, profile).check();
         btrfs(4, Profile::Raid10).unwrap();
-        assert!(btrfs(1, Profile::Raid1).unwrap_err().1.contains("2 devices"));
+        assert!(
+            btrfs(1, Profile::Raid1)
+                .unwrap_err()
+                .1
+                .contains("2 devices")
+        );
         assert!(btrfs(3, Profile::Raid10).is_err());
         let mut bare = of(FileSystemKind::Btrfs, 1, Profile::Single);
         bare.checksum.value = false;

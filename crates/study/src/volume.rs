@@ -165,7 +165,8 @@ impl Keys<'_, '_> {
         let span = text.span;
         let value = Compression::parse(&text).ok_or_else(|| {
             let message = format!("`{}` is no compression", shown(&text));
-            let help = "the values are `none`, `lzo`, `zstd`, and `zstd:LEVEL` with a level from 1 to 15";
+            let help =
+                "the values are `none`, `lzo`, `zstd`, and `zstd:LEVEL` with a level from 1 to 15";
             (span, Diagnostic::new(message, help))
         })?;
         Ok(Spanned { value, span })

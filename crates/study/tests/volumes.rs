@@ -78,9 +78,12 @@ fn policies_are_axes_and_variants() {
 
 #[test]
 fn a_device_is_formatted_only_if_the_study_allows_it() {
-    let allowed = "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"\nallow_format = [\"/dev/sdy\", \"/dev/sdz\"]";
+    let allowed =
+        "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"\nallow_format = [\"/dev/sdy\", \"/dev/sdz\"]";
     let system = volume(allowed).file_system.unwrap();
-    assert!(matches!(system.devices, Devices::Named(device) if device.value.to_str() == Some("/dev/sdz")));
+    assert!(
+        matches!(system.devices, Devices::Named(device) if device.value.to_str() == Some("/dev/sdz"))
+    );
     for section in [
         "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"",
         "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"\nallow_format = [\"/dev/sdz1\"]",
@@ -95,13 +98,34 @@ fn a_device_is_formatted_only_if_the_study_allows_it() {
 #[test]
 fn contradictions_are_located() {
     for (section, said) in [
-        ("devices = 4", "`volume.devices` has no effect without `volume.filesystem`"),
-        ("device = \"/dev/sdz\"", "`volume.device` has no effect without"),
-        ("filesystem = \"ext4\"\ndevices = 2", "ext4 has no `devices`"),
-        ("filesystem = \"xfs\"\nchecksum = false", "xfs has no `checksum`"),
-        ("filesystem = \"xfs\"\ndevice_size = \"256M\"", "an XFS of 256.0 MiB is too small"),
-        ("filesystem = \"btrfs\"\nprofile = \"raid1\"", "`raid1` needs 2 devices, not 1"),
-        ("filesystem = \"btrfs\"\ncompression = \"zip\"", "`zip` is no compression"),
+        (
+            "devices = 4",
+            "`volume.devices` has no effect without `volume.filesystem`",
+        ),
+        (
+            "device = \"/dev/sdz\"",
+            "`volume.device` has no effect without",
+        ),
+        (
+            "filesystem = \"ext4\"\ndevices = 2",
+            "ext4 has no `devices`",
+        ),
+        (
+            "filesystem = \"xfs\"\nchecksum = false",
+            "xfs has no `checksum`",
+        ),
+        (
+            "filesystem = \"xfs\"\ndevice_size = \"256M\"",
+            "an XFS of 256.0 MiB is too small",
+        ),
+        (
+            "filesystem = \"btrfs\"\nprofile = \"raid1\"",
+            "`raid1` needs 2 devices, not 1",
+        ),
+        (
+            "filesystem = \"btrfs\"\ncompression = \"zip\"",
+            "`zip` is no compression",
+        ),
         (
             "filesystem = \"btrfs\"\nchecksum = false\ncompression = \"lzo\"",
             "compresses only data that has checksums",
@@ -119,7 +143,11 @@ fn contradictions_are_located() {
 #[test]
 fn values_have_ranges() {
     for (key, value, said) in [
-        ("volume.filesystem", "zfs", "the values are `ext4`, `xfs`, `btrfs`"),
+        (
+            "volume.filesystem",
+            "zfs",
+            "the values are `ext4`, `xfs`, `btrfs`",
+        ),
         ("volume.devices", "0", "from 1 to 32"),
         ("volume.device_size", "1M", "from 128.0 MiB to 64.0 TiB"),
         ("volume.device_size", "big", "`big` is not a size"),
@@ -128,7 +156,11 @@ fn values_have_ranges() {
         ("volume.allow_format", "/dev/a", "takes a list of strings"),
         ("volume.allow_format", "[\"dev\"]", "not an absolute path"),
         ("volume.device", "sda", "not an absolute path"),
-        ("server.directory", "/mnt", "`server.directory` is now `volume.directory`"),
+        (
+            "server.directory",
+            "/mnt",
+            "`server.directory` is now `volume.directory`",
+        ),
         ("volume.filesystem", "", "the values are"),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);

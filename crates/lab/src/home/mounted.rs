@@ -47,7 +47,9 @@ pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
     for mount in below.filter(|mount| mount.point.starts_with(dir)) {
         unmount(&mount.point)?;
         let source = Path::new(&mount.source);
-        let is_loop = source.file_name().is_some_and(|name| name.as_bytes().starts_with(b"loop"));
+        let is_loop = source
+            .file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(b"loop"));
         if source.starts_with("/dev") && !is_loop {
             wipe_own(source)?;
         }
@@ -66,8 +68,7 @@ fn unmount(point: &Path) -> Result<(), LabError> {
         match rustix::mount::unmount(point, flags) {
             Err(Errno::BUSY) if !flags.contains(UnmountFlags::DETACH) => sleep(POLL_INTERVAL),
             unmounted => {
-                return unmounted
-                    .map_err(|error| LabError::at("unmount", point)(error.into()));
+                return unmounted.map_err(|error| LabError::at("unmount", point)(error.into()));
             }
         }
     }

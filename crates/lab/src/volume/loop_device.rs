@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -17,7 +17,6 @@ use crate::error::LabError;
 /// Where free devices are asked for.
 const CONTROL: &str = "/dev/loop-control";
 /// The requests of `linux/loop.h`.
-const SET_STATUS: Opcode = 0x4C04;
 const CONFIGURE: Opcode = 0x4C0A;
 const GET_FREE: Opcode = 0x4C82;
 /// Detach when the last user closes it; do not cache what the file system below caches.
@@ -31,7 +30,8 @@ const TRIES: u32 = 100;
 /// A loop device, detached with this value unless something still uses it.
 #[derive(Debug)]
 pub(crate) struct LoopDevice {
-    device: File,
+    /// Keeps it attached.
+    _device: File,
     path: PathBuf,
 }
 
@@ -100,23 +100,24 @@ impl LoopDevice {
             let path = free().map_err(no_loop)?;
             let device = open(&path).map_err(no_loop)?;
             match configure(&device, &backing, name) {
-                Ok(()) => return Ok(Self { device, path }),
+                Ok(()) => {
+                    return Ok(Self {
+                        _device: device,
+                        path,
+                    });
+                }
                 Err(Errno::BUSY) => {}
                 Err(error) => return Err(no_loop(error.into())),
             }
         }
-        Err(no_loop(io::Error::other("other programs take each free device")))
+        Err(no_loop(io::Error::other(
+            "other programs take each free device",
+        )))
     }
 
     /// Its path, such as `/dev/loop3`.
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Its device number.
-    pub(crate) fn number(&self) -> io::Result<(u32, u32)> {
-        let device = self.device.metadata()?.rdev();
-        Ok((rustix::fs::major(device), rustix::fs::minor(device)))
     }
 }
 
@@ -178,12 +179,7 @@ fn configure(device: &File, backing: &File, name: &str) -> rustix::io::Result<()
     unsafe_code,
     reason = "neither std nor rustix has this request; the call only reads a structure"
 )]
-fn configure_with(
-    device: &File,
-    backing: &File,
-    name: &str,
-    flags: u32,
-) -> rustix::io::Result<()> {
+fn configure_with(device: &File, backing: &File, name: &str, flags: u32) -> rustix::io::Result<()> {
     let config = Config {
         file: backing.as_raw_fd(),
         block_size: 0,

@@ -245,11 +245,8 @@ pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, LabError> {
 fn make_dir(path: &Path) -> Result<(), LabError> {
     let mut builder = DirBuilder::new();
     builder.mode(0o755);
-    builder
-        .create(path)
-        .map_err(LabError::at("create", path))?;
+    builder.create(path).map_err(LabError::at("create", path))?;
     // The mode above is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(path, permissions)
-        .map_err(LabError::at("change the permissions of", path))
+    fs::set_permissions(path, permissions).map_err(LabError::at("change the permissions of", path))
 }

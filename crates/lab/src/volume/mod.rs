@@ -138,3 +138,6 @@ pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabE
 pub(crate) fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
     volume.directory().map_or(home.root(), |below| below)
 }
+
+#[cfg(test)]
+mod tests;

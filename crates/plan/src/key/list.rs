@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::make::{
-    bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes, running, span,
-    started, word, work,
+    bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes,
+    running, span, started, word, work,
 };
 use super::volume;
 use super::{

@@ -210,7 +210,11 @@ impl Key {
             Kind::Path => "an absolute path".into(),
             Kind::Paths => "a list of absolute paths".into(),
             Kind::Bytes { min, max } => {
-                format!("{what}, from {} to {}", shown_bytes(*min), shown_bytes(*max))
+                format!(
+                    "{what}, from {} to {}",
+                    shown_bytes(*min),
+                    shown_bytes(*max)
+                )
             }
             Kind::Version => "a version".into(),
             Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),

@@ -55,4 +55,3 @@ macro_rules! volume_keys {
 #[rustfmt::skip]
 pub(super) const DATA: [Key; COUNT] = volume_keys!("volume",
     "Directory on the disk to test, such as `/mnt/nvme`. Each server's data is in a new directory below it, which is removed with the server. Default: dyno's cache, where prepared data is always kept.");
-
