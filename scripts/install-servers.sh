@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | sysbench]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | sysbench | ssh]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -12,6 +12,8 @@
 #             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
 #   storage   Debian's packages btrfs-progs, xfsprogs, e2fsprogs, and duperemove, which make the file systems of volumes.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
+#   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
+#             leaves none enabled.
 #
 # MySQL's directory is $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set. Otherwise it is /opt/dyno/servers/mysql-9.7 for
 # root (the unprivileged user that servers run as cannot enter root's home), and $HOME/.cache/dyno/servers/mysql-9.7 for
@@ -78,7 +80,7 @@ apt_install() {
     program=$(newest "$2")
     [ -e "$program" ] || die "$package: installed, but $2 does not exist"
     local version=$program
-    [ ! -x "$program" ] || version=$("$program" --version)
+    [ ! -x "$program" ] || version=$("$program" --version 2>/dev/null) || version=$program
     say "$package: installed in $((SECONDS - start)) s: $version"
 }
 
@@ -121,6 +123,16 @@ install_storage() {
     for package in btrfs-progs xfsprogs e2fsprogs duperemove; do
         apt_install "$package" "/usr/share/doc/$package/copyright"
     done
+}
+
+# install_ssh: installs OpenSSH's client and server, whose service stays disabled.
+install_ssh() {
+    local was_installed=false
+    [ -x /usr/sbin/sshd ] && was_installed=true
+    apt_install openssh-server /usr/sbin/sshd openssh-client
+    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
+        systemctl --quiet disable ssh
+    fi
 }
 
 # debian_archive: prints the URL of the Debian archive that this system uses.
@@ -226,12 +238,13 @@ for what in "$@"; do
         patroni) install_patroni ;;
         storage) install_storage ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
+        ssh) install_ssh ;;
         all)
             install_mariadb
             install_mysql
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, sysbench" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, sysbench, ssh" ;;
     esac
 done

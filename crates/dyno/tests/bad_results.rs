@@ -123,13 +123,17 @@ fn another_schema_version_is_refused_with_both_numbers() {
         json.insert("schema_version".into(), 7.into());
     });
     folder.is_read(&[&format!(
-        "trial.json has schema version 7; this dyno reads version {SCHEMA_VERSION}"
+        "trial.json was written by a newer dyno: schema version 7; this dyno reads version \
+         {SCHEMA_VERSION}"
     )]);
     edit(&folder.bad().join("result.json"), |json| {
-        json.insert("schema_version".into(), 1.into());
+        json.insert("schema_version".into(), 3.into());
     });
     folder.is_refused(&[
-        &format!("result.json has schema version 1; this dyno reads version {SCHEMA_VERSION}"),
+        &format!(
+            "result.json was written by an older dyno: schema version 3; this dyno reads version \
+             {SCHEMA_VERSION}"
+        ),
         "run its study again",
     ]);
 }

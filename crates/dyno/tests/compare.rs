@@ -239,6 +239,7 @@ fn instance(
         restarts: 0,
         outcome: measure::setup::Outcome::Completed,
         process: None,
+        formation_s: None,
         settings: vec![
             ("innodb_buffer_pool_size".into(), pool.into()),
             ("innodb_io_capacity".into(), format!("{pool}x")),

@@ -321,6 +321,8 @@ fn a_command_breaks_and_heals_what_dyno_did_not_start() {
     assert!(broken.exists() && healed.exists());
     assert!(is_whole(&trial.faults[0]), "{:?}", trial.faults);
     assert_eq!(hits(&trial), [(FaultKind::Command, None)]);
+    let left = server.sql("SHOW TABLES FROM faults LIKE 'dyno_probe'");
+    assert!(left.is_empty(), "{left:?}");
     // What a program says is shown if it fails.
     let missing = "[\"ls\", \"/nonexistent\"]";
     let words = [

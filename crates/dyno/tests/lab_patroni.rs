@@ -7,6 +7,11 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
 use common::{Cache, Finished, Program, has_second, wait_until};
 use measure::setup::Outcome;
 use rustix::process::Signal;
@@ -18,9 +23,83 @@ const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
 fn kept(done: &Finished, file: &str) -> String {
-    let dir = common::trial_dir(&done.out(), 1).unwrap();
+    kept_in(&done.out(), file)
+}
+
+fn kept_in(out: &Path, file: &str) -> String {
+    let dir = common::trial_dir(out, 1).unwrap();
     let path = dir.join("servers").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A member's configuration of Patroni, as the result keeps it.
+fn configuration(out: &Path, number: u32) -> serde_json::Value {
+    let text = kept_in(out, &format!("{number}/patroni.yml"));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// What etcd answers to a request for the configuration that decides which commands servers run, by
+/// a client with these options.
+fn asked_of_etcd(url: &str, options: &[String]) -> String {
+    let output = Command::new("etcdctl")
+        .env("ETCDCTL_API", "3")
+        .arg(format!("--endpoints={url}"))
+        .args(["--dial-timeout=5s", "--command-timeout=5s"])
+        .args(options)
+        .args(["get", "/service/dyno/config"])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The status of the answer to a request without a password.
+fn asked_of_patroni(address: &str, method: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.0\r\nContent-Length: 2\r\n\r\n{{}}"
+    )
+    .unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply.split(' ').nth(1).unwrap().to_owned()
+}
+
+/// Other users of this host change nothing: whoever writes to etcd has the servers run commands.
+fn strangers_are_refused(place: &Cache, out: &Path) {
+    let config = configuration(out, 1);
+    let patroni = config["restapi"]["listen"].as_str().unwrap();
+    for (method, path) in [
+        ("PATCH", "/config"),
+        ("PUT", "/config"),
+        ("POST", "/restart"),
+        ("POST", "/reinitialize"),
+        ("POST", "/failover"),
+        ("POST", "/switchover"),
+        ("POST", "/sigterm"),
+    ] {
+        let status = asked_of_patroni(patroni, method, path);
+        assert_eq!(status, "401", "{method} {path}");
+    }
+    let etcd = config["etcd3"]["hosts"].as_str().unwrap();
+    let file = |name: &str| {
+        let path = place.server_dir(1).unwrap().join(name);
+        path.display().to_string()
+    };
+    let certificate = [
+        format!("--cacert={}", file("etcd.crt")),
+        format!("--cert={}", file("etcd.crt")),
+        format!("--key={}", file("etcd.key")),
+    ];
+    let (plain, encrypted) = (format!("http://{etcd}"), format!("https://{etcd}"));
+    let answer = asked_of_etcd(&encrypted, &certificate);
+    assert!(answer.contains("max_worker_processes"), "{answer}");
+    // A client tries again until its time is over.
+    std::thread::scope(|scope| {
+        for (url, options) in [(&plain, &[][..]), (&encrypted, &certificate[..1])] {
+            scope.spawn(move || assert_eq!(asked_of_etcd(url, options), "", "{url} {options:?}"));
+        }
+    });
 }
 
 #[test]
@@ -32,6 +111,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
         .run()
         .succeeds();
     let trial = done.trial();
+    assert!(trial.instances[0].formation_s.is_some_and(|s| s > 0.0));
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
     for standby in [2, 3] {
@@ -39,8 +119,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
         assert!(log.contains("started streaming WAL from primary"), "{log}");
     }
     // Patroni takes some settings only from its own configuration.
-    let config = kept(&done, "1/patroni.yml");
-    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let config = configuration(&done.out(), 1);
     let dcs = &config["bootstrap"]["dcs"];
     assert_eq!(dcs["ttl"], 5);
     assert_eq!(dcs["postgresql"]["parameters"]["max_worker_processes"], "9");
@@ -50,11 +129,12 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
     }
     assert_eq!(config["restapi"]["authentication"]["password"], "(hidden)");
     assert!(kept(&done, "1/postgresql.conf").contains("work_mem = '5MB'"));
+    common::assert_no_file_has(&done.out(), &["PRIVATE KEY"]);
     place.assert_nothing_left();
 }
 
 #[test]
-fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
+fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
     let place = Cache::new();
     let dyno = Program::study(STUDY)
         .args("--set load.time=60s")
@@ -62,6 +142,7 @@ fn a_killed_run_leaves_orphans_that_are_cleaned_up() {
         .start();
     let out = dyno.dir().join("out");
     wait_until("the load", || has_second(&out, 1, "measure"));
+    strangers_are_refused(&place, &out);
     dyno.signal(Signal::KILL);
     dyno.wait();
     let is_server = |words: &str| words.contains("/postgres -D");

@@ -4,6 +4,7 @@
 //! the clients needs to know their names.
 
 mod cause;
+pub mod certificate;
 pub mod checks;
 mod configuration;
 pub mod counters;

@@ -21,6 +21,8 @@ pub struct Service {
     pub name: &'static str,
     /// How to start it.
     pub invocation: Invocation,
+    /// Files that it needs.
+    pub files: Vec<ManagerFile>,
     /// Where it answers whether it is ready.
     pub address: SocketAddr,
     /// The path of a page that it serves, and what the page contains once it is ready.
@@ -59,10 +61,10 @@ pub struct Manager {
     pub files: Vec<ManagerFile>,
 }
 
-/// A file that a cluster manager needs.
+/// A file that a cluster manager or a service needs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ManagerFile {
-    /// Its name in [`Paths::dir`].
+    /// Its name in the laboratory's directory for it, such as [`Paths::dir`].
     pub name: &'static str,
     /// Its text, which may contain secrets.
     pub text: String,

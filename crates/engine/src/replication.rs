@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plan::Quorum;
 
+use crate::certificate::Certificate;
 use crate::error::{Cause, EngineError};
 use crate::manager::{Managed, Manager, Service};
 use crate::program::Installed;
@@ -121,12 +122,18 @@ pub trait Replication: fmt::Debug + Send + Sync {
         0
     }
 
-    /// What runs beside the members of a cluster; `dir` belongs to the services alone.
+    /// What runs beside the members of a cluster; their files are in `dir`, and `own` is the
+    /// directory in which they may write.
     ///
     /// # Errors
     /// When a program is not installed.
-    fn services(&self, cluster: &Formation, dir: &Path) -> Result<Vec<Service>, EngineError> {
-        let _ = (cluster, dir);
+    fn services(
+        &self,
+        cluster: &Formation,
+        dir: &Path,
+        own: &Path,
+    ) -> Result<Vec<Service>, EngineError> {
+        let _ = (cluster, dir, own);
         Ok(Vec::new())
     }
 
@@ -298,6 +305,8 @@ pub struct Formation {
     pub members: Vec<MemberAddress>,
     /// Where its services listen, as many as [`Replication::service_ports`].
     pub services: Vec<SocketAddr>,
+    /// What its services and their clients know each other by; `None` without services.
+    pub certificate: Option<Certificate>,
     /// The password of the account that replicates, for this run.
     pub password: String,
     /// The password for changes through a cluster manager, for this run.

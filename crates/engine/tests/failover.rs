@@ -43,6 +43,7 @@ impl Members {
                 3
             ],
             services: Vec::new(),
+            certificate: None,
             password: "not-secret-7".to_owned(),
             manager_password: String::new(),
             ttl: std::time::Duration::ZERO,

@@ -53,7 +53,8 @@ impl BrokenLinks {
 }
 
 impl Cluster {
-    /// Cuts a member off from all others: packets are lost, and no error tells the sender.
+    /// Cuts a member off from all others and from what they share: packets are lost, and no error
+    /// tells the sender.
     ///
     /// # Errors
     /// When the members share the loopback interface; when the kernel refuses, in which case no link
@@ -64,20 +65,16 @@ impl Cluster {
             how: How::Cut,
             links: Vec::new(),
         };
-        let senders = match lost {
-            Lost::Both => 0..self.members().len(),
-            Lost::Sent => index..index + 1,
-        };
-        for sender in senders {
-            let peers = match sender == index {
-                true => self.others(index),
-                false => self.address(index).into_iter().collect(),
+        let sites = self.sites();
+        let own = sites.get(index).map(|site| site.address().addr());
+        for (sender, site) in sites.into_iter().enumerate() {
+            let peers = match (sender == index, lost) {
+                (true, _) => self.others(index),
+                (false, Lost::Both) => own.into_iter().collect(),
+                (false, Lost::Sent) => continue,
             };
-            let Some(site) = self.site(sender) else {
-                continue;
-            };
-            let cut = links_of(&*site).and_then(|links| links.cut(&peers));
-            broken.links.push((site, peers));
+            let cut = links_of(&**site).and_then(|links| links.cut(&peers));
+            broken.links.push((Arc::clone(site), peers));
             match cut {
                 Ok(at) => broken.since = at,
                 Err(error) => {
@@ -89,13 +86,13 @@ impl Cluster {
         Ok(broken)
     }
 
-    /// Limits or delays what a member sends to all others.
+    /// Limits or delays what a member sends to all others and to what they share.
     ///
     /// # Errors
     /// When the members share the loopback interface; when the kernel refuses.
     pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, LabError> {
-        let (peers, site) = (self.others(index), self.site(index));
-        let site = site.ok_or_else(no_links)?;
+        let (peers, member) = (self.others(index), self.members().get(index));
+        let site = Arc::clone(&member.ok_or_else(no_links)?.site);
         Ok(BrokenLinks {
             since: links_of(&*site)?.slow(&peers, how)?,
             how: How::Slow,
@@ -103,20 +100,11 @@ impl Cluster {
         })
     }
 
-    fn site(&self, index: usize) -> Option<Arc<dyn Site>> {
-        let member = self.members().get(index)?;
-        Some(Arc::clone(&member.site))
-    }
-
-    fn address(&self, index: usize) -> Option<Ipv4Addr> {
-        Some(self.site(index)?.address().addr())
-    }
-
-    /// The addresses of all members but this one.
+    /// The addresses of all sites but this member's.
     fn others(&self, index: usize) -> Vec<Ipv4Addr> {
-        let all = 0..self.members().len();
-        let others = all.filter(|other| *other != index);
-        others.filter_map(|other| self.address(other)).collect()
+        let sites = self.sites().into_iter().enumerate();
+        let others = sites.filter(|(other, _)| *other != index);
+        others.map(|(_, site)| site.address().addr()).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::Installed;
 use engine::data::{Listener, Mode};
+use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
 use plan::EngineSpec;
 
@@ -143,13 +144,12 @@ impl Building<'_> {
         let mut formed = Vec::new();
         for instance in 0..instances {
             let first = instance * members + 1;
-            let memberships = self.memberships(first, &sites)?;
+            let began = Instant::now();
+            let home = places.peek().map(|(_, (_, data))| data.home().clone());
+            let shared = self.shared_site(&sites, home.as_ref())?;
+            let memberships = self.memberships(first, &sites, shared.as_ref())?;
             // Declared before the nodes, which therefore end first if one of them does not start.
-            let services = self.services(
-                first,
-                places.peek().map(|(_, (_, data))| data.home()),
-                &memberships,
-            )?;
+            let services = self.services(first, home.as_ref(), shared, &memberships)?;
             let mut nodes = Vec::new();
             for membership in memberships {
                 let Some((number, (site, data))) = places.next() else {
@@ -162,9 +162,44 @@ impl Building<'_> {
             }
             let cluster = Cluster::of(nodes, self.interrupted);
             let cluster = cluster.map_err(|error| self.placed(error))?;
-            formed.extend(Instance::on(cluster.with_services(services)));
+            let formation = cluster.replication().map(|_| began.elapsed());
+            let instance = Instance::on(cluster.with_services(services));
+            formed.extend(instance.map(|instance| Instance {
+                formation,
+                ..instance
+            }));
         }
         Ok(formed)
+    }
+
+    /// How the members of a cluster of this kind replicate.
+    fn replication(&self, cluster: &plan::Cluster) -> Result<&'static dyn Replication, Failure> {
+        let replication = self.installed.engine.replicates_as(&cluster.kind);
+        replication.ok_or_else(|| {
+            let engine = self.installed.engine.name();
+            let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
+            Failure::new(Cause::Usage, message).at(cluster.kind.span)
+        })
+    }
+
+    /// Sets up a site for what the members of a cluster share, if they share anything.
+    fn shared_site(
+        &self,
+        sites: &[Arc<dyn Site>],
+        home: Option<&Home>,
+    ) -> Result<Option<Arc<dyn Site>>, Failure> {
+        let cluster = self.trial.planned.topology.cluster.as_ref();
+        let replication = cluster.map(|cluster| self.replication(cluster));
+        let Some(replication) = replication.transpose()? else {
+            return Ok(None);
+        };
+        match (sites.first(), home) {
+            (Some(site), Some(home)) if replication.service_ports() > 0 => {
+                let site = site.beside(home).map_err(|error| self.placed(error))?;
+                Ok(Some(site))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// What makes the servers from this number on members of one cluster, on these of all servers'
@@ -173,26 +208,20 @@ impl Building<'_> {
         &self,
         first: u32,
         sites: &[Arc<dyn Site>],
+        shared: Option<&Arc<dyn Site>>,
     ) -> Result<Vec<Option<Membership>>, Failure> {
         let Some(cluster) = &self.trial.planned.topology.cluster else {
             return Ok(vec![None]);
         };
-        let replication = self.installed.engine.replicates_as(&cluster.kind);
-        let replication = replication.ok_or_else(|| {
-            let engine = self.installed.engine.name();
-            let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
-            Failure::new(Cause::Usage, message).at(cluster.kind.span)
-        })?;
+        let replication = self.replication(cluster)?;
         let places = (1..)
             .zip(sites)
             .map(|(number, site)| (site.address().addr(), port(self.spec, number)));
         let before = usize::try_from(first - 1).unwrap_or(usize::MAX);
         let count = usize::try_from(cluster.members).unwrap_or(usize::MAX);
         let places: Vec<_> = places.skip(before).take(count).collect();
-        let host = sites
-            .first()
-            .map_or(Ipv4Addr::LOCALHOST, |site| site.host_ip());
-        let members = Membership::of_cluster(replication, &places, host, cluster.ttl)?;
+        let shared = shared.map_or(Ipv4Addr::LOCALHOST, |site| site.address().addr());
+        let members = Membership::of_cluster(replication, &places, shared, cluster.ttl)?;
         Ok(members.into_iter().map(Some).collect())
     }
 
@@ -201,14 +230,15 @@ impl Building<'_> {
         &mut self,
         first: u32,
         home: Option<&Home>,
+        site: Option<Arc<dyn Site>>,
         members: &[Option<Membership>],
     ) -> Result<Option<Services>, Failure> {
-        let (Some(home), Some(Some(member))) = (home, members.first()) else {
+        let (Some(home), Some(site), Some(Some(member))) = (home, site, members.first()) else {
             return Ok(None);
         };
         let keep = self.observer.server_dir(first)?;
-        let started = Services::start(member, home, &keep, self.interrupted);
-        started.map_err(|error| self.placed(error))
+        let started = Services::start(member, site, home, &keep, self.interrupted);
+        started.map(Some).map_err(|error| self.placed(error))
     }
 
     fn node(

@@ -85,6 +85,13 @@ impl Cluster {
         &self.members
     }
 
+    /// Where the members run, in the order of their numbers, then where what they share does.
+    pub(crate) fn sites(&self) -> Vec<&Arc<dyn Site>> {
+        let members = self.members.iter().map(|member| &member.site);
+        let services = self.services.iter().map(Services::site);
+        members.chain(services).collect()
+    }
+
     /// How the members replicate; `None`: it is a single node.
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         self.replication

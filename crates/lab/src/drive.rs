@@ -1,6 +1,7 @@
 //! Drives all instances of a trial at the same time, each with its own load.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -21,6 +22,7 @@ use crate::follow::{self, Follower};
 use crate::ledger::{self, Ledger};
 use crate::observer::Observer;
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
 use crate::watch::{self, Watch};
@@ -39,11 +41,40 @@ pub(crate) fn drive(
     raise_file_limit(trial)?;
     faults::check(trial, rig)?;
     let outputs = faults::outputs(trial, observer)?;
-    follow::prepare(rig)?;
+    let prepared = follow::prepare(rig, interrupted);
+    let driven = prepared.and_then(|()| {
+        let watches = watch::open(trial, rig, observer);
+        let beside = Beside {
+            ledgers,
+            watches: &watches,
+            outputs: &outputs,
+        };
+        drive_all(trial, rig, beside, observer, interrupted)
+    });
+    follow::clean_up(trial, rig);
+    driven
+}
+
+/// What happens beside the loads.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    ledgers: &'a [Ledger<'a>],
+    watches: &'a [Watch],
+    /// The directory for the output of commands.
+    outputs: &'a Path,
+}
+
+fn drive_all(
+    trial: &Trial,
+    rig: &Rig,
+    beside: Beside<'_>,
+    observer: &mut dyn Observer,
+    interrupted: &AtomicBool,
+) -> Result<LoadResults, Failure> {
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let (sender, messages) = channel();
-    let watches = watch::open(trial, rig, observer);
+    let watches = beside.watches;
     let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
     let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
@@ -79,8 +110,8 @@ pub(crate) fn drive(
         let schedule = faults::Schedule {
             trial,
             rig,
-            outputs: &outputs,
-            watches: &watches,
+            outputs: beside.outputs,
+            watches,
             barrier: &barrier,
             over: &over,
         };
@@ -90,18 +121,16 @@ pub(crate) fn drive(
             barrier: &barrier,
             over: &over,
         };
-        threads.extend(ledger::spawn(scope, schedule, ledgers)?);
+        threads.extend(ledger::spawn(scope, schedule, beside.ledgers)?);
         let span = watch::Span {
             barrier: &barrier,
             over: &over,
         };
-        let watchers = watch::spawn(scope, &watches, rig, span)?;
+        let watchers = watch::spawn(scope, watches, rig, span)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);
-        // The scope propagates their panics.
-        threads.into_iter().for_each(|thread| drop(thread.join()));
-        follow::clean_up(rig);
+        threads.into_iter().for_each(threads::join);
         monitor.receive_rest(&messages);
         let mut results = monitor.into_results()?;
         if let Some(watchers) = watchers {
@@ -149,14 +178,12 @@ impl<'a> Load<'a> {
             spec.users,
         )
         .map_err(|error| Failure::new(Cause::Usage, error))?;
-        std::thread::Builder::new()
-            .name(format!("dyno-load-{}", self.index + 1))
-            .spawn_scoped(scope, move || {
-                let ended = catching_panics(|| self.run(&spec, &workload));
-                self.send(LoadMessage::Ended(ended));
-            })
-            .map(drop)
-            .map_err(|error| Failure::new(Cause::Internal, error))
+        let name = format!("dyno-load-{}", self.index + 1);
+        let run = move || {
+            let ended = catching_panics(|| self.run(&spec, &workload));
+            self.send(LoadMessage::Ended(ended));
+        };
+        threads::spawn(scope, name, run).map(drop)
     }
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {

@@ -1,6 +1,7 @@
 //! Instances: endpoints with data and a load.
 
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
 use client::route::Route;
 use host::Files;
@@ -63,6 +64,8 @@ pub(crate) struct Instance {
     pub(crate) running: Option<RunningCluster>,
     /// The server's settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
+    /// How long its cluster took to form; `None` if it is a single server or dyno formed none.
+    pub(crate) formation: Option<Duration>,
     /// What the study has broken of it.
     pub(crate) disturbance: Disturbance,
 }
@@ -75,6 +78,7 @@ impl Instance {
             endpoint: Endpoint::of(database),
             cluster: None,
             settings: Vec::new(),
+            formation: None,
             disturbance: Disturbance::default(),
         }
     }

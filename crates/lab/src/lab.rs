@@ -290,7 +290,9 @@ fn found(
     let began = Instant::now();
     let instance = Instance::of(database.clone());
     let group = instance.as_group();
-    group.as_ref().map(follow::find_primary).transpose()?;
+    if let Some(group) = &group {
+        follow::find_primary(group, interrupted)?;
+    }
     if let Some(mode) = trial.run_options.mode {
         prepare_for(
             observer,

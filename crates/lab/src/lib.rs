@@ -46,6 +46,7 @@ mod study;
 pub mod template;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod tree;
 mod trial;
 mod trial_monitor;

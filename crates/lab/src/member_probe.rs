@@ -66,6 +66,19 @@ pub(crate) fn row_of_watch(server: u32) -> u32 {
     OFFSET + server
 }
 
+/// Asks a member once for its view of its cluster, with as much patience as a probe ever has.
+///
+/// # Errors
+/// Why it did not answer.
+pub(crate) fn view_of(
+    database: &Database,
+    replication: Option<&'static dyn Replication>,
+) -> Result<View, SessionError> {
+    let probe = MemberProbe::new(Database::clone(database), replication, 0);
+    let limit = MAX_LIMIT;
+    MemberProbe { limit, ..probe }.view()
+}
+
 /// Creates the table of probes, with rows for these servers.
 ///
 /// # Errors

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use measure::instance::{Reset, ResetHow};
 use measure::space::Space;
@@ -15,7 +16,8 @@ use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::monitors::Monitored;
 use crate::observer::Observer;
-use crate::servers::{DataDir, Node, Services};
+use crate::process::POLL_INTERVAL;
+use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
 use crate::site::ThisHost;
 use crate::template::Recipe;
 
@@ -91,8 +93,19 @@ impl Rig {
     }
 
     /// The number of the first node that ended by itself, and how. With `is_likely`, waits a moment
-    /// for each to end, because a connection to one of them broke.
+    /// for one to end, because a connection to it broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
+        let deadline = Instant::now() + REPORT_LIMIT;
+        loop {
+            let death = self.first_dead();
+            if death.is_some() || !is_likely || Instant::now() > deadline {
+                return death;
+            }
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn first_dead(&self) -> Option<(u32, Failure)> {
         let clusters = self.instances.iter().filter_map(|instance| {
             let cluster = instance.cluster.as_ref()?;
             // A fault explains the death of a node that it hit.
@@ -101,21 +114,21 @@ impl Rig {
         });
         clusters.flatten().find_map(|member| {
             let mut node = member.try_lock()?;
-            let how = node.died(is_likely)?;
+            let how = node.died(false)?;
             let remedy = "its complete log is in the result directory";
             let failure = Failure::new(Cause::Server, how).remedy(Some(remedy));
             Some((node.number(), failure))
         })
     }
 
-    /// Whether all nodes are running, in the roles with which they began.
+    /// Whether all nodes are whole, in the roles with which they began.
     pub(crate) fn is_alive(&self) -> bool {
         let mut clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         let mut members = self.members();
         clusters.all(|cluster| cluster.primary_index() == 0)
             && members.all(|member| {
                 let node = member.try_lock();
-                node.is_some_and(|mut node| node.exited().is_none())
+                node.is_some_and(|mut node| node.is_whole())
             })
     }
 

@@ -60,7 +60,7 @@ fn phases(
     ran
 }
 
-fn run_on(
+pub(crate) fn run_on(
     trial: &Trial,
     rig: &Rig,
     observer: &mut dyn Observer,
@@ -68,8 +68,15 @@ fn run_on(
 ) -> Result<FinishedTrial, Failure> {
     preload(trial, rig, observer, interrupted)?;
     let ledgers = ledger::open(trial, rig, observer, interrupted)?;
+<<<<<<< HEAD
     let driven = drive::drive(trial, rig, &ledgers, observer, interrupted)?;
     let space = rig.space();
+=======
+    let driven = drive::drive(trial, rig, &ledgers, observer, interrupted);
+    let driven = driven.inspect_err(|_| {
+        ledgers.iter().for_each(|ledger| ledger.clean_up(observer));
+    })?;
+>>>>>>> main
     let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
     let mut ran = summarize(trial, rig, driven, &verified);

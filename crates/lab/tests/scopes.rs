@@ -10,7 +10,6 @@ mod private;
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -20,7 +19,7 @@ use host::Files;
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, Node};
-use lab::site::{Site, ThisHost};
+use lab::site::{Launched, Site, ThisHost};
 use private::{NEVER, empty_data, installed, is_running, kept_home};
 
 /// What a site found when it ended.
@@ -46,10 +45,10 @@ impl Site for Observed {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
-        let child = self.host.spawn(home, invocation, input, log)?;
-        self.pid.store(child.id(), Ordering::Relaxed);
-        Ok(child)
+    ) -> Result<Launched, LabError> {
+        let launched = self.host.spawn(home, invocation, input, log)?;
+        self.pid.store(launched.pid, Ordering::Relaxed);
+        Ok(launched)
     }
 
     fn end(&self) -> Result<(), LabError> {

@@ -26,6 +26,10 @@ const NUMBERS: &[Number] = &[
     number("reconnects", "", "reconnects", |trial| {
         count(trial.reconnects)
     }),
+    number("formation_s", "s", "formation", |trial| {
+        let times = trial.instances.iter().filter_map(|one| one.formation_s);
+        times.reduce(f64::max).map(Estimate::exact)
+    }),
     number("ledger.acknowledged", "", "acknowledged", |trial| {
         ledger(trial, |ledger| Some(ledger.acknowledged))
     }),

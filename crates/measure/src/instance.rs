@@ -26,6 +26,10 @@ pub struct InstanceSummary {
     pub settings: Vec<(String, String)>,
     /// Its process; `None` for an engine inside dyno, and in a trial without monitors.
     pub process: Option<ServerProcess>,
+    /// How long its cluster took to form, in seconds: from the start of the first program until all
+    /// members replicated and it could be driven. `None` if dyno formed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formation_s: Option<f64>,
 }
 
 /// The process of a server, whose CPU time and memory are sampled if it was found.

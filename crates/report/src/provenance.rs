@@ -30,6 +30,7 @@ pub(crate) fn facts(result: &RunResult) -> Facts {
     }
     facts.extend(settled(&resets).map(|text| ("Flushed and dropped from the page cache", text)));
     facts.extend(saved(&resets).map(|text| ("Time saved by templates", text)));
+    facts.extend(formed(result).map(|text| ("Formation of each cluster", text)));
     let sizes = distinct(resets.iter().map(|reset| shown_bytes(reset.bytes)));
     let checksums = distinct(resets.iter().filter_map(|reset| reset.checksum.clone()));
     if !sizes.is_empty() {
@@ -86,6 +87,19 @@ fn durations(trials: &str, times: &[f64]) -> String {
         1 => format!("{trials}, {mean} for all its servers"),
         _ => format!("{trials}, {mean} on average for all servers of a trial, at most {most}"),
     }
+}
+
+/// How long clusters took to form.
+fn formed(result: &RunResult) -> Option<String> {
+    let instances = result.trials.iter().flat_map(|trial| &trial.instances);
+    let times: Vec<f64> = instances.filter_map(|one| one.formation_s).collect();
+    let most = times.iter().copied().reduce(f64::max)?;
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let (mean, most) = (number::duration(mean), number::duration(most));
+    Some(match times.len() {
+        1 => mean,
+        several => format!("{mean} on average, at most {most} ({several} clusters)"),
+    })
 }
 
 /// What building would have taken in each copied trial, less what copying took.

@@ -156,10 +156,11 @@ impl ResultDir {
 
 /// Removes an interrupted trial, unless it contains anything that dyno did not write.
 fn remove_trial(trial: &Path) -> Result<(), StoreError> {
-    const OWN: [&str; 5] = [
+    const OWN: [&str; 6] = [
         names::SERIES,
         names::INTERVALS,
         names::MONITORS,
+        names::FAULTS,
         names::SERVERS,
         names::TRIAL,
     ];
@@ -168,7 +169,7 @@ fn remove_trial(trial: &Path) -> Result<(), StoreError> {
         let entry = entry.map_err(StoreError::at("read", trial))?;
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
-        if !OWN.contains(&name) && !atomic::is_temporary(name) {
+        if !OWN.contains(&name) && !names::is_ledger(name) && !atomic::is_temporary(name) {
             let path = entry.path();
             return Err(StoreError::Foreign { path });
         }

@@ -45,8 +45,9 @@ pub enum StoreError {
     },
     /// Another version of dyno wrote it, whose fields have another meaning.
     #[error(
-        "{} has schema version {version}; this dyno reads version {known}\n  Read it with the \
-         version of dyno that wrote it, or run its study again.", path.display()
+        "{} was written by {} dyno: schema version {version}; this dyno reads version \
+         {known}\n  Read it with the version of dyno that wrote it, or run its study again.",
+        path.display(), if version < known { "an older" } else { "a newer" }
     )]
     Version {
         /// The path.

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use measure::result::{Environment, RunResult};
-use measure::summary::{SCHEMA_VERSION, TrialSummary};
+use measure::summary::SCHEMA_VERSION;
 
 use crate::error::StoreError;
 use crate::names;
 use crate::read::{
-    MAX_TRIALS_BYTES, read_environment, read_result, read_trial, too_large, trial_bytes,
-    trial_dirs, trial_number,
+    MAX_TRIALS_BYTES, read_environment, read_result, read_trial, too_large, trial_bytes, trial_dirs,
 };
 
 /// The intact part of a result.
@@ -28,7 +27,7 @@ pub struct IntactResult {
 /// directory's name as its title.
 ///
 /// # Errors
-/// When it is not a result directory, or a newer dyno wrote it.
+/// When it is not a result directory, or its `result.json` has another schema version.
 pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
     let mut damaged = Vec::new();
     let mut result = match read_result(dir) {
@@ -57,7 +56,7 @@ pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
         }
         match read_trial(&path) {
             Ok(Some(summary)) => {
-                result.trials.push(migrated(summary, &path));
+                result.trials.push(summary);
                 dirs.push(path);
             }
             Ok(None) => {}
@@ -79,13 +78,4 @@ fn untitled(dir: &Path) -> RunResult {
         title: name.to_string_lossy().into_owned(),
         ..RunResult::default()
     }
-}
-
-/// Numbers the trials of results that were written before trials had repeats.
-fn migrated(mut summary: TrialSummary, path: &Path) -> TrialSummary {
-    if summary.setup.planned.number == 0 {
-        summary.setup.planned.number = trial_number(path).unwrap_or(0);
-    }
-    summary.setup.planned.repeat = summary.setup.planned.repeat.max(1);
-    summary
 }

@@ -10,12 +10,13 @@
 //!     intervals.jsonl                   one line a second: histograms (HdrHistogram V2)
 //!     monitors.jsonl                    one line a second: metrics of the monitors
 //!     faults.jsonl                      one line a fault: transactions every 10 ms around it
+//!     ledger-1.jsonl …                  one line an event: an instance's ledger
 //!     servers/1/my.cnf, error.log       a private server's settings and log
 //!     servers/1/series.jsonl …          for each of several servers
 //!     trial.json                        the summary, at the end
 //!   result.json                         all trials; replaced after each
 //!   report.html, report.md, results.csv, tables.csv, searches.csv,
-//!   scaling.csv
+//!   faults.csv, scaling.csv, junit.xml
 //! ```
 //!
 //! A trial with a `trial.json` has ended; one without was interrupted. A resumed study runs

@@ -41,3 +41,11 @@ pub const CSV: &str = "results.csv";
 pub fn ledger(instance: u32) -> String {
     format!("ledger-{instance}.jsonl")
 }
+
+/// Whether a file is named as by [`ledger`].
+pub(crate) fn is_ledger(name: &str) -> bool {
+    let instance = name
+        .strip_prefix("ledger-")
+        .and_then(|rest| rest.strip_suffix(".jsonl"));
+    instance.is_some_and(|instance| instance.parse::<u32>().is_ok())
+}

@@ -223,7 +223,7 @@ pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
     let (mut all, mut numbers) = (Vec::new(), 0);
     if path.exists() {
         each_line(&path, |series: FaultSeries| {
-            numbers += series.t_s.len() + series.completed.len();
+            numbers += 1 + series.t_s.len() + series.completed.len();
             all.extend((numbers <= MAX_NUMBERS).then_some(series));
         })?;
     }

@@ -260,6 +260,7 @@ mod tests {
                     })
                     .collect(),
                 services: Vec::new(),
+                certificate: None,
                 password: String::new(),
                 manager_password: String::new(),
                 ttl: std::time::Duration::ZERO,

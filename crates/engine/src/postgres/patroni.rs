@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
 use super::{format, streaming};
+use crate::certificate::Certificate;
 use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
@@ -25,6 +26,9 @@ const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, an
      scripts/install-servers.sh patroni";
 /// Its configuration file. JSON is YAML, too.
 const CONFIG_FILE: &str = "patroni.yml";
+/// The files with which etcd and its clients identify themselves to each other.
+const CERTIFICATE_FILE: &str = "etcd.crt";
+const KEY_FILE: &str = "etcd.key";
 /// The user of its REST API.
 const API_USER: &str = "dyno";
 /// How often it checks what it must do while the cluster forms, in seconds.
@@ -108,20 +112,32 @@ impl Replication for Patroni {
         1
     }
 
-    /// etcd's ports for clients and for its own members.
+    /// etcd's ports for clients, for its own members, and for questions about its health.
     fn service_ports(&self) -> usize {
-        2
+        3
     }
 
-    fn services(&self, cluster: &Formation, dir: &Path) -> Result<Vec<Service>, EngineError> {
-        let &[client, peer] = cluster.services.as_slice() else {
-            let message = "etcd needs two ports".to_owned();
+    /// Whoever can write to etcd decides which commands the servers run, so it admits only clients
+    /// with the certificate's key. Its health is no secret.
+    fn services(
+        &self,
+        cluster: &Formation,
+        dir: &Path,
+        own: &Path,
+    ) -> Result<Vec<Service>, EngineError> {
+        let (&[client, peer, health], Some(certificate)) =
+            (cluster.services.as_slice(), &cluster.certificate)
+        else {
+            let message = "etcd needs three ports and a certificate".to_owned();
             return Err(EngineError::failed(Cause::Internal, message));
         };
         let name = member_name(1);
-        let (client_url, peer_url) = (format!("http://{client}"), format!("http://{peer}"));
+        let (client_url, peer_url) = (format!("https://{client}"), format!("https://{peer}"));
+        let health_url = format!("http://{health}");
         let cluster_option = format!("{name}={peer_url}");
-        let data = dir.join("etcd").display().to_string();
+        let data = own.join("etcd").display().to_string();
+        let in_dir = |name: &str| dir.join(name).display().to_string();
+        let (certificate_file, key_file) = (in_dir(CERTIFICATE_FILE), in_dir(KEY_FILE));
         let options = [
             ("name", name.as_str()),
             ("data-dir", &data),
@@ -130,13 +146,23 @@ impl Replication for Patroni {
             ("listen-peer-urls", &peer_url),
             ("initial-advertise-peer-urls", &peer_url),
             ("initial-cluster", &cluster_option),
+            ("listen-metrics-urls", &health_url),
+            ("client-cert-auth", "true"),
+            ("trusted-ca-file", &certificate_file),
+            ("cert-file", &certificate_file),
+            ("key-file", &key_file),
+            ("peer-client-cert-auth", "true"),
+            ("peer-trusted-ca-file", &certificate_file),
+            ("peer-cert-file", &certificate_file),
+            ("peer-key-file", &key_file),
             ("log-level", "warn"),
         ];
         let arguments = options.map(|(option, value)| format!("--{option}={value}"));
         Ok(vec![Service {
             name: "etcd",
             invocation: Invocation::new(program("etcd", HOW_TO_INSTALL)?, arguments),
-            address: client,
+            files: identity(certificate).into(),
+            address: health,
             health: ("/health", "true"),
         }])
     }
@@ -156,13 +182,8 @@ impl Replication for Patroni {
             let config = configuration(cluster, number, server, password, api_password);
             format!("{config:#}\n")
         };
-        let file = |name, text| ManagerFile {
-            name,
-            text,
-            kept: None,
-            is_program: false,
-        };
         let (hba, ident) = access(server);
+        let identity = cluster.certificate.iter().flat_map(identity);
         let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let files = [
@@ -179,7 +200,7 @@ impl Replication for Patroni {
         let config = server.paths.dir.join(CONFIG_FILE);
         Ok(Some(Manager {
             invocation: Invocation::new(patroni, [config]),
-            files: files.into_iter().chain(programs).collect(),
+            files: files.into_iter().chain(identity).chain(programs).collect(),
         }))
     }
 
@@ -205,6 +226,24 @@ impl Replication for Patroni {
         let wanted = json!({"leader": member_name(from), "candidate": member_name(to)});
         request(cluster, from, login, ("POST", "/switchover"), &wanted)
     }
+}
+
+/// A file of which the result keeps nothing.
+fn file(name: &'static str, text: String) -> ManagerFile {
+    ManagerFile {
+        name,
+        text,
+        kept: None,
+        is_program: false,
+    }
+}
+
+/// What etcd and its clients identify themselves with.
+fn identity(certificate: &Certificate) -> [ManagerFile; 2] {
+    [
+        file(CERTIFICATE_FILE, certificate.certificate.clone()),
+        file(KEY_FILE, certificate.key.clone()),
+    ]
 }
 
 /// Has the manager of a member do something.
@@ -276,7 +315,13 @@ fn configuration(
             "connect_address": &api,
             "authentication": {"username": API_USER, "password": api_password},
         },
-        "etcd3": {"hosts": shown(cluster.services.first().copied())},
+        "etcd3": {
+            "hosts": shown(cluster.services.first().copied()),
+            "protocol": "https",
+            "cacert": in_dir(CERTIFICATE_FILE),
+            "cert": in_dir(CERTIFICATE_FILE),
+            "key": in_dir(KEY_FILE),
+        },
         "bootstrap": {"dcs": dynamic_configuration(cluster.ttl, paths.connections, server.config)},
         "postgresql": {
             "listen": &own,

@@ -150,6 +150,12 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     slow.heal().unwrap();
     add_row(&cluster);
     replicated(&cluster, 6);
+    let is_whole = || cluster.members()[1].lock().is_whole();
+    assert!(is_whole());
+    if engine.name() == engine::MARIADB.name() {
+        sql(&cluster, 1, "STOP SLAVE");
+        assert!(!is_whole());
+    }
     let prefix = own_prefix(&home);
     assert_eq!(namespaces(&prefix), 3);
     for node in cluster.into_parts().0.into_iter().rev() {

@@ -83,18 +83,17 @@ impl Fault for RunCommand {
         self.run(&self.command, scene.over)
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let healed = self.run(&self.heal_command, scene.over);
-        self.heal_command.clear();
-        healed
+    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+        let command = std::mem::take(&mut self.heal_command);
+        // What was broken must not stay so because the load ends meanwhile.
+        self.run(&command, &AtomicBool::new(false))
     }
 
     /// What was broken is healed, even if the load ended before.
-    fn end(&mut self, _: &Scene<'_>) {
-        let command = std::mem::take(&mut self.heal_command);
-        if !command.is_empty() {
+    fn end(&mut self, scene: &Scene<'_>) {
+        if !self.heal_command.is_empty() {
             // The trial is over, and its output says why.
-            let _ = self.run(&command, &AtomicBool::new(false));
+            let _ = self.heal(scene);
         }
     }
 }
@@ -104,5 +103,32 @@ fn without_secrets(command: &mut Command) {
         if name.to_string_lossy().starts_with(OWN_VARIABLES) {
             command.env_remove(name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_broke_is_healed_once_even_if_the_load_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let healed = dir.path().join("healed");
+        let text = format!("sleep 0.1; echo once >> {}", healed.display());
+        let mut fault = RunCommand {
+            command: Vec::new(),
+            heal_command: ["sh", "-c", &text].map(str::to_owned).into(),
+            output: dir.path().join("output"),
+        };
+        let database = crate::testing::database(dir.path());
+        let scene = Scene {
+            instance: &Instance::of(database),
+            index: None,
+            was_primary: false,
+            over: &AtomicBool::new(true),
+        };
+        fault.heal(&scene).unwrap();
+        fault.end(&scene);
+        assert_eq!(fs::read_to_string(healed).unwrap(), "once\n");
     }
 }

@@ -94,6 +94,7 @@ fn fill(path: &Path, over: &AtomicBool) -> Result<(), LabError> {
         }
         match fallocate(&file, FallocateFlags::empty(), length, part) {
             Ok(()) => length += part,
+            Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => part /= 2,
             Err(Errno::OPNOTSUPP) => return write_zeros(&mut file, over).map_err(failed),
             Err(error) => return Err(failed(error.into())),

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use load::Barrier;
 
 use super::strike::{Strike, Struck};
 use super::target;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 use crate::watch::Watch;
@@ -47,19 +48,17 @@ pub(crate) fn spawn<'scope, 'env>(
         return Ok(None);
     }
     let sender = sender.clone();
-    let thread = Builder::new()
-        .name("dyno-faults".to_owned())
-        .spawn_scoped(scope, move || schedule.run(&sender));
-    thread.map(Some).map_err(refused)
+    let run = move || schedule.run(&sender);
+    threads::spawn(scope, "dyno-faults".to_owned(), run).map(Some)
 }
 
 impl<'a> Schedule<'a> {
     /// Each fault has a thread in each instance that it strikes: it may take long to heal.
     fn run(self, sender: &Sender<TrialMessage>) {
         std::thread::scope(|scope| {
-            let mut threads = Vec::new();
+            let mut strikes = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
-                let is_due = self.wait(fault.at) && self.wait_for_earlier(&threads);
+                let is_due = self.wait(fault.at) && self.wait_for_earlier(&strikes);
                 for (instance_number, instance) in target::instances(fault.target, self.rig) {
                     let strike = Strike {
                         schedule: self,
@@ -74,19 +73,17 @@ impl<'a> Schedule<'a> {
                         strike.omit();
                         continue;
                     }
-                    let thread = Builder::new()
-                        .name(format!("dyno-fault-{number}"))
-                        .spawn_scoped(scope, move || strike.run());
-                    match thread {
-                        Ok(thread) => threads.push(thread),
+                    let name = format!("dyno-fault-{number}");
+                    match threads::spawn(scope, name, move || strike.run()) {
+                        Ok(strike) => strikes.push(strike),
                         // Without a receiver the trial is over.
-                        Err(error) => drop(sender.send(TrialMessage::Failed(refused(error)))),
+                        Err(refused) => drop(sender.send(TrialMessage::Failed(refused))),
                     }
                 }
             }
             self.wait_until_over();
-            let struck = threads.into_iter().filter_map(|thread| thread.join().ok());
-            struck.flatten().for_each(Struck::end);
+            let struck: Vec<_> = strikes.into_iter().map(threads::join).collect();
+            struck.into_iter().flatten().for_each(Struck::end);
         });
     }
 
@@ -106,9 +103,9 @@ impl<'a> Schedule<'a> {
 
     /// Random faults wait until the servers have recovered from the earlier ones, which may take longer
     /// than the schedule allows for. False if the trial ends before.
-    fn wait_for_earlier<T>(self, threads: &[ScopedJoinHandle<'_, T>]) -> bool {
+    fn wait_for_earlier<T>(self, strikes: &[ScopedJoinHandle<'_, T>]) -> bool {
         let is_random = self.trial.planned.chaos.is_some();
-        while is_random && !threads.iter().all(ScopedJoinHandle::is_finished) {
+        while is_random && !strikes.iter().all(ScopedJoinHandle::is_finished) {
             if self.over.load(Ordering::Relaxed) {
                 return false;
             }
@@ -140,8 +137,4 @@ impl<'a> Schedule<'a> {
         let elapsed = at.saturating_duration_since(self.barrier.origin());
         elapsed.as_secs_f64()
     }
-}
-
-fn refused(error: std::io::Error) -> Failure {
-    Failure::new(Cause::Internal, error)
 }

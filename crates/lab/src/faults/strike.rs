@@ -45,7 +45,7 @@ impl Struck<'_> {
 }
 
 impl<'a> Strike<'a> {
-    /// Has the fault strike, and heals it when that is due; `None` if there was nothing to strike.
+    /// Has the fault strike, and heals it when that is due; `None` if it did not take effect.
     pub(super) fn run(self) -> Option<Struck<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
@@ -72,18 +72,24 @@ impl<'a> Strike<'a> {
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
                 self.after(effect, &mut *fault, &scene, &mut record);
+                let number = self.number;
+                Some(Struck {
+                    number,
+                    fault,
+                    scene,
+                })
             }
             Err(error) => {
+                // Some of it may have been done.
+                fault.end(&scene);
                 self.instance.disturbance.end(self.number);
+                if matches!(error, LabError::Interrupted) {
+                    record.error = Some("the load ended before it took effect".to_owned());
+                }
                 self.report(&mut record, Err(error), true);
+                None
             }
         }
-        let number = self.number;
-        Some(Struck {
-            number,
-            fault,
-            scene,
-        })
     }
 
     /// Reports that the fault was not injected, because the measurement ended before.

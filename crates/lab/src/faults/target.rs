@@ -6,7 +6,7 @@ use plan::{FaultTarget, SplitMix64};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
-use crate::member_probe::MemberProbe;
+use crate::member_probe;
 use crate::rig::Rig;
 
 /// The instances that have the target, with their numbers.
@@ -83,7 +83,6 @@ fn state(cluster: &Cluster, member: &Member) -> Option<MemberState> {
         // A single server is its own primary, whether it answers or not.
         return Some(MemberState::Primary);
     }
-    let database = member.database.clone();
-    let mut probe = MemberProbe::new(database, cluster.replication(), member.number);
-    Some(probe.view().ok()?.state)
+    let view = member_probe::view_of(&member.database, cluster.replication());
+    Some(view.ok()?.state)
 }

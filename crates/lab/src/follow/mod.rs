@@ -23,10 +23,12 @@ use plan::Follow;
 use crate::Database;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
-use crate::group::{Group, RunningCluster};
+use crate::group::Group;
 use crate::instance::Instance;
-use crate::member_probe::{MemberProbe, create_table, drop_table};
+use crate::member_probe::{self, MemberProbe, create_table, drop_table};
 use crate::rig::Rig;
+use crate::threads;
+use crate::trial::Trial;
 use crate::trial_monitor::TrialMessage;
 
 use decision::{Decision, Rules};
@@ -44,10 +46,10 @@ const TABLES_INTERVAL: Duration = Duration::from_millis(100);
 /// Finds the primary of each cluster, and creates the table that probes write to.
 ///
 /// # Errors
-/// When a cluster has no primary, or it refuses.
-pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
+/// When a cluster has no primary, or it refuses; when the user interrupts.
+pub(crate) fn prepare(rig: &Rig, interrupted: &AtomicBool) -> Result<(), Failure> {
     for group in rig.instances.iter().filter_map(Instance::as_group) {
-        find_primary(&group)?;
+        find_primary(&group, interrupted)?;
         let servers = group.members.iter().map(|(number, _)| *number);
         if let Some((_, database)) = group.primary() {
             create_table(database, servers).map_err(|error| unprepared(&error))?;
@@ -56,12 +58,13 @@ pub(crate) fn prepare(rig: &Rig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes that table from clusters that dyno did not start.
-pub(crate) fn clean_up(rig: &Rig) {
-    let running = rig.instances.iter().filter_map(|one| one.running.as_ref());
-    for primary in running.filter_map(RunningCluster::primary) {
+/// Removes the table of probes from servers that dyno did not start.
+pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
+    let has_faults = !trial.planned.topology.faults.is_empty();
+    let is_left = |one: &&Instance| one.cluster.is_none() && (one.running.is_some() || has_faults);
+    for instance in rig.instances.iter().filter(is_left) {
         // It stays if there is no primary now; it is small, and the next load replaces it.
-        let _ = drop_table(&primary.database);
+        let _ = drop_table(&instance.primary().database);
     }
 }
 
@@ -74,15 +77,14 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 /// several.
 ///
 /// # Errors
-/// When there is none.
-pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
+/// When there is none, or the user interrupts.
+pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
         let mut last = "no member says that it is the primary".to_owned();
         let mut primaries = Vec::new();
         for (index, (number, database)) in group.members.iter().enumerate() {
-            let database = Database::clone(database);
-            match MemberProbe::new(database, group.replication, *number).view() {
+            match member_probe::view_of(database, group.replication) {
                 Ok(view) if view.state == MemberState::Primary => primaries.push(index),
                 Ok(_) => {}
                 Err(error) => last = format!("server {number}: {error}"),
@@ -97,6 +99,7 @@ pub(crate) fn find_primary(group: &Group<'_>) -> Result<(), Failure> {
                 group.primary.store(*first, Ordering::Relaxed);
                 return Ok(());
             }
+            None if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted.into()),
             None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
             None => return Err(unprepared(&last)),
         }
@@ -173,12 +176,10 @@ impl<'a> Follower<'a> {
         for (index, (number, database)) in following.follower.group.members.iter().enumerate() {
             let (number, database) = (*number, Database::clone(database));
             let following = Arc::clone(&following);
-            let thread = std::thread::Builder::new()
-                .name(format!("dyno-follow-{number}"))
-                .spawn_scoped(scope, move || {
-                    following.run(index, MemberProbe::new(database, replication, number));
-                });
-            threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
+            let run = move || {
+                following.run(index, MemberProbe::new(database, replication, number));
+            };
+            threads.push(threads::spawn(scope, format!("dyno-follow-{number}"), run)?);
         }
         Ok(threads)
     }
@@ -259,3 +260,6 @@ impl Following<'_> {
         self.decision.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

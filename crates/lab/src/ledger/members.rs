@@ -12,8 +12,10 @@ use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_transfers};
 use super::Ledger;
 use crate::Database;
 
-/// How long replicas may take to apply what the primary has.
-const APPLY_LIMIT: Duration = Duration::from_secs(30);
+/// How long replicas may make no progress, and how long they may take in all, to apply what the
+/// primary has.
+const STALL_LIMIT: Duration = Duration::from_secs(30);
+const APPLY_LIMIT: Duration = Duration::from_secs(600);
 /// How long a member may be out of reach or detached.
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 /// How often members are compared.
@@ -46,11 +48,20 @@ enum Seen {
 /// Waits until all members have the same, and reads them. At most `limit` transfers are read of each.
 pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) -> Found {
     let began = Instant::now();
+    let (mut before, mut changed_at) = (Vec::new(), began);
     loop {
-        let seen = look(ledger);
+        let mut seen = look(ledger);
         let reference = reference(ledger, &seen);
-        let is_late = began.elapsed() > APPLY_LIMIT || interrupted.load(Ordering::Relaxed);
+        if !have_same_digests(&before, &seen) {
+            changed_at = Instant::now();
+        }
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        let has_stalled = changed_at.elapsed() > STALL_LIMIT || began.elapsed() > APPLY_LIMIT;
         let may_return = began.elapsed() <= RETURN_LIMIT;
+        if is_interrupted {
+            leave_out_unsettled(&mut seen, reference);
+        }
+        let is_late = is_interrupted || has_stalled;
         if is_late || is_settled(&seen, reference, may_return) {
             let found = read_all(ledger, &seen, reference, limit);
             // What changed in the meantime may have been read in parts.
@@ -58,7 +69,19 @@ pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) 
                 return found;
             }
         }
+        before = seen;
         sleep(COMPARE_INTERVAL);
+    }
+}
+
+/// Leaves out members that have not applied what the reference has: nobody waits until they do.
+fn leave_out_unsettled(seen: &mut [Seen], reference: Option<usize>) {
+    let wanted = digest_of(seen, reference).cloned();
+    for one in seen {
+        if digest(one).is_some() && digest(one) != wanted.as_ref() {
+            let why = "dyno was interrupted before it had what the primary has";
+            *one = Seen::Out(why.to_owned());
+        }
     }
 }
 
@@ -128,8 +151,12 @@ fn digest(seen: &Seen) -> Option<&Rows> {
     }
 }
 
+fn digest_of(seen: &[Seen], member: Option<usize>) -> Option<&Rows> {
+    digest(seen.get(member?)?)
+}
+
 fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
-    let primary = reference.and_then(|index| seen.get(index)).and_then(digest);
+    let primary = digest_of(seen, reference);
     seen.iter().all(|one| match one {
         Seen::Digest { digest, .. } => Some(digest) == primary,
         Seen::Away(_) => !may_return,
@@ -213,4 +240,21 @@ fn numbers<const N: usize>(rows: &Rows) -> Result<Vec<[i64; N]>, String> {
     };
     let all: Option<Vec<[i64; N]>> = rows.iter().map(row).collect();
     all.ok_or_else(|| "its tables of the ledger have rows that are not numbers".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_an_interrupt_only_members_with_the_same_are_judged() {
+        let member = |digest: &str| Seen::Digest {
+            is_primary: false,
+            digest: vec![vec![Some(digest.to_owned())]],
+        };
+        let mut seen = [member("7"), member("5"), member("7")];
+        leave_out_unsettled(&mut seen, Some(0));
+        let is_read = seen.each_ref().map(|one| digest(one).is_some());
+        assert_eq!(is_read, [true, false, true]);
+    }
 }

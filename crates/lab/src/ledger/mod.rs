@@ -26,6 +26,7 @@ use crate::group::Group;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 
 use reader::Reader;
@@ -110,12 +111,11 @@ pub(crate) fn spawn<'scope, 'env>(
     schedule: Schedule<'env>,
     ledgers: &'env [Ledger<'env>],
 ) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
-    let mut threads = Vec::new();
+    let mut started = Vec::new();
     for ledger in ledgers {
         let mut spawn = |work: Box<dyn FnOnce() + Send + 'env>| {
-            let thread = std::thread::Builder::new().name(format!("dyno-ledger-{}", ledger.number));
-            let thread = thread.spawn_scoped(scope, work);
-            threads.push(thread.map_err(|error| Failure::new(Cause::Internal, error))?);
+            let name = format!("dyno-ledger-{}", ledger.number);
+            started.push(threads::spawn(scope, name, work)?);
             Ok::<_, Failure>(())
         };
         for user in 1..=ledger.planned.users() {
@@ -125,7 +125,7 @@ pub(crate) fn spawn<'scope, 'env>(
             spawn(Box::new(move || Reader::new(ledger, schedule).run()))?;
         }
     }
-    Ok(threads)
+    Ok(started)
 }
 
 impl Ledger<'_> {
@@ -145,15 +145,20 @@ impl Ledger<'_> {
         });
         let limit = history.entries().len() * 2 + MAX_FOREIGN;
         let found = members::read(&self, limit, interrupted);
-        if self.instance.cluster.is_none()
-            && let Err(error) = tables::remove(&**self.primary())
-        {
-            observer.note(&error.to_string());
-        }
+        self.clean_up(observer);
         Verified {
             summary: check(&history, &found.contents, found.unread),
             history,
             contents: found.contents,
+        }
+    }
+
+    /// Drops the tables of a server that stays.
+    pub(crate) fn clean_up(&self, observer: &mut dyn Observer) {
+        if self.instance.cluster.is_none()
+            && let Err(error) = tables::remove(&**self.primary())
+        {
+            observer.note(&error.to_string());
         }
     }
 

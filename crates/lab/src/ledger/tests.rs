@@ -100,3 +100,29 @@ fn commits_that_vanish_or_are_doubled_or_made_up_are_found() {
     assert_eq!(found, (2, 3, 1), "{summary:?}");
     assert_eq!((summary.unbalanced, summary.diverged), (1, 0));
 }
+
+#[test]
+fn a_load_that_does_not_start_leaves_no_tables_on_a_server_that_stays() {
+    let keep = tempfile::tempdir().unwrap();
+    let (node, interrupted) = (crate::testing::node(keep.path()), AtomicBool::new(true));
+    let mut trial = trial();
+    trial.planned.load.preload = false;
+    trial.planned.ledger = Some(plan::Ledger {
+        rate: 100.0,
+        replica_reads: 0.0,
+    });
+    let database = node.open(crate::template::DATABASE).unwrap();
+    let rig = Rig {
+        instances: vec![Instance::of(database.clone())],
+        reset: None,
+        made_for: None,
+    };
+    let mut observer = Silent {
+        ledger: keep.path().join("ledger"),
+        ..Silent::default()
+    };
+    crate::run_trial::run_on(&trial, &rig, &mut observer, &interrupted).unwrap_err();
+    let mut sql = database.connect(Duration::from_secs(10)).unwrap();
+    let left = sql.rows("SHOW TABLES LIKE 'dyno_a%'", Duration::from_secs(10));
+    assert_eq!(left.unwrap(), Vec::<Vec<Option<String>>>::new());
+}

@@ -11,8 +11,7 @@ use engine::{Installed, Invocation, LOOPBACK, Paths};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
-use crate::servers::start::write_for_server;
-use crate::servers::{DataDir, log};
+use crate::servers::{DataDir, log, write_for_server};
 
 /// How long the program may take to read its settings; it usually takes 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::certificate::Certificate;
 use engine::manager::{Managed, Manager};
 use engine::replication::{Formation, MemberAddress, Replication};
 use engine::{EngineError, ServerFile};
@@ -29,31 +30,36 @@ pub struct Membership {
 
 impl Membership {
     /// The memberships of a new cluster, one for each address and port; a free port for those that
-    /// the study does not set. Its services listen on `host`, this host's address for the members.
+    /// the study does not set. Its services listen on `shared`.
     ///
     /// # Errors
     /// When the operating system has no free port, or no random bytes.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],
-        host: Ipv4Addr,
+        shared: Ipv4Addr,
         ttl: Duration,
     ) -> Result<Vec<Self>, LabError> {
+        let (group_ports, service_ports) = (replication.group_ports(), replication.service_ports());
+        let count = places.len() * (1 + group_ports) + service_ports;
+        let mut free = port::several(count)?.into_iter();
         let members = places.iter().map(|(ip, port)| {
-            let group_ports = (0..replication.group_ports()).map(|_| port::free());
-            Ok(MemberAddress {
+            let own = free.next();
+            MemberAddress {
                 ip: (*ip).into(),
-                port: port.map_or_else(port::free, Ok)?,
-                group_ports: group_ports.collect::<Result<_, LabError>>()?,
-            })
+                port: port.or(own).unwrap_or_default(),
+                group_ports: free.by_ref().take(group_ports).collect(),
+            }
         });
-        let services = (0..replication.service_ports()).map(|_| port::free());
-        let on_host = |port: u16| SocketAddr::from((host, port));
-        let services = services.map(|port| port.map(on_host));
+        let members = members.collect();
+        let services = free.map(|port| SocketAddr::from((shared, port)));
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
-            members: members.collect::<Result<_, LabError>>()?,
-            services: services.collect::<Result<_, LabError>>()?,
+            members,
+            services: services.collect(),
+            certificate: (service_ports > 0)
+                .then(|| Certificate::generate(shared.into()))
+                .transpose()?,
             password: Password::for_replication()?.text().to_owned(),
             manager_password: Password::random()?.text().to_owned(),
             ttl,

@@ -7,8 +7,10 @@
 mod check;
 mod data_dir;
 mod family;
+mod files;
 mod find;
 mod log;
+mod managed;
 mod membership;
 mod node;
 mod password;
@@ -25,6 +27,7 @@ pub use running::ProcessId;
 pub use start::{NodeSpec, start};
 
 pub(crate) use check::check;
+pub(crate) use files::{write_for_server, write_readable};
 pub(crate) use log::{failure, read_tail};
+pub(crate) use running::REPORT_LIMIT;
 pub(crate) use service::Services;
-pub(crate) use start::{write_for_server, write_readable};

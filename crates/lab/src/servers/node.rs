@@ -237,12 +237,13 @@ impl Node {
     ) -> Result<(), LabError> {
         let deadline = Instant::now() + limit;
         loop {
-            let state = self.as_member(|member, login| member.replication.state(login))?;
-            if state.is_none_or(|state| state == wanted) {
-                return Ok(());
-            }
-            if let Some(how) = self.died(false) {
+            let role = self.role();
+            // Its end explains more than that it does not answer.
+            if let Some(how) = self.died(role.is_err()) {
                 return Err(LabError::Ended(how));
+            }
+            if role?.is_none_or(|role| role == wanted) {
+                return Ok(());
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
@@ -322,7 +323,7 @@ impl Node {
     /// running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
         let mut running = self.running.take()?;
-        Some(running.kill(self.launcher.site.files()))
+        Some(running.kill())
     }
 
     /// Kills these of its processes; returns when they were killed, or `None` if they were not
@@ -330,10 +331,7 @@ impl Node {
     pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
         let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
         match which {
-            FaultProcess::Server if is_managed => {
-                let running = self.running.as_mut()?;
-                running.kill_server(self.launcher.site.files())
-            }
+            FaultProcess::Server if is_managed => self.running.as_mut()?.kill_server(),
             FaultProcess::Manager if is_managed => self.running.as_mut()?.kill_manager(),
             _ => self.kill(),
         }
@@ -356,8 +354,7 @@ impl Node {
     /// # Errors
     /// When it is not running, or a process does not obey.
     pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
-        let site = Arc::clone(&self.launcher.site);
-        let paused = self.running()?.pause(which, site.files());
+        let paused = self.running()?.pause(which);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
@@ -366,8 +363,7 @@ impl Node {
     /// # Errors
     /// When it is not running, or a process does not obey.
     pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
-        let site = Arc::clone(&self.launcher.site);
-        let resumed = self.running()?.resume(site.files());
+        let resumed = self.running()?.resume();
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
     }
 
@@ -450,13 +446,13 @@ impl Node {
             return Ok(());
         };
         if running.is_paused() {
-            running.resume(self.launcher.site.files());
+            running.resume();
         }
         let signal = self.launcher.installed.engine.stop_signal();
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
-                let how = process::how_it_ended(status);
+                let how = self.site().how_it_ended(status);
                 Err(LabError::Ended(self.describe_end(&how)))
             }
             None => Err(self.launcher.too_slow("stop", STOP_LIMIT, &self.log())),

@@ -11,11 +11,25 @@ use crate::error::LabError;
 /// A port that is free on 127.0.0.1. Another process may take it before the server does. In a
 /// network namespace of its own, a server has all ports.
 pub(super) fn free() -> Result<u16, LabError> {
+    Ok(reserve()?.1)
+}
+
+/// As many free ports, all of them different.
+pub(super) fn several(count: usize) -> Result<Vec<u16>, LabError> {
+    // A port is not found again while it is reserved.
+    let reserved: Vec<_> = (0..count)
+        .map(|_| reserve())
+        .collect::<Result<_, LabError>>()?;
+    Ok(reserved.into_iter().map(|(_, port)| port).collect())
+}
+
+fn reserve() -> Result<(TcpListener, u16), LabError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address
-        .map(|address| address.port())
-        .map_err(LabError::at("find a free port on", "127.0.0.1".as_ref()))
+    let reserved = listener.and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        Ok((listener, port))
+    });
+    reserved.map_err(LabError::at("find a free port on", "127.0.0.1".as_ref()))
 }
 
 /// Checks that no process of this host's network listens there.
@@ -66,6 +80,13 @@ mod tests {
         );
         drop(listener);
         check_free(at).unwrap();
-        assert!(free().unwrap() > 0);
+    }
+
+    #[test]
+    fn several_ports_are_different() {
+        let mut ports = several(500).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 500);
     }
 }

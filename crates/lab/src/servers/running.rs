@@ -1,26 +1,25 @@
 //! The process of a node.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use host::Files;
 use plan::FaultProcess;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
 use crate::account::Account;
 use crate::error::LabError;
-use crate::home::{shared_memory, survivors};
+use crate::home::survivors;
 use crate::process;
 use crate::servers::DataDir;
-use crate::servers::family::{self, Family};
+use crate::servers::family::Family;
+use crate::site::{Launched, Process, Site};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
-const REPORT_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const REPORT_LIMIT: Duration = Duration::from_secs(5);
 /// As many bytes of a file as contain the number of a process.
 const PID_BYTES: usize = 32;
 
@@ -119,11 +118,12 @@ impl ProcessFile {
 /// A server's process; it and the processes that it started end with this value.
 #[derive(Debug)]
 pub(super) struct Running {
-    child: Child,
+    first: Launched,
+    site: Arc<dyn Site>,
     has_ended: bool,
     /// Whether a signal has stopped it.
     is_paused: bool,
-    /// Whether dyno has killed the child, a cluster manager, but not its server.
+    /// Whether dyno has killed the first one, a cluster manager, but not its server.
     is_orphaned: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
@@ -133,9 +133,15 @@ pub(super) struct Running {
 
 impl Running {
     /// A process that has just been started.
-    pub(super) fn new(child: Child, id: &ProcessId, data: &DataDir) -> Result<Self, LabError> {
+    pub(super) fn new(
+        first: Launched,
+        site: &Arc<dyn Site>,
+        id: &ProcessId,
+        data: &DataDir,
+    ) -> Result<Self, LabError> {
         let running = Self {
-            child,
+            first,
+            site: Arc::clone(site),
             has_ended: false,
             is_paused: false,
             is_orphaned: false,
@@ -143,15 +149,15 @@ impl Running {
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
         };
-        shared_memory::record(&running.dir, running.child.id())?;
-        id.set(running.child.id());
+        site.record(&running.dir, running.first.pid)?;
+        id.set(running.first.pid);
         Ok(running)
     }
 
     /// Replaces the cluster manager that was killed.
-    pub(super) fn adopt(&mut self, manager: Child) {
-        self.id.set(manager.id());
-        self.child = manager;
+    pub(super) fn adopt(&mut self, manager: Launched) {
+        self.id.set(manager.pid);
+        self.first = manager;
         self.is_orphaned = false;
     }
 
@@ -165,7 +171,7 @@ impl Running {
     pub(super) fn record_server(&self) {
         if let Some(server) = self.id.get() {
             // On failure a page of memory is lost.
-            let _ = shared_memory::record(&self.dir, server);
+            let _ = self.site.record(&self.dir, server);
         }
     }
 
@@ -174,8 +180,8 @@ impl Running {
         if self.is_orphaned {
             return None;
         }
-        let status = self.child.try_wait().ok().flatten()?;
-        Some(process::how_it_ended(status))
+        let status = self.first.child.try_wait().ok().flatten()?;
+        Some(self.site.how_it_ended(status))
     }
 
     /// The same, for a process that is about to end: waits for it.
@@ -183,22 +189,22 @@ impl Running {
         if self.is_orphaned {
             return None;
         }
-        process::wait(&mut self.child, REPORT_LIMIT).map(process::how_it_ended)
+        let status = process::wait(&mut self.first.child, REPORT_LIMIT)?;
+        Some(self.site.how_it_ended(status))
     }
 
     /// Stops these of its processes by a signal; returns when the last one stood still, or `None`
     /// if one did not.
-    pub(super) fn pause(&mut self, which: FaultProcess, files: &dyn Files) -> Option<Instant> {
+    pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;
-        let stopped = self.families(which, files).map(|family| family.stop());
-        stopped.last().flatten()
+        last(self.families(which).map(|family| family.stop()))
     }
 
     /// Lets all its processes go on; returns when they did, or `None` if one did not.
-    pub(super) fn resume(&mut self, files: &dyn Files) -> Option<Instant> {
+    pub(super) fn resume(&mut self) -> Option<Instant> {
         self.is_paused = false;
-        let resumed = self.families(FaultProcess::Both, files);
-        resumed.map(|family| family.resume()).last().flatten()
+        let families = self.families(FaultProcess::Both);
+        last(families.map(|family| family.resume()))
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -206,20 +212,20 @@ impl Running {
     }
 
     /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was killed.
-    pub(super) fn kill(&mut self, files: &dyn Files) -> Instant {
-        let others = self.others(FaultProcess::Both, files);
-        let killed_at = process::kill(&mut self.child);
-        family::send(&others, Signal::KILL);
+    pub(super) fn kill(&mut self) -> Instant {
+        let others = self.others(FaultProcess::Both);
+        let killed_at = self.site.kill(&mut self.first);
+        self.site.send(&others, Signal::KILL);
         killed_at
     }
 
     /// Kills the server, but not its cluster manager; returns when it was killed, or `None` if it
     /// was not running.
-    pub(super) fn kill_server(&mut self, files: &dyn Files) -> Option<Instant> {
+    pub(super) fn kill_server(&mut self) -> Option<Instant> {
         self.id.get()?;
         self.record_server();
-        let processes = self.others(FaultProcess::Server, files);
-        family::send(&processes, Signal::KILL);
+        let processes = self.others(FaultProcess::Server);
+        self.site.send(&processes, Signal::KILL);
         Some(Instant::now())
     }
 
@@ -230,23 +236,21 @@ impl Running {
             return None;
         }
         self.id.set(0);
-        Some(process::kill(&mut self.child))
+        Some(self.site.kill(&mut self.first))
     }
 
-    fn families<'a>(
-        &self,
-        which: FaultProcess,
-        files: &'a dyn Files,
-    ) -> impl Iterator<Item = Family<'a>> {
+    fn families(&self, which: FaultProcess) -> impl Iterator<Item = Family<'_>> {
         let struck = self.id.struck(which).into_iter();
-        struck.map(move |first| Family { files, first })
+        struck.map(|first| Family {
+            site: &*self.site,
+            first,
+        })
     }
 
-    /// These processes except the child.
-    fn others(&self, which: FaultProcess, files: &dyn Files) -> Vec<OwnedFd> {
-        let child = self.child.id();
-        self.families(which, files)
-            .flat_map(|family| match family.first == child {
+    /// These processes except the one that dyno started.
+    fn others(&self, which: FaultProcess) -> Vec<Process> {
+        self.families(which)
+            .flat_map(|family| match family.first == self.first.pid {
                 true => family.descendants(),
                 false => family.all(),
             })
@@ -260,8 +264,8 @@ impl Running {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Option<ExitStatus>, LabError> {
-        process::terminate(&mut self.child, signal);
-        process::finish(&mut self.child, limit, interrupted)
+        self.site.terminate(&mut self.first, signal);
+        process::finish(&mut self.first.child, limit, interrupted)
     }
 
     /// Kills it and all processes that it started, and removes their shared memory.
@@ -274,12 +278,10 @@ impl Running {
         }
         self.record_server();
         self.id.set(0);
-        process::kill(&mut self.child);
+        self.site.kill(&mut self.first);
         // Some servers consist of processes that each lead a group, and outlive their parent for a
         // moment.
-        let ended = survivors::end(&self.dir, &self.account).map(drop);
-        shared_memory::remove_recorded(&self.dir, &self.account);
-        ended
+        self.site.end_processes(&self.dir, &self.account)
     }
 }
 
@@ -287,5 +289,24 @@ impl Drop for Running {
     fn drop(&mut self) {
         // What survives is found when the run directory is swept.
         let _ = self.end();
+    }
+}
+
+/// The last of these times; `None` if there is none, or one of them is missing.
+fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
+    times.reduce(|one, other| Some(one?.max(other?))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_does_not_obey_is_not_hidden_by_one_that_does() {
+        let now = Instant::now();
+        let later = now + Duration::from_secs(1);
+        assert_eq!(last([Some(later), Some(now)].into_iter()), Some(later));
+        assert_eq!(last([None, Some(now)].into_iter()), None);
+        assert_eq!(last(std::iter::empty()), None);
     }
 }

@@ -3,60 +3,60 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::manager::Service;
 
-use super::start::append;
+use super::files::{append, write_for_server};
 use super::{DataDir, Membership, ProcessId, log, running::Running};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process::POLL_INTERVAL;
-use crate::site::{Site, ThisHost};
+use crate::site::Site;
 
 /// How long a service may take until it is ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The services of a cluster. Dropping them kills them and removes their directory.
+/// The services of a cluster. Dropping them kills them and removes their site and directory.
 #[derive(Debug)]
 pub(crate) struct Services {
-    /// The first field: the processes end before their directory is removed.
+    /// The first field: the processes end before their site and their directory are removed.
     running: Vec<Running>,
+    site: Arc<dyn Site>,
     data: DataDir,
 }
 
 impl Services {
-    /// Starts the services of a member's cluster, and waits until they are ready, at most 60 s each;
-    /// `None` if it needs none. `keep` is the directory of the result for their logs.
+    /// Starts the services of a member's cluster on a site, and waits until they are ready, at most
+    /// 60 s each. `keep` is the directory of the result for their logs.
     ///
     /// # Errors
     /// A program that is missing, that ends, or that does not become ready, with its log; an
     /// interrupt; errors of the operating system.
     pub(crate) fn start(
         member: &Membership,
+        site: Arc<dyn Site>,
         home: &Home,
         keep: &Path,
         interrupted: &AtomicBool,
-    ) -> Result<Option<Self>, LabError> {
-        if member.replication.service_ports() == 0 {
-            return Ok(None);
-        }
+    ) -> Result<Self, LabError> {
         fs::create_dir_all(keep).map_err(LabError::at("create", keep))?;
         let data = DataDir::new(home, "services.", &plan::Volume::default())?;
         data.hand_over()?;
-        let services = member
-            .replication
-            .services(&member.formation, &data.own())?;
+        let (dir, own) = (data.dir(), data.own());
+        let services = member.replication.services(&member.formation, dir, &own)?;
         let mut started = Self {
             running: Vec::new(),
+            site,
             data,
         };
         for service in &services {
             started.add(service, keep, interrupted)?;
         }
-        Ok(Some(started))
+        Ok(started)
     }
 
     fn add(
@@ -67,11 +67,14 @@ impl Services {
     ) -> Result<(), LabError> {
         let path = keep.join(format!("{}.log", service.name));
         let (log, home) = (append(&path)?, self.data.home());
+        for file in &service.files {
+            write_for_server(&self.data.dir().join(file.name), &file.text, home.account())?;
+        }
         // Identifies its processes: see `survivors`.
         let input = File::open(self.data.dir());
         let input = input.map_err(LabError::at("open", self.data.dir()))?;
-        let child = ThisHost::default().spawn(home, &service.invocation, input, log)?;
-        let mut running = Running::new(child, &ProcessId::default(), &self.data)?;
+        let first = self.site.spawn(home, &service.invocation, input, log)?;
+        let mut running = Running::new(first, &self.site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;
         while !service.is_ready() {
@@ -96,13 +99,18 @@ impl Services {
         Ok(())
     }
 
-    /// Kills them and removes their directory, as dropping them does.
+    /// Where they run.
+    pub(crate) fn site(&self) -> &Arc<dyn Site> {
+        &self.site
+    }
+
+    /// Kills them, takes down their site, and removes their directory, as dropping them does.
     ///
     /// # Errors
     /// The first thing that could not be ended or removed; the rest was.
     pub(crate) fn end(mut self) -> Result<(), LabError> {
         let ended = self.running.iter_mut().map(Running::end);
         let ended = ended.fold(Ok(()), Result::and);
-        ended.and(self.data.end())
+        ended.and(self.site.end()).and(self.data.end())
     }
 }

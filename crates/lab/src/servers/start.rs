@@ -1,28 +1,25 @@
 //! Starts a server on its data and waits until it accepts connections.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
 use std::net::SocketAddrV4;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::manager::{Managed, Manager, ManagerFile};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
 use crate::account::Account;
 use crate::error::LabError;
 use crate::process::{self, POLL_INTERVAL};
+use crate::servers::files::{append, write_for_server, write_readable};
 use crate::servers::membership::Membership;
 use crate::servers::node::Node;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
-use crate::site::Site;
+use crate::site::{Launched, Site};
 
 /// How long a server may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -69,7 +66,7 @@ pub(super) struct Launcher {
     connections: u32,
     pub(super) site: Arc<dyn Site>,
     pub(super) process: ProcessId,
-    keep: PathBuf,
+    pub(super) keep: PathBuf,
     pub(super) membership: Option<Membership>,
     pub(super) password: Password,
 }
@@ -195,8 +192,8 @@ impl Launcher {
             Some(manager) => manager.invocation,
             None => engine.start(&self.installed, &paths),
         };
-        let (child, log_start) = self.spawn(data, &paths, &invocation)?;
-        let mut running = Running::new(child, &self.process, data)?;
+        let (first, log_start) = self.spawn(data, &paths, &invocation)?;
+        let mut running = Running::new(first, &self.site, &self.process, data)?;
         let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
         let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
@@ -235,55 +232,21 @@ impl Launcher {
             .map(drop)
     }
 
-    /// The manager that starts the server in place of the laboratory, with its files written.
-    fn managed(&self, paths: &Paths, account: &Account) -> Result<Option<Manager>, LabError> {
-        let Some(membership) = &self.membership else {
-            return Ok(None);
-        };
-        let manager = membership.manager(&Managed {
-            installed: &self.installed,
-            paths,
-            config: &self.config,
-            account: account.other_name(),
-        })?;
-        for file in manager.iter().flat_map(|manager| &manager.files) {
-            self.write_of_manager(file, paths, account)?;
-        }
-        Ok(manager)
-    }
-
-    fn write_of_manager(
-        &self,
-        file: &ManagerFile,
-        paths: &Paths,
-        account: &Account,
-    ) -> Result<(), LabError> {
-        let path = paths.dir.join(file.name);
-        match file.is_program {
-            true => write_program(&path, &file.text)?,
-            false => write_for_server(&path, &file.text, account)?,
-        }
-        match &file.kept {
-            Some(kept) => write_readable(&self.keep.join(file.name), kept),
-            None => Ok(()),
-        }
-    }
-
     /// Starts the server's program, which appends to the log; returns where in the log that begins.
     fn spawn(
         &self,
         data: &DataDir,
         paths: &Paths,
         invocation: &Invocation,
-    ) -> Result<(Child, u64), LabError> {
+    ) -> Result<(Launched, u64), LabError> {
         let path = self.log_path();
         let log = append(&path)?;
         let metadata = log.metadata().map_err(LabError::at("inspect", &path))?;
         // Identifies its processes: see `survivors`.
         let config = paths.config(self.installed.engine);
         let config = File::open(&config).map_err(LabError::at("read", &config))?;
-        let child = self.site.spawn(data.home(), invocation, config, log)?;
-        Ok((child, metadata.len()))
+        let first = self.site.spawn(data.home(), invocation, config, log)?;
+        Ok((first, metadata.len()))
     }
 
     /// The settings of a member's restart, after its program has said how far its data goes.
@@ -301,8 +264,8 @@ impl Launcher {
             let mut invocation = self.installed.engine.start(&self.installed, paths);
             let arguments = recovery.arguments.iter().map(Into::into);
             invocation.arguments.extend(arguments);
-            let (mut child, log_start) = self.spawn(data, paths, &invocation)?;
-            process::finish(&mut child, START_LIMIT, interrupted)?;
+            let (mut first, log_start) = self.spawn(data, paths, &invocation)?;
+            process::finish(&mut first.child, START_LIMIT, interrupted)?;
             printed = log::read_tail(&self.log_path(), log_start);
             state = data.read_data_file(recovery.state_file);
         }
@@ -402,66 +365,10 @@ impl Launcher {
     }
 }
 
-/// Opens a log to which every start of a server appends.
-pub(super) fn append(path: &Path) -> Result<File, LabError> {
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(LabError::at("write", path))
-}
-
-/// Writes a file that the server's user may read, whatever the umask.
-pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
-    write_with_mode(path, text, 0o644)
-}
-
-/// Writes a program that the server's user may run.
-fn write_program(path: &Path, text: &str) -> Result<(), LabError> {
-    write_with_mode(path, text, 0o755)
-}
-
-fn write_with_mode(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
-    write(path, text, |file| {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
-    })
-}
-
-/// Writes a file that only the server's user may read, because it may contain secrets.
-pub(crate) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
-    write(path, text, |file| Ok(account.let_read(file)?))
-}
-
-/// Writes a file; `open_up` sets its permissions while it is still empty.
-fn write(
-    path: &Path,
-    text: &str,
-    open_up: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<(), LabError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options.open(path).and_then(|mut file| {
-        open_up(&file)?;
-        file.write_all(text.as_bytes())
-    });
-    written.map_err(LabError::at("write", path))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
     use super::*;
-    use crate::home::Home;
     use crate::site::ThisHost;
-
-    #[test]
-    fn only_the_servers_user_reads_its_configuration() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
-        let path = dir.path().join("my.cnf");
-        write_for_server(&path, "filekey = sesame\n", home.account()).unwrap();
-        assert!(fs::read_to_string(&path).unwrap().contains("sesame"));
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o007, 0);
-    }
 
     #[test]
     fn the_result_keeps_no_secret() {

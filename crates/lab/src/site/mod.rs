@@ -1,24 +1,30 @@
 //! Where nodes run. Each kind of site is one file.
 
 mod cgroup;
+mod launched;
 mod links;
 mod network;
 mod this_host;
 
 use std::fmt;
 use std::fs::File;
-use std::net::Ipv4Addr;
-use std::process::Child;
+use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Instant;
 
 use engine::{Invocation, LOOPBACK};
 use host::Files;
 use host::throttling::Throttling;
 use ipnet::Ipv4Net;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::account::Account;
 use crate::error::LabError;
-use crate::home::Home;
+use crate::home::{Home, shared_memory, survivors};
+use crate::process;
 
+pub use launched::{Launched, Process};
 pub use links::{Links, SlowLink};
 pub use network::{Namespace, Switch};
 pub use this_host::ThisHost;
@@ -36,7 +42,57 @@ pub trait Site: fmt::Debug + Send + Sync {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError>;
+    ) -> Result<Launched, LabError>;
+
+    /// Sends a program that it started the signal to shut down.
+    fn terminate(&self, first: &mut Launched, signal: Signal) {
+        process::terminate(&mut first.child, signal);
+    }
+
+    /// Kills a program that it started, and reaps it; returns when it was killed.
+    fn kill(&self, first: &mut Launched) -> Instant {
+        process::kill(&mut first.child)
+    }
+
+    /// How a program that it started ended, for a sentence that begins with its name.
+    fn how_it_ended(&self, status: ExitStatus) -> String {
+        process::how_it_ended(status)
+    }
+
+    /// One of its processes, to send signals to; `None` if it has ended.
+    fn process(&self, pid: u32) -> Option<Process> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        Some(Process::Here(pidfd_open(pid, PidfdFlags::empty()).ok()?))
+    }
+
+    /// Sends a signal to its processes, some of which may have ended.
+    fn send(&self, processes: &[Process], signal: Signal) {
+        for process in processes {
+            if let Process::Here(handle) = process {
+                let _ = pidfd_send_signal(handle, signal);
+            }
+        }
+    }
+
+    /// Records a process of the node with this directory, whose shared memory
+    /// [`Site::end_processes`] removes.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn record(&self, dir: &Path, pid: u32) -> Result<(), LabError> {
+        shared_memory::record(dir, pid)
+    }
+
+    /// Kills all processes that were started for the node with this directory, and removes their
+    /// shared memory.
+    ///
+    /// # Errors
+    /// When a process survives.
+    fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), LabError> {
+        let ended = survivors::end(dir, account).map(drop);
+        shared_memory::remove_recorded(dir, account);
+        ended
+    }
 
     /// Removes what was set up for it, after its processes have ended.
     ///
@@ -50,9 +106,14 @@ pub trait Site: fmt::Debug + Send + Sync {
         LOOPBACK
     }
 
-    /// The address at which its servers reach this host.
-    fn host_ip(&self) -> Ipv4Addr {
-        LOOPBACK.addr()
+    /// Sets up a site beside it, in the same network but without its limits, for what the servers of
+    /// several sites share.
+    ///
+    /// # Errors
+    /// When this user may not, or the kernel cannot.
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+        let _ = home;
+        Ok(Arc::new(ThisHost::default()))
     }
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.

@@ -1,14 +1,14 @@
 //! This host, with or without a CPU quota.
 
 use std::fs::File;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use engine::Invocation;
 use host::throttling::{self, Throttling};
 use host::{Files, LOCAL};
 
-use super::Site;
 use super::cgroup::Group;
+use super::{Launched, Site};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
@@ -39,7 +39,7 @@ impl ThisHost {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         command.args(&invocation.arguments);
@@ -50,7 +50,7 @@ impl ThisHost {
             process::kill(&mut child);
             return Err(error);
         }
-        Ok(child)
+        Ok(Launched::here(child))
     }
 }
 
@@ -61,7 +61,7 @@ impl Site for ThisHost {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let command = home.command(&invocation.program);
         self.start(command, invocation, input, log)
     }

@@ -121,6 +121,7 @@ impl TrialMonitor<'_> {
                     outcome: load.outcome().unwrap_or_else(|| outcome.clone()),
                     settings: instance.settings.clone(),
                     process: instance.process(),
+                    formation_s: instance.formation.map(|time| time.as_secs_f64()),
                 }
             })
             .collect()

@@ -7,7 +7,7 @@ mod sampler;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, Scope, ScopedJoinHandle, sleep};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use engine::replication::Replication;
@@ -16,11 +16,12 @@ use measure::recovery::{self, FirstWrite, Observed, Probe};
 use measure::setup::Class;
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::member_probe;
 use crate::observer::Observer;
 use crate::rig::Rig;
+use crate::threads;
 use crate::trial::Trial;
 use crate::trial_monitor::LoadResults;
 
@@ -105,24 +106,19 @@ pub(crate) fn spawn<'scope, 'env>(
     if watches.is_empty() {
         return Ok(None);
     }
-    let refused = |error| Failure::new(Cause::Internal, error);
     let samplers: Vec<Sampler> = watches.iter().map(Sampler::new).collect();
-    let sampler = Builder::new()
-        .name("dyno-sampler".to_owned())
-        .spawn_scoped(scope, move || sampler::run(samplers, span))
-        .map_err(refused)?;
+    let sample = move || sampler::run(samplers, span);
+    let sampler = threads::spawn(scope, "dyno-sampler".to_owned(), sample)?;
     let mut probers = Vec::new();
     for (index, watch) in watches.iter().enumerate() {
-        let mut threads = Vec::new();
-        for server in servers(rig, index) {
-            let thread = Builder::new()
-                .name(format!("dyno-probe-{}", server.number))
-                .spawn_scoped(scope, move || {
-                    Prober::new(&server, &watch.alert, span).run()
-                });
-            threads.push(thread.map_err(refused)?);
-        }
-        probers.push(threads);
+        let spawn = |server: Server<'env>| {
+            let name = format!("dyno-probe-{}", server.number);
+            threads::spawn(scope, name, move || {
+                Prober::new(&server, &watch.alert, span).run()
+            })
+        };
+        let of_instance = servers(rig, index).into_iter().map(spawn);
+        probers.push(of_instance.collect::<Result<_, Failure>>()?);
     }
     Ok(Some(Watchers { sampler, probers }))
 }
@@ -165,7 +161,7 @@ impl Watchers<'_> {
         let (begin_ns, end_ns) = results.measured_ns.unwrap_or_default();
         let kinds = trial.statement_kinds();
         let has_writes = kinds.iter().any(|kind| kind.class == Class::Write);
-        let sampled = self.sampler.join().unwrap_or_default();
+        let sampled = threads::join(self.sampler);
         for ((number, sampled), probers) in (1..).zip(sampled).zip(self.probers) {
             let probers = probers.into_iter();
             let observed = Observed {
@@ -177,9 +173,7 @@ impl Watchers<'_> {
                     true => sampled.first_writes,
                     false => Vec::new(),
                 },
-                probes: probers
-                    .flat_map(|prober| prober.join().unwrap_or_default())
-                    .collect(),
+                probes: probers.flat_map(threads::join).collect(),
             };
             let faults = results.faults.iter_mut();
             let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();

@@ -250,6 +250,7 @@ fn instance(trial: &TrialSummary, number: u32, of: u32) -> InstanceSummary {
         restarts: 0,
         outcome: Outcome::Completed,
         process: None,
+        formation_s: None,
         settings: vec![
             ("innodb_buffer_pool_size".into(), "1073741824".into()),
             ("innodb_flush_log_at_trx_commit".into(), "1".into()),

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::replication::{Copying, MemberState};
+use engine::replication::{Copying, MemberState, Replication};
 
 use super::Node;
 use crate::error::LabError;
@@ -19,6 +19,15 @@ impl Node {
     /// When it cannot be reached, or refuses.
     pub(crate) fn role(&self) -> Result<Option<MemberState>, LabError> {
         self.as_member(|member, login| member.replication.state(login))
+    }
+
+    /// Whether its processes run, and it takes part in its cluster if it is a member of one.
+    pub(crate) fn is_whole(&mut self) -> bool {
+        let has_manager = self.replication().is_some_and(Replication::has_manager);
+        let takes_part = |role| role != Some(MemberState::Detached);
+        self.exited().is_none()
+            && (!has_manager || self.manager_pid().is_some())
+            && self.role().is_ok_and(takes_part)
     }
 
     /// Makes it the primary.

@@ -136,4 +136,11 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     first.restart(&NEVER).unwrap();
     assert_back(second, "501");
     assert_back(first, "501");
+
+    // One that ends while dyno waits for it is reported with its log.
+    let pid = i32::try_from(first.pid().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let error = first.wait_until_it_replicates(LIMIT, &NEVER).unwrap_err();
+    assert!(matches!(error, LabError::Ended(_)), "{error}");
 }

@@ -62,11 +62,6 @@ impl Switch {
         })
     }
 
-    /// This host's address.
-    fn host_ip(&self) -> Ipv4Addr {
-        in_subnet(self.subnet, HOST).addr()
-    }
-
     /// Creates a namespace with the next address, connected to the switch.
     fn connect(&self, home: &Home) -> Result<(Outside, Ipv4Net), LabError> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -19,7 +18,7 @@ use super::slow::Slowed;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::Outside;
-use crate::site::{Links, SlowLink};
+use crate::site::{Launched, Links, SlowLink};
 use crate::site::{Site, ThisHost};
 
 /// A network namespace that is connected to a [`Switch`]. All else is this host's.
@@ -75,7 +74,7 @@ impl Site for Namespace {
         invocation: &Invocation,
         input: File,
         log: File,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Launched, LabError> {
         let command = home.command_in(self.path(), &invocation.program);
         self.host.start(command, invocation, input, log)
     }
@@ -93,8 +92,8 @@ impl Site for Namespace {
         self.address
     }
 
-    fn host_ip(&self) -> Ipv4Addr {
-        self.switch.host_ip()
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+        Ok(Arc::new(Self::new(home, &self.switch, None)?))
     }
 
     fn links(&self) -> Option<&dyn Links> {

@@ -1,0 +1,49 @@
+//! Servers that a cluster manager starts.
+
+use engine::Paths;
+use engine::manager::{Managed, Manager, ManagerFile};
+
+use crate::account::Account;
+use crate::error::LabError;
+use crate::servers::files::{write_for_server, write_program, write_readable};
+use crate::servers::start::Launcher;
+
+impl Launcher {
+    /// The manager that starts the server in place of the laboratory, with its files written.
+    pub(super) fn managed(
+        &self,
+        paths: &Paths,
+        account: &Account,
+    ) -> Result<Option<Manager>, LabError> {
+        let Some(membership) = &self.membership else {
+            return Ok(None);
+        };
+        let manager = membership.manager(&Managed {
+            installed: &self.installed,
+            paths,
+            config: &self.config,
+            account: account.other_name(),
+        })?;
+        for file in manager.iter().flat_map(|manager| &manager.files) {
+            self.write_of_manager(file, paths, account)?;
+        }
+        Ok(manager)
+    }
+
+    fn write_of_manager(
+        &self,
+        file: &ManagerFile,
+        paths: &Paths,
+        account: &Account,
+    ) -> Result<(), LabError> {
+        let path = paths.dir.join(file.name);
+        match file.is_program {
+            true => write_program(&path, &file.text)?,
+            false => write_for_server(&path, &file.text, account)?,
+        }
+        match &file.kept {
+            Some(kept) => write_readable(&self.keep.join(file.name), kept),
+            None => Ok(()),
+        }
+    }
+}
