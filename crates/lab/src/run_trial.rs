@@ -68,15 +68,11 @@ pub(crate) fn run_on(
 ) -> Result<FinishedTrial, Failure> {
     preload(trial, rig, observer, interrupted)?;
     let ledgers = ledger::open(trial, rig, observer, interrupted)?;
-<<<<<<< HEAD
-    let driven = drive::drive(trial, rig, &ledgers, observer, interrupted)?;
-    let space = rig.space();
-=======
     let driven = drive::drive(trial, rig, &ledgers, observer, interrupted);
     let driven = driven.inspect_err(|_| {
         ledgers.iter().for_each(|ledger| ledger.clean_up(observer));
     })?;
->>>>>>> main
+    let space = rig.space();
     let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
     let mut ran = summarize(trial, rig, driven, &verified);
