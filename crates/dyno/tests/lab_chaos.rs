@@ -60,6 +60,14 @@ fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
         "{}",
         shown(&trial)
     );
+    // However late it struck, it lasted as long as it was to.
+    for fault in struck {
+        let planned = &trial.setup.planned.topology.faults[fault.number as usize - 1];
+        if let (Some(heal), Some(asked_s)) = (planned.heal, fault.heal_asked_s) {
+            let lasted_s = asked_s - fault.asked_s;
+            assert!(lasted_s > heal.as_secs_f64() - 0.5, "{fault:?}");
+        }
+    }
     let ledger = &trial.ledgers[0];
     assert!(ledger.acknowledged > 0, "{}", shown(&trial));
     assert!(ledger.is_intact(), "{}", shown(&trial));

@@ -278,6 +278,8 @@ pub struct Paths {
     pub closed: PathBuf,
     /// Its Unix socket.
     pub socket: PathBuf,
+    /// The user as whom dyno connects to the socket; `None`: this process's.
+    pub user: Option<String>,
     /// The address that it listens on, with the prefix length of the network from which clients
     /// may connect.
     pub address: Ipv4Net,

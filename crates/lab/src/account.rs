@@ -32,17 +32,35 @@ impl Account {
     /// # Errors
     /// When this is root and the host has no unprivileged user.
     pub fn for_servers() -> Result<Self, LabError> {
-        if !rustix::process::geteuid().is_root() {
+        let uid = rustix::process::geteuid();
+        let passwd = Path::new("/etc/passwd");
+        let text = match uid.is_root() {
+            true => fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?,
+            false => String::new(),
+        };
+        Self::on_machine(uid.as_raw(), &text)
+    }
+
+    /// The account for servers on a machine with this `/etc/passwd`, for a user with this ID.
+    ///
+    /// # Errors
+    /// When that is root and the machine has no unprivileged user.
+    pub(crate) fn on_machine(uid: u32, passwd: &str) -> Result<Self, LabError> {
+        if uid != 0 {
             return Ok(Self { other: None });
         }
-        let passwd = Path::new("/etc/passwd");
-        let text = fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?;
         let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
-        let mut found = names.filter_map(|name| other(&text, name));
+        let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
             None => Err(LabError::NoAccount),
         }
+    }
+
+    /// Its user and group IDs as `chown` takes them; empty for this process's user.
+    pub(crate) fn owner(&self) -> String {
+        let owner = |other: &Other| format!("{}:{}", other.uid, other.gid);
+        self.other.as_ref().map(owner).unwrap_or_default()
     }
 
     /// Changes the owner of `path` to the account. Does not follow symbolic links.

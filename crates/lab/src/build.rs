@@ -20,7 +20,7 @@ use crate::observer::Observer;
 use crate::rig::reset;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
-use crate::site::{self, Site};
+use crate::site::{self, Site, ThisHost};
 use crate::spec::{placed, port};
 use crate::template::{self, Template};
 use crate::trial::Trial;
@@ -44,7 +44,11 @@ impl Building<'_> {
     }
 
     /// Loads the data of each server from scratch.
-    pub(crate) fn rebuilt(&mut self, home: &Home) -> Result<(Vec<DataDir>, Reset), Failure> {
+    pub(crate) fn rebuilt(
+        &mut self,
+        home: &Home,
+        sites: &[Arc<dyn Site>],
+    ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let began = Instant::now();
         let wanted = self.trial.wanted(Mode::Missing);
         let mut data = Vec::new();
@@ -68,7 +72,7 @@ impl Building<'_> {
             data.push(built);
         }
         let reset = reset(ResetHow::Rebuilt, began.elapsed(), each);
-        let settle_s = self.settle(&data)?;
+        let settle_s = self.place(sites, &data)?;
         Ok((data, Reset { settle_s, ..reset }))
     }
 
@@ -89,8 +93,9 @@ impl Building<'_> {
         self.observer.stage("copying the data");
         let began = Instant::now();
         let volume = &self.trial.planned.topology.node.volume;
-        let copies = (1..).zip(sites).map(|(number, site)| {
-            let copy = template.copy_to(number, volume, site.files());
+        let this_host = ThisHost::default();
+        let copies = (1..).take(sites.len()).map(|number| {
+            let copy = template.copy_to(number, volume, this_host.files());
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -102,7 +107,7 @@ impl Building<'_> {
         let reset = Reset {
             bytes: template.bytes,
             checksum: template.checksum.clone(),
-            settle_s: self.settle(&copies)?,
+            settle_s: self.place(sites, &copies)?,
             ..reset
         };
         *held = Some(template);
@@ -113,19 +118,30 @@ impl Building<'_> {
         placed(self.spec, &self.trial.planned.topology, error)
     }
 
-    /// Shares equal blocks where the study wants that. Then writes new data to disk and drops it from the page cache, unless the study wants it warm;
-    /// returns how many seconds that took.
-    fn settle(&mut self, data: &[DataDir]) -> Result<Option<f64>, Failure> {
+    /// Shares equal blocks where the study wants that, and copies new data to the sites that are
+    /// other machines. Then writes it to disk and drops it from the page cache, unless the study
+    /// wants it warm; returns how many seconds that took.
+    fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
             one.deduplicate().map_err(|error| self.placed(error))?;
+        }
+        for (site, one) in sites.iter().zip(data) {
+            let Some(machine) = site.machine() else {
+                continue;
+            };
+            self.observer.stage("copying the data to the hosts");
+            machine.place(one)?;
         }
         if !self.spec.cold_data {
             return Ok(None);
         }
         self.observer.stage("writing the data to disk");
         let began = Instant::now();
-        for one in data {
-            settle(&one.data(), self.interrupted)?;
+        for (site, one) in sites.iter().zip(data) {
+            match site.machine() {
+                None => settle(&one.data(), self.interrupted)?,
+                Some(machine) => machine.settle(&one.data())?,
+            }
         }
         Ok(Some(began.elapsed().as_secs_f64()))
     }

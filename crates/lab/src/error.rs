@@ -130,6 +130,16 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// Servers cannot run on another host.
+    #[error("host {host} cannot be used: {why}")]
+    UnusableHost {
+        /// Its name for ssh.
+        host: String,
+        /// What is wrong with it.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// `DYNO_CACHE_LIMIT` is not a size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
@@ -253,7 +263,10 @@ impl LabError {
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
             Self::NoCpuQuota { remedy, .. }
             | Self::NoNetwork { remedy, .. }
-            | Self::NoVolume { remedy, .. } => return Some(remedy.clone()),
+            | Self::NoVolume { remedy, .. }
+            | Self::UnusableHost { remedy, .. } => {
+                return Some(remedy.clone());
+            }
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { .. } => "install the package util-linux",

@@ -234,7 +234,7 @@ impl Lab {
         let sites = building.sites(&home)?;
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
-            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home)?,
+            _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
             _ => building.copied(&home, &sites, &mut self.template)?,
         };
         Ok(Rig {

@@ -43,7 +43,7 @@ impl Site for Observed {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &std::path::Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let launched = self.host.spawn(home, invocation, input, log)?;

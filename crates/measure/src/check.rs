@@ -36,10 +36,14 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
-    found.extend(steady(summary).or_else(|| unsteady(seconds)));
-    found.extend(level_changed(summary, seconds));
     found.extend(unsure(summary));
-    found.extend(stalled(seconds));
+    // What the study's faults do to throughput and connections is a result.
+    if summary.setup.planned.topology.faults.is_empty() {
+        found.extend(steady(summary).or_else(|| unsteady(seconds)));
+        found.extend(level_changed(summary, seconds));
+        found.extend(stalled(seconds));
+        found.extend(reconnects(summary));
+    }
     found.extend(misses(summary));
     found.extend(restarts(summary));
     found.extend(forced_checkpoints(summary));
@@ -241,10 +245,12 @@ fn ends(summary: &TrialSummary) -> Vec<Warning> {
     let cancelled = (unfinished.cancelled > 0).then_some(Warning::Cancelled {
         count: unfinished.cancelled,
     });
-    let reconnects = (summary.reconnects > 0).then_some(Warning::Reconnects {
-        count: summary.reconnects,
-    });
-    [old, cancelled, reconnects].into_iter().flatten().collect()
+    [old, cancelled].into_iter().flatten().collect()
+}
+
+fn reconnects(summary: &TrialSummary) -> Option<Warning> {
+    let count = summary.reconnects;
+    (count > 0).then_some(Warning::Reconnects { count })
 }
 
 /// The first and the last third, if each has enough seconds to compare.

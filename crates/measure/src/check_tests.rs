@@ -470,6 +470,18 @@ fn restarts_and_reconnects() {
 }
 
 #[test]
+fn what_faults_do_is_not_warned_of() {
+    let mut seconds = steady();
+    seconds[15] = second(15, 0);
+    seconds[15].slice.reconnects = 2;
+    let mut input = input();
+    assert_eq!(warnings(input.clone(), &seconds).len(), 2);
+    let kill = r#"{"at": "15s", "kind": "kill", "target": "primary"}"#;
+    input.setup.planned.topology.faults = vec![serde_json::from_str(kill).unwrap()];
+    assert_eq!(warnings(input, &seconds), []);
+}
+
+#[test]
 fn a_trial_that_never_began_is_not_warned_of() {
     let failed = Input {
         outcome: Outcome::Failed {

@@ -1,10 +1,11 @@
 //! The columns of report tables: numbers of a trial and metrics.
 
-use crate::fault::{FaultRecord, Recovery};
+use crate::fault::FaultRecord;
 use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
+use crate::recovery;
 use crate::space::Space;
 use crate::summary::{LatencySummary, TrialSummary};
 
@@ -63,39 +64,6 @@ const NUMBERS: &[Number] = &[
     number("fault.effect_s", "s", "effect at", |trial| {
         first_fault(trial, |fault| fault.effect_s)
     }),
-    number("recovery.first_error_s", "s", "first error", |trial| {
-        recovery(trial, |found| found.first_error_s)
-    }),
-    number("recovery.detected_s", "s", "detected", |trial| {
-        recovery(trial, |found| found.detected_s)
-    }),
-    number("recovery.first_write_s", "s", "first write", |trial| {
-        recovery(trial, |found| found.first_write_s)
-    }),
-    number(
-        "recovery.load_write_s",
-        "s",
-        "load's first write",
-        |trial| recovery(trial, |found| found.load_write_s),
-    ),
-    number("recovery.back_s", "s", "throughput back", |trial| {
-        recovery(trial, |found| found.back_s)
-    }),
-    number("recovery.steady_s", "s", "steady", |trial| {
-        recovery(trial, |found| found.steady_s)
-    }),
-    number("recovery.rejoined_s", "s", "rejoined", |trial| {
-        recovery(trial, |found| found.rejoined_s)
-    }),
-    number("recovery.outage_s", "s", "outage", |trial| {
-        recovery(trial, |found| found.outage_s)
-    }),
-    number(
-        "recovery.lost_transactions",
-        "",
-        "transactions not done",
-        |trial| recovery(trial, |found| found.lost_transactions),
-    ),
 ];
 
 /// The texts of a trial's first fault, which no table of numbers can show.
@@ -129,17 +97,26 @@ fn first_fault(trial: &TrialSummary, of: fn(&FaultRecord) -> Option<f64>) -> Opt
     of(trial.faults.first()?).map(Estimate::exact)
 }
 
-/// How a trial recovered from its first fault.
-fn recovery(trial: &TrialSummary, of: fn(&Recovery) -> Option<f64>) -> Option<Estimate> {
-    let first = trial.faults.first()?;
-    of(first.recovery.as_ref()?).map(Estimate::exact)
+/// What stands for the repeats of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverRepeats {
+    /// The mean with its confidence interval.
+    Mean,
+    /// The median, with the minimum and maximum: times of recovery are not normally distributed.
+    Median,
+    /// The maximum: an anomaly of the ledger is a fact, however rare.
+    Max,
 }
 
-/// Whether repeats of a column are told by their median, minimum, and maximum: times of recovery are
-/// not normal.
+/// What stands for the repeats of a column.
 #[must_use]
-pub fn is_skewed(column: &str) -> bool {
-    column.starts_with("recovery.")
+pub fn over_repeats(column: &str) -> OverRepeats {
+    match column.split_once('.') {
+        Some(("recovery", _)) => OverRepeats::Median,
+        Some(("ledger", "acknowledged")) | None => OverRepeats::Mean,
+        Some(("ledger", _)) => OverRepeats::Max,
+        Some(_) => OverRepeats::Mean,
+    }
 }
 
 /// The sum over a trial's ledgers, if it is known of each.
@@ -208,6 +185,8 @@ const TIMES: [Times; 3] = [
 
 enum Column {
     Number(&'static Number),
+    /// How a trial recovered from its first fault.
+    Recovery(&'static recovery::Number),
     Time(&'static Times, &'static Statistic),
     Metric(&'static Metric),
 }
@@ -227,6 +206,9 @@ fn find(column: &str) -> Option<Column> {
     if let Some(number) = NUMBERS.iter().find(|number| number.name == column) {
         return Some(Column::Number(number));
     }
+    if let Some(number) = recovery::numbers().find(|number| number.name == column) {
+        return Some(Column::Recovery(number));
+    }
     let time = column.rsplit_once('.').and_then(|(times, statistic)| {
         Some(Column::Time(
             TIMES.iter().find(|(name, ..)| *name == times)?,
@@ -241,6 +223,10 @@ fn find(column: &str) -> Option<Column> {
 pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     match find(column)? {
         Column::Number(number) => (number.of)(trial),
+        Column::Recovery(number) => {
+            let found = trial.faults.first()?.recovery.as_ref()?;
+            (number.of)(found).map(Estimate::exact)
+        }
         Column::Time((.., times), statistic) => times(trial).map(statistic.of),
         Column::Metric(_) => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
     }
@@ -278,7 +264,7 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
 pub fn percentile(column: &str) -> Option<f64> {
     match find(column)? {
         Column::Time(_, statistic) => statistic.share,
-        Column::Number(_) | Column::Metric(_) => None,
+        Column::Number(_) | Column::Recovery(_) | Column::Metric(_) => None,
     }
 }
 
@@ -298,7 +284,12 @@ pub fn all_names() -> Vec<String> {
         statistics.map(move |statistic| format!("{times}.{}", statistic.name))
     });
     let metrics = METRICS.iter().flat_map(Metric::patterns);
-    numbers.chain(times).chain(metrics).collect()
+    let recovery = recovery::numbers().map(|number| number.name.to_owned());
+    numbers
+        .chain(recovery)
+        .chain(times)
+        .chain(metrics)
+        .collect()
 }
 
 /// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; for an unknown column,
@@ -307,6 +298,7 @@ pub fn all_names() -> Vec<String> {
 pub fn heading(column: &str) -> String {
     match find(column) {
         Some(Column::Number(number)) => number.heading.to_owned(),
+        Some(Column::Recovery(number)) => number.heading.to_owned(),
         Some(Column::Time((_, times, _), statistic)) => format!("{times} {}", statistic.heading),
         Some(Column::Metric(metric)) => match (metric.brackets, split(column).1) {
             (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
@@ -323,6 +315,7 @@ pub fn heading(column: &str) -> String {
 pub fn unit(column: &str) -> &'static str {
     match find(column) {
         Some(Column::Number(number)) => number.unit,
+        Some(Column::Recovery(number)) => number.unit,
         Some(Column::Time(..)) => "ms",
         Some(Column::Metric(metric)) => metric.unit,
         None => "",

@@ -1,6 +1,6 @@
 //! The value of a column at a point, with its uncertainty.
 
-use crate::column;
+use crate::column::{self, OverRepeats};
 use crate::interval::{Estimate, of_repeats};
 use crate::quantile::{Range, is_known};
 use crate::recovery::Distribution;
@@ -10,10 +10,10 @@ use crate::summary::{TrialSummary, counted};
 #[derive(Debug)]
 pub struct PointEstimate {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
-    /// its own number, with the interval of its seconds; of a skewed column the median.
+    /// its own number, with the interval of its seconds; or what [`OverRepeats`] says.
     pub mean: Option<Estimate>,
     /// The confidence interval of a percentile, if there is only one trial; the minimum and maximum
-    /// of a skewed column, if there are several.
+    /// of a [`OverRepeats::Median`].
     pub range: Option<Range>,
     /// Trials that have the number.
     pub trials: usize,
@@ -21,17 +21,19 @@ pub struct PointEstimate {
     pub few_slower: bool,
 }
 
-/// Median, minimum, and maximum.
-fn skewed(values: impl Iterator<Item = f64>) -> (Option<Estimate>, Option<Range>) {
-    let found = Distribution::of(values.map(Some));
-    let range = |all: &Distribution| Range {
+/// What stands for these repeats, and their range.
+fn over(repeats: OverRepeats, values: &[f64]) -> (Option<Estimate>, Option<Range>) {
+    let all = Distribution::of(values.iter().copied().map(Some));
+    let exact = |of: fn(&Distribution) -> f64| all.as_ref().map(of).map(Estimate::exact);
+    let range = all.as_ref().map(|all| Range {
         low: all.min(),
         high: all.max(),
-    };
-    (
-        found.as_ref().map(|all| Estimate::exact(all.median())),
-        found.as_ref().map(range),
-    )
+    });
+    match repeats {
+        OverRepeats::Mean => (of_repeats(values), None),
+        OverRepeats::Median => (exact(Distribution::median), range),
+        OverRepeats::Max => (exact(Distribution::max), None),
+    }
 }
 
 impl PointEstimate {
@@ -46,11 +48,8 @@ impl PointEstimate {
         let (mean, range) = match having.as_slice() {
             [(trial, one)] => (Some(*one), column::range(trial, column)),
             several => {
-                let values = several.iter().map(|(_, one)| one.value);
-                match column::is_skewed(column) {
-                    true => skewed(values),
-                    false => (of_repeats(&values.collect::<Vec<_>>()), None),
-                }
+                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
+                over(column::over_repeats(column), &values)
             }
         };
         let few_slower = column::percentile(column).is_some_and(|percentile| {

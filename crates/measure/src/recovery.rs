@@ -6,6 +6,7 @@
 
 mod counts;
 mod distribution;
+mod number;
 mod probe;
 mod series;
 mod throughput;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts};
 pub use distribution::Distribution;
+pub use number::{COSTS, Number, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
 pub use series::{FaultSeries, series};
 
@@ -87,10 +89,12 @@ pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
             end_s: end_s.min(observed.end_s),
         };
         let in_flight = fault.recovery.take().and_then(|known| known.in_flight);
-        fault.recovery = Some(Recovery {
-            in_flight,
-            ..recovery(observed, fault.node, window, &mut before)
-        });
+        let found = match window.effect_s < window.end_s {
+            true => recovery(observed, fault.node, window, &mut before),
+            // The next fault was asked for before this one took effect.
+            false => Recovery::default(),
+        };
+        fault.recovery = Some(Recovery { in_flight, ..found });
     }
 }
 

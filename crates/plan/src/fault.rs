@@ -170,6 +170,8 @@ choice! {
 impl Chaos {
     /// Stands for every kind that a trial can have.
     pub const ANY: &str = "any";
+    /// Every fault is healed this long before the end of the measurement.
+    pub const HEALED_BEFORE_END: Duration = Duration::from_secs(10);
 }
 
 /// Reads how often something happens, such as `1 per 30s` or `2 per 1m30s`: times per second,

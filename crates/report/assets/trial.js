@@ -12,10 +12,18 @@ function shadow(aside) {
   return aside.map(([x0, x1]) => ({ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, fillcolor: css("--rule"), opacity: 0.22, line: { width: 0 }, layer: "below" }));
 }
 
-// When something happened to a server: an upright line.
-function marks({ events }) {
+// When something happened: an upright line.
+function lines(events) {
   const line = { color: css("--ink"), width: 1, dash: "dot" };
   return events.map(([at]) => ({ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line }));
+}
+
+// The names of these lines, one below the other, so that they do not overlap.
+function marked(events) {
+  return events.map(([x, text], i) => ({
+    text: plain(text), x, y: 1 - 0.065 * (i % 12), xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
+    font: { size: 11, color: css("--ink") }, bgcolor: css("--paper"), borderpad: 1,
+  }));
 }
 
 // Where throughput changed its level: the levels as lines, the place as an upright one.
@@ -47,11 +55,9 @@ function loadFigure({ load }) {
   const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
     text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },
   }));
-  notes.push(...load.events.map(([x, text]) => ({
-    text, x, y: 1, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false, font: { size: 11, color: css("--ink") },
-  })));
+  notes.push(...marked(load.events));
   return [traces, layout({
-    height: 400, shapes: [...shadow(load.aside), ...levels(load), ...marks(load)], annotations: notes, xaxis: clock({ anchor: "y2" }),
+    height: 400, shapes: [...shadow(load.aside), ...levels(load), ...lines(load.events)], annotations: notes, xaxis: clock({ anchor: "y2" }),
     yaxis: axis("transactions/s", { domain: [0.54, 1], rangemode: "tozero" }),
     yaxis2: axis("response time, ms", { domain: [0, 0.46], rangemode: "tozero" }),
   })];
@@ -97,7 +103,7 @@ function smooth(t, values) {
   });
 }
 
-// The transactions around a fault, and when what happened: upright lines, their names one below the other.
+// The transactions around a fault, and when what happened.
 function faultFigure({ t, tps, step_ms: step, marks }) {
   const times = unpack(t), values = unpack(tps);
   const each = `every ${step} ms`, mean = "mean of 0.2 s";
@@ -105,14 +111,9 @@ function faultFigure({ t, tps, step_ms: step, marks }) {
     seconds(times, values, each, 0, { label: each, opacity: 0.35, line: { color: color(0), width: 1, shape: "vh" } }),
     seconds(times, smooth(times, values), mean, 1, { label: mean }),
   ];
-  const rule = { color: css("--ink"), width: 1, dash: "dot" };
-  const shapes = marks.map(([at]) => ({ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line: rule }));
-  const annotations = marks.map(([x, text], i) => ({
-    text: plain(`${text} ${x.toFixed(2)}`), x, y: 1 - 0.065 * i, xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
-    font: { size: 11, color: css("--ink") }, bgcolor: css("--paper"), borderpad: 1,
-  }));
+  const annotations = marked(marks.map(([x, text]) => [x, `${text} ${x.toFixed(2)}`]));
   return [traces, layout({
-    height: 340, shapes, annotations, xaxis: axis("time since the fault's effect, s"),
+    height: 340, shapes: lines(marks), annotations, xaxis: axis("time since the fault's effect, s"),
     yaxis: axis("transactions/s", { rangemode: "tozero" }),
   })];
 }

@@ -101,10 +101,10 @@ const checks = {
     const column = (name) => cells.filter((cell) => cell.column === name);
     const [tps] = drawn["sweep-tps"].traces;
     assert.deepEqual(tps.x, [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert.deepEqual(tps.y, column("tps").map((cell) => Number(cell.mean)));
+    assert.deepEqual(tps.y, column("tps").map((cell) => Number(cell.estimate)));
     assert.deepEqual(tps.error, column("tps").map((cell) => Number(cell.half_width)));
     assert.deepEqual(drawn["sweep-ms"].traces.map((t) => t.name), ["mean", "p95", "p99"]);
-    assert.deepEqual(drawn["sweep-ms"].traces[2].y, column("response_ms.p99").map((cell) => Number(cell.mean)));
+    assert.deepEqual(drawn["sweep-ms"].traces[2].y, column("response_ms.p99").map((cell) => Number(cell.estimate)));
     assert.equal(drawn["sweep-ms"].lines, 3);
     const cpu = drawn["sweep-cpu"].traces;
     assert.deepEqual(cpu.map((t) => t.name), ["user", "system", "softirq", "steal", "iowait", "idle"], "what never happened is left out");
@@ -166,7 +166,7 @@ const checks = {
         assert.equal(rows.length * groups.length * columns.length, lines.length);
         for (const row of rows) groups.forEach((group, g) => columns.forEach((column, c) => {
           const line = lines.find((l) => l.value === row[0] && l.variant === group && l.column === column);
-          sameEstimate(row[1 + g * each + c], line.mean, line.half_width, `${name} ${number} ${row[0]} ${group} ${column}`);
+          sameEstimate(row[1 + g * each + c], line.estimate, line.half_width, `${name} ${number} ${row[0]} ${group} ${column}`);
         }));
       }
       // Between the study's own tables and this one may be answers to what it asks.

@@ -12,10 +12,10 @@ use crate::number;
 pub(crate) const RANGES: &str = "In parentheses: 95 % confidence interval of a single trial's \
                                  percentile.";
 
-/// The same of a table with times of recovery.
+/// The same of a table with columns of recovery or of the ledger.
 pub(crate) const SPREADS: &str = "Of recovery, the median, with the minimum and maximum in \
-                                  parentheses; of a single trial's percentile, its 95 % \
-                                  confidence interval.";
+                                  parentheses; of the ledger's anomalies, the maximum; of a \
+                                  single trial's percentile, its 95 % confidence interval.";
 
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -166,7 +166,7 @@ fn reason(trial: &TrialSummary) -> String {
 #[must_use]
 pub fn tables(result: &RunResult) -> String {
     let mut csv = Csv::default();
-    csv.names("table of key value variant column mean half_width n");
+    csv.names("table of key value variant column estimate half_width low high n");
     csv.end_line();
     for (number, table) in table::tables(result).iter().enumerate() {
         let fixed = table.fixed.iter();
@@ -181,6 +181,8 @@ pub fn tables(result: &RunResult) -> String {
                     csv.text(group);
                     csv.text(&column.column);
                     csv.estimate(cell.estimate);
+                    csv.number(cell.range.map(|range| range.low));
+                    csv.number(cell.range.map(|range| range.high));
                     csv.count(cell.n);
                     csv.end_line();
                 }

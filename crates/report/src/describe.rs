@@ -24,15 +24,15 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ("Server", setup.server.clone()),
         ("Encryption", encryption(setup).to_owned()),
         (
-            "Servers",
+            "Instances",
             number::count(setup.planned.topology.instances.into()),
         ),
         (
-            "Virtual users per server",
+            "Virtual users per instance",
             number::count(setup.planned.load.threads.into()),
         ),
         (
-            "Generator workers per server",
+            "Generator workers per instance",
             number::count(setup.workers.into()),
         ),
         ("Tables", number::count(setup.tables.into())),
@@ -91,7 +91,7 @@ pub(crate) fn in_short(setup: &Setup) -> String {
     ];
     if setup.planned.topology.instances > 1 {
         parts.push(format!(
-            "{} servers at once, for each",
+            "{} instances at once, for each",
             setup.planned.topology.instances
         ));
     }

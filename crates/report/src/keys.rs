@@ -147,14 +147,14 @@ pub(crate) fn ordered(point: &Point) -> Vec<(&str, String)> {
 
 /// What a trial is called among the others.
 pub(crate) fn trial_name(trial: &TrialSummary, result: &RunResult) -> String {
-    let mut text = point_name(trial, result);
-    if text.is_empty() {
-        text = format!("trial {}", trial.setup.planned.number.max(1));
+    let planned = &trial.setup.planned;
+    let repeat = repeated(result).then(|| format!("repeat {}", planned.repeat));
+    let parts = [point_name(trial, result)].into_iter().chain(repeat);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    match parts.is_empty() {
+        true => format!("trial {}", planned.number),
+        false => parts.join(", "),
     }
-    if repeated(result) {
-        text = format!("{text}, repeat {}", trial.setup.planned.repeat);
-    }
-    text
 }
 
 /// What so many repeats are called together, of which this is one.
@@ -170,6 +170,8 @@ fn point_name(trial: &TrialSummary, result: &RunResult) -> String {
     let axes = axes(result);
     let values: Vec<_> = axes.iter().map(|key| value(trial, key)).collect();
     match axes.is_empty() {
+        // The label of a repeat is its number.
+        true if repeated(result) => String::new(),
         true => trial.setup.planned.label.clone(),
         false => name(&axes, &values, &axes),
     }

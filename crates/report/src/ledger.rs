@@ -46,7 +46,9 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Members that {what}: {}.", number::count(count)));
     }
-    if sentences.is_empty() && !checked.is_empty() {
+    if sentences.is_empty() && acknowledged == 0 && !checked.is_empty() {
+        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
+    } else if sentences.is_empty() && !checked.is_empty() {
         sentences.push(format!(
             "No acknowledged commit was lost: {} transfers checked {}.",
             number::count(acknowledged),
@@ -95,24 +97,27 @@ fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
 /// The ledgers of a trial, with a row for each instance.
 pub(crate) fn of_trial(trial: &TrialSummary) -> Grid {
     let numbered = (1_u32..).zip(&trial.ledgers);
-    grid(
-        "instance",
-        numbered.map(|(number, ledger)| row(number.to_string(), ledger)),
-    )
+    let named = numbered.map(|(number, ledger)| (number.to_string(), ledger));
+    grid("instance", &named.collect::<Vec<_>>())
 }
 
 /// The ledgers of all trials.
 pub(crate) fn of_study(result: &RunResult) -> Grid {
-    let rows = result.trials.iter().flat_map(|trial| {
+    let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
-        let ledgers = trial.ledgers.iter();
-        ledgers.map(move |ledger| row(name.clone(), ledger))
+        let is_one = trial.ledgers.len() == 1;
+        let numbered = (1_u32..).zip(&trial.ledgers);
+        numbered.map(move |(number, ledger)| match is_one {
+            true => (name.clone(), ledger),
+            false => (format!("{name}, instance {number}"), ledger),
+        })
     });
-    grid("trial", rows)
+    grid("trial", &named.collect::<Vec<_>>())
 }
 
-fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
-    let mut heads = heads([
+fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
+    let mut titles = vec![
         key,
         "acknowledged",
         "failed",
@@ -123,21 +128,25 @@ fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
         "duplicated",
         "diverged",
         "unbalanced",
-        "reads",
-        "stale",
-        "most stale",
-        "checked",
-        "details",
-    ]);
-    if let Some(head) = heads.iter_mut().find(|head| head.title == "most stale") {
-        head.unit = "ms";
+    ];
+    if has_reads {
+        titles.extend(["reads", "stale", "most stale, ms"]);
     }
+    titles.extend(["checked", "details"]);
+    let rows = named
+        .iter()
+        .map(|(name, ledger)| row(name, ledger, has_reads));
     Grid {
-        caption:
+        caption: format!(
             "Ledger: transfers by what the client was told, and what the members have of them. \
-                  Diverged and unbalanced count members; reads are of replicas."
-                .to_owned(),
-        heads,
+             Diverged and unbalanced count members{}.",
+            if has_reads {
+                "; reads are of replicas"
+            } else {
+                ""
+            }
+        ),
+        heads: heads(titles),
         keys: 1,
         words: 1,
         rows: rows.collect(),
@@ -145,7 +154,7 @@ fn grid(key: &str, rows: impl Iterator<Item = Vec<String>>) -> Grid {
     }
 }
 
-fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
+fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
     // What was not checked is not known.
     let found = |count| match ledger.checked.is_empty() {
         true => number::ABSENT.to_owned(),
@@ -155,8 +164,8 @@ fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
     let unchecked = ledger.unchecked.iter();
     let unchecked = unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
     let details: Vec<String> = unchecked.chain(ledger.examples.iter().cloned()).collect();
-    vec![
-        name,
+    let mut row = vec![
+        name.to_owned(),
         number::count(ledger.acknowledged),
         number::count(ledger.failed),
         number::count(ledger.unknown),
@@ -166,13 +175,18 @@ fn row(name: String, ledger: &LedgerSummary) -> Vec<String> {
         found(ledger.duplicated),
         found(ledger.diverged),
         found(ledger.unbalanced),
-        number::count(ledger.replica_reads),
-        number::count(ledger.stale_reads),
-        number::maybe(ledger.staleness_max_ms),
-        match checked.is_empty() {
-            true => number::ABSENT.to_owned(),
-            false => checked.join(", "),
-        },
-        details.join("; "),
-    ]
+    ];
+    if has_reads {
+        row.extend([
+            number::count(ledger.replica_reads),
+            number::count(ledger.stale_reads),
+            number::maybe(ledger.staleness_max_ms),
+        ]);
+    }
+    row.push(match checked.is_empty() {
+        true => number::ABSENT.to_owned(),
+        false => checked.join(", "),
+    });
+    row.push(details.join("; "));
+    row
 }

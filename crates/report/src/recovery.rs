@@ -2,45 +2,19 @@
 
 use measure::fault::{FaultRecord, Recovery};
 use measure::quantile::Range;
-use measure::recovery::Distribution;
+use measure::recovery::{Distribution, Number, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::csv_writer::Csv;
-use crate::grid::{Grid, heads};
+use crate::grid::{Grid, Head, heads};
 use crate::keys;
 use crate::number;
 
-/// A number of a recovery: its column, its heading, and where it is.
-type Number = (&'static str, &'static str, fn(&Recovery) -> Option<f64>);
-
-/// The phases of a recovery, in seconds from the effect.
-pub(crate) const PHASES: [Number; 7] = [
-    ("recovery.first_error_s", "first error", |found| {
-        found.first_error_s
-    }),
-    ("recovery.detected_s", "detected", |found| found.detected_s),
-    ("recovery.first_write_s", "first write", |found| {
-        found.first_write_s
-    }),
-    ("recovery.load_write_s", "load's write", |found| {
-        found.load_write_s
-    }),
-    ("recovery.back_s", "back", |found| found.back_s),
-    ("recovery.steady_s", "steady", |found| found.steady_s),
-    ("recovery.rejoined_s", "rejoined", |found| found.rejoined_s),
-];
-
-/// What a recovery cost.
-const COSTS: [Number; 3] = [
-    ("recovery.outage_s", "outage", |found| found.outage_s),
-    ("recovery.lowest_share", "lowest", |found| {
-        found.lowest_share
-    }),
-    ("recovery.lost_transactions", "not done", |found| {
-        found.lost_transactions
-    }),
-];
+/// Most faults whose recovery the lead tells one by one.
+const MOST_TOLD: usize = 4;
+/// The phases that the lead tells.
+const TOLD: [&str; 2] = ["recovery.first_write_s", "recovery.back_s"];
 
 const EXPLAINED: &str = "Seconds from the fault's effect: the load's first error; another member's \
                          view changed (detected); the first write that any member accepted, and \
@@ -53,14 +27,18 @@ pub(crate) fn phases(trial: &TrialSummary) -> Grid {
         let healed = fault.healed_s.zip(fault.effect_s);
         let mut row = vec![name(fault, trial)];
         row.push(number::maybe(fault.effect_s));
-        row.extend(PHASES.map(|(_, _, of)| number::maybe(of(found).map(unsigned))));
+        row.extend(
+            PHASES
+                .iter()
+                .map(|phase| number::maybe(value(phase, found))),
+        );
         row.push(number::maybe(
             healed.map(|(healed_s, effect_s)| healed_s - effect_s),
         ));
         row
     });
     let mut titles = vec!["fault", "effect at"];
-    titles.extend(PHASES.map(|(_, heading, _)| heading));
+    titles.extend(PHASES.iter().map(|phase| phase.heading));
     titles.push("healed");
     Grid {
         caption: format!("Recovery. {EXPLAINED}"),
@@ -123,12 +101,10 @@ pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     }
 }
 
-/// A time that rounds to zero has no sign.
-fn unsigned(seconds: f64) -> f64 {
-    match seconds.abs() < 5e-4 {
-        true => 0.0,
-        false => seconds,
-    }
+/// A number of a recovery; one that rounds to zero has no sign.
+fn value(number: &Number, found: &Recovery) -> Option<f64> {
+    let value = (number.of)(found)?;
+    Some(if value.abs() < 5e-4 { 0.0 } else { value })
 }
 
 fn in_flight(found: &Recovery) -> String {
@@ -161,9 +137,54 @@ struct Repeated<'a> {
 }
 
 impl Repeated<'_> {
-    /// What its row is called.
-    fn keys(&self) -> Vec<String> {
-        self.point.iter().chain([&self.words]).cloned().collect()
+    /// What its rows are called.
+    fn keys(&self) -> impl Iterator<Item = &String> {
+        self.point.iter().chain([&self.words])
+    }
+
+    fn distribution(&self, number: &Number) -> Option<Distribution> {
+        Distribution::of(self.found.iter().map(|found| value(number, found)))
+    }
+
+    /// In how many repeats something happened, the median, the minimum, the maximum, and all values.
+    fn row(&self, number: &Number) -> Vec<String> {
+        let all = self.distribution(number);
+        let values = all.as_ref().map_or(&[][..], Distribution::values);
+        let statistic = |of: fn(&Distribution) -> f64| number::maybe(all.as_ref().map(of));
+        let shown: Vec<String> = values.iter().copied().map(number::value).collect();
+        vec![
+            format!("{} of {}", values.len(), self.found.len()),
+            statistic(Distribution::median),
+            statistic(Distribution::min),
+            statistic(Distribution::max),
+            shown.join(", "),
+        ]
+    }
+
+    /// `After kill of primary: first write after 1.588 (1.203–1.973) s, …`.
+    fn sentence(&self) -> String {
+        let keys: Vec<&str> = self.keys().map(String::as_str).collect();
+        let phases = PHASES.iter().filter(|phase| TOLD.contains(&phase.name));
+        let phases: Vec<String> = phases.map(|phase| self.told(phase)).collect();
+        format!("Recovery ({}): {}.", keys.join(", "), phases.join(", "))
+    }
+
+    /// `first write after 1.588 (1.203–1.973) s in 2 of 3 repeats`.
+    fn told(&self, phase: &Number) -> String {
+        let Some(all) = self.distribution(phase) else {
+            return format!("{} never", phase.heading);
+        };
+        let range = Range {
+            low: all.min(),
+            high: all.max(),
+        };
+        let range = (all.values().len() > 1).then_some(range);
+        let happened = match all.missing {
+            0 => String::new(),
+            _ => format!(" in {} of {} repeats", all.values().len(), self.found.len()),
+        };
+        let shown = number::within(all.median(), range);
+        format!("{} after {shown} s{happened}", phase.heading)
     }
 }
 
@@ -206,84 +227,46 @@ fn words_of_all(fault: &FaultRecord, trial: &TrialSummary) -> String {
     name(&any, trial)
 }
 
-/// Recovery over the repeats of each point: median, minimum, and maximum.
-pub(crate) fn distributions(result: &RunResult) -> Grid {
-    let rows = repeated(result).into_iter().map(|repeated| {
-        let mut row = repeated.keys();
-        row.push(repeated.found.len().to_string());
-        row.extend(numbers().map(|(_, _, of)| spread(&repeated.found, of)));
-        row
-    });
-    let mut titles = keys_of(result);
-    let keys = titles.len();
-    titles.push("n");
-    titles.extend(numbers().map(|(_, heading, _)| heading));
-    Grid {
-        caption: format!(
-            "Recovery over repeats: the median, with the minimum and maximum in parentheses; in \
-             brackets, in how many it did not happen. {EXPLAINED} The outage is in seconds; lowest \
-             is a share of the throughput before; not done counts transactions."
-        ),
-        heads: heads(titles),
-        keys,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+/// How the instances recovered, in a few sentences; `None` without faults.
+pub(crate) fn sentences(result: &RunResult) -> Option<String> {
+    let all = repeated(result);
+    let told: Vec<String> = all.iter().take(MOST_TOLD).map(Repeated::sentence).collect();
+    let more = match all.len().saturating_sub(MOST_TOLD) {
+        0 => String::new(),
+        more => format!(" {more} more faults are listed under Recovery."),
+    };
+    (!all.is_empty()).then(|| told.join(" ") + &more)
 }
 
-/// Every value of each phase, in ascending order.
-pub(crate) fn values(result: &RunResult) -> Grid {
-    let rows = repeated(result).into_iter().flat_map(|repeated| {
-        let rows = numbers().filter_map(|(_, heading, of)| {
-            let all = distribution(&repeated.found, of)?;
-            let values: Vec<String> = all.values().iter().copied().map(number::value).collect();
-            let mut row = repeated.keys();
-            row.extend([heading.to_owned(), values.join(", ")]);
-            Some(row)
-        });
-        rows.collect::<Vec<_>>()
+/// Recovery over the repeats of each point: a row for each phase and cost.
+pub(crate) fn distributions(result: &RunResult) -> Grid {
+    let all = repeated(result);
+    let rows = all.iter().flat_map(|repeated| {
+        numbers().map(|number| {
+            let head = Head {
+                title: number.heading.to_owned(),
+                unit: number.unit,
+            };
+            let keys = repeated.keys().cloned().chain([head.text()]);
+            keys.chain(repeated.row(number)).collect()
+        })
     });
-    let mut titles = keys_of(result);
-    titles.extend(["phase", "values"]);
+    let mut titles = match keys::axes(result).is_empty() {
+        true => vec!["fault"],
+        false => vec!["point", "fault"],
+    };
+    titles.extend(["", "repeats", "median", "min", "max", "values"]);
     Grid {
-        caption: "Recovery: the values of all repeats, in ascending order.".to_owned(),
-        keys: titles.len() - 1,
+        caption: format!(
+            "Recovery over repeats, failed trials included: in how many it happened, and its \
+             distribution. {EXPLAINED} Lowest share: the lowest second as a share of the \
+             throughput before."
+        ),
+        keys: titles.len() - 5,
         heads: heads(titles),
         words: 1,
         rows: rows.collect(),
         ..Grid::default()
-    }
-}
-
-/// The heads of [`Repeated::keys`].
-fn keys_of(result: &RunResult) -> Vec<&'static str> {
-    match keys::axes(result).is_empty() {
-        true => vec!["fault"],
-        false => vec!["point", "fault"],
-    }
-}
-
-fn numbers() -> impl Iterator<Item = Number> {
-    PHASES.into_iter().chain(COSTS)
-}
-
-fn distribution(found: &[&Recovery], of: fn(&Recovery) -> Option<f64>) -> Option<Distribution> {
-    Distribution::of(found.iter().map(|found| of(found).map(unsigned)))
-}
-
-/// `6.5 (6.1–9.0)`, or `6.5 (6.1–9.0) [2 not]`.
-fn spread(found: &[&Recovery], of: fn(&Recovery) -> Option<f64>) -> String {
-    let Some(all) = distribution(found, of) else {
-        return number::ABSENT.to_owned();
-    };
-    let range = Range {
-        low: all.min(),
-        high: all.max(),
-    };
-    let shown = number::within(all.median(), (all.values().len() > 1).then_some(range));
-    match all.missing {
-        0 => shown,
-        missing => format!("{shown} [{missing} not]"),
     }
 }
 
@@ -300,7 +283,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     axes.iter().for_each(|name| csv.text(name));
     csv.names("repeat fault instance server fault.kind fault.target fault.at_s fault.effect_s");
     csv.names("fault.heal_at_s fault.healed_s");
-    numbers().for_each(|(name, ..)| csv.text(name));
+    numbers().for_each(|number| csv.text(number.name));
     for name in [
         "recovery.before_tps",
         "recovery.during_tps",
@@ -337,7 +320,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
         csv.number(at_s);
     }
     let found = fault.recovery.as_ref();
-    numbers().for_each(|(_, _, of)| csv.number(found.and_then(of)));
+    numbers().for_each(|number| csv.number(found.and_then(number.of)));
     let rates = found.map(|found| [found.before, found.during, found.after]);
     for rate in rates.unwrap_or_default() {
         csv.estimate(rate);

@@ -74,11 +74,11 @@ pub(crate) fn frame(result: &RunResult) -> Sheet {
     }
 }
 
-/// The result in a few sentences, of which the ledger's is the first.
+/// The result in a few sentences: first of the ledger, then of recoveries.
 fn lead(result: &RunResult) -> String {
-    let ledger = ledger::sentence(result);
-    let parts: Vec<String> = ledger.into_iter().chain([findings::lead(result)]).collect();
-    parts.join(" ")
+    let parts = [ledger::sentence(result), recovery::sentences(result)];
+    let parts = parts.into_iter().flatten().chain([findings::lead(result)]);
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// A study's lines end where its file breaks them; its paragraphs, at an empty line.
@@ -94,6 +94,13 @@ fn results(result: &RunResult) -> Section {
     let mut blocks: Vec<Block> =
         tables(table::tables(result).iter().map(table::PaperTable::grid)).collect();
     let has_tables = !blocks.is_empty();
+    // A single trial has a part of its own with all that these say.
+    if result.trials.len() != 1 {
+        let recovery = tables([recovery::distributions(result)]);
+        blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
+        let ledgers = tables([ledger::of_study(result)]);
+        blocks.extend(ledgers.flat_map(|table| Block::titled("Ledger", table, much)));
+    }
     for answer in answers(result) {
         blocks.push(Block::Heading(answer.title));
         blocks.extend(answer.blocks);
@@ -102,18 +109,11 @@ fn results(result: &RunResult) -> Section {
     if !result.trials.is_empty() {
         blocks.push(figures::curves(result));
     }
-    // A single trial has a part of its own with all that these say.
     if result.trials.len() != 1 {
         let all = Block::Table(table_of_trials::grid(result));
         blocks.extend(Block::titled("All trials", all, much && has_tables));
         let verdicts = tables([bottlenecks::grid(result)]);
         blocks.extend(verdicts.flat_map(|table| Block::titled("Bottlenecks", table, much)));
-        let recovery = tables([recovery::distributions(result)]);
-        blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
-        let values = tables([recovery::values(result)]);
-        blocks.extend(values.map(|table| Block::folded("Recovery in each repeat", table)));
-        let ledgers = tables([ledger::of_study(result)]);
-        blocks.extend(ledgers.flat_map(|table| Block::titled("Ledger", table, much)));
     }
     if let Some(lead) = thresholds::lead(result) {
         blocks.push(Block::heading("Thresholds"));

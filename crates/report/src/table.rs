@@ -1,7 +1,7 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
-use measure::column::is_skewed;
+use measure::column::{OverRepeats, over_repeats};
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
@@ -155,8 +155,8 @@ impl PaperTable {
             true => format!(" {RANGES}"),
             false => String::new(),
         };
-        let is_skewed = |column: &Heading| is_skewed(&column.column);
-        let ranges = match self.columns.iter().any(is_skewed) {
+        let is_other = |column: &Heading| over_repeats(&column.column) != OverRepeats::Mean;
+        let ranges = match self.columns.iter().any(is_other) {
             true => format!(" {SPREADS}"),
             false => ranges,
         };

@@ -14,12 +14,13 @@ mod common;
 use common::scale_up::{STUDY, incomplete};
 use common::{golden, outline};
 use measure::change_point::LevelChange;
+use measure::fault::{FaultRecord, Recovery};
 use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
 use measure::slice::Phase;
 use measure::threshold::{Baseline, Threshold, ThresholdVerdict, judge};
 use measure::warning::Warning;
-use plan::Point;
+use plan::{FaultKind, Point};
 use report::{Answer, Report};
 
 #[test]
@@ -388,4 +389,64 @@ fn the_first_sentence_is_about_acknowledged_commits() {
         assert_eq!(shown, words.starts_with("LOST"), "{said}");
     }
     assert!(!said_of_ledgers(&[&[]]).contains("edger"));
+}
+
+/// A kill of the primary of which the first write and the throughput are back after these times.
+fn killed(first_write_s: Option<f64>, back_s: f64) -> FaultRecord {
+    let recovery = Recovery {
+        first_write_s,
+        back_s: Some(back_s),
+        lost_transactions: Some(1200.0),
+        ..Recovery::default()
+    };
+    FaultRecord {
+        number: 1,
+        kind: FaultKind::Kill,
+        target: "primary".to_owned(),
+        instance: 1,
+        node: Some(2),
+        asked_s: 20.0,
+        effect_s: Some(20.001),
+        heal_asked_s: None,
+        healed_s: None,
+        error: None,
+        recovery: Some(recovery),
+    }
+}
+
+#[test]
+fn the_lead_tells_the_recovery_and_repeats_have_one_name() {
+    let (mut result, _) = common::study(&[8, 8, 8]);
+    let writes = [Some(1.25), None, Some(1.5)];
+    for ((number, trial), write_s) in (1..).zip(&mut result.trials).zip(writes) {
+        let planned = &mut trial.setup.planned;
+        (planned.number, planned.repeat) = (number, number);
+        (planned.point, planned.label) = (Point::default(), format!("repeat {number}"));
+        trial.setup.directory = Some("/data".to_owned());
+        trial.faults = vec![killed(write_s, 2.0 * f64::from(number))];
+    }
+    result.design.repeats = 3;
+    result.trials[1].warnings = vec![Warning::Reconnects { count: 2 }];
+    let cluster = serde_json::from_str(r#"{"kind": "galera", "members": 3}"#).unwrap();
+    result.trials[0].setup.planned.topology.cluster = Some(cluster);
+    let report = Report {
+        result: &result,
+        series: &[],
+        monitors: &[],
+        faults: &[],
+        study: None,
+    };
+    let page = report.markdown();
+    let lead = "Recovery (kill of primary): first write after 1.375 (1.250–1.500) s in 2 of 3 repeats, \
+                throughput back after 4.000 (2.000–6.000) s.";
+    assert!(page.contains(lead), "{page}");
+    let row =
+        "| kill of primary | first write, s | 2 of 3 | 1.375 | 1.250 | 1.500 | 1.250, 1.500 |";
+    assert!(page.contains(row), "{page}");
+    let never = "| kill of primary | rejoined, s | 0 of 3 | – | – | – |  |";
+    assert!(page.contains(never), "{page}");
+    assert!(page.contains(" (repeat 2)\n"), "{page}");
+    // A fact that only some trials have is not mixed up with another one.
+    assert!(page.contains("- Cluster: galera, members: 3\n"), "{page}");
+    assert!(page.contains("- CPUs per server: all\n"), "{page}");
 }

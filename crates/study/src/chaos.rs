@@ -19,8 +19,6 @@ use plan::{
 const START: Duration = Duration::from_secs(1);
 /// For how long the servers recover after each fault.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// Every fault is healed this long before the end.
-const END: Duration = Duration::from_secs(10);
 /// How long a fault lasts.
 const HEAL_MIN: Duration = Duration::from_secs(1);
 const HEAL_MAX: Duration = Duration::from_secs(10);
@@ -56,7 +54,7 @@ pub(crate) fn seed_of_repeat(seed: u64, repeat: u32) -> u64 {
 /// The faults of a measurement of this length.
 pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Fault> {
     let mut random = SplitMix64::new(chaos.seed);
-    let last = time.saturating_sub(END + HEAL_MIN);
+    let last = time.saturating_sub(Chaos::HEALED_BEFORE_END + HEAL_MIN);
     let mean_s = 1.0 / chaos.per_s;
     let (mut faults, mut next) = (Vec::new(), START);
     while faults.len() < MAX_FAULTS {
@@ -71,7 +69,13 @@ pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Faul
         else {
             break;
         };
-        let fault = one(&mut random, kind, at, time.saturating_sub(END), servers);
+        let fault = one(
+            &mut random,
+            kind,
+            at,
+            time.saturating_sub(Chaos::HEALED_BEFORE_END),
+            servers,
+        );
         next = fault
             .healed_at()
             .unwrap_or(fault.at)
@@ -281,7 +285,7 @@ mod tests {
             prop_assert!((1..=MAX_FAULTS).contains(&faults.len()));
             for fault in faults {
                 let end = fault.healed_at().unwrap_or(fault.at);
-                prop_assert!(fault.at >= START && end <= time - END, "{:?}", fault);
+                prop_assert!(fault.at >= START && end <= time - Chaos::HEALED_BEFORE_END, "{:?}", fault);
                 prop_assert!(fault.heal.is_none_or(|heal| heal >= HEAL_MIN && heal <= HEAL_MAX));
                 prop_assert_eq!(fault.heal.is_some(), fault.kind.lasts());
             }

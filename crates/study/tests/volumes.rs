@@ -143,11 +143,7 @@ fn contradictions_are_located() {
 #[test]
 fn values_have_ranges() {
     for (key, value, said) in [
-        (
-            "volume.filesystem",
-            "zfs",
-            "the values are `ext4`, `xfs`, `btrfs`",
-        ),
+        ("volume.filesystem", "zfs", "did you mean `xfs`?"),
         ("volume.devices", "0", "from 1 to 32"),
         ("volume.device_size", "1M", "from 128.0 MiB to 64.0 TiB"),
         ("volume.device_size", "big", "`big` is not a size"),
@@ -161,7 +157,11 @@ fn values_have_ranges() {
             "/mnt",
             "`server.directory` is now `volume.directory`",
         ),
-        ("volume.filesystem", "", "the values are"),
+        (
+            "volume.filesystem",
+            "ntfs-3g",
+            "the values are `ext4`, `xfs`, `btrfs`",
+        ),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);
         assert!(error.contains(said), "{key}: {error}");

@@ -26,6 +26,7 @@ mod postgres;
 mod proxy;
 mod server;
 mod skip;
+mod ssh_host;
 mod tls;
 
 pub use disk::SmallDisk;
@@ -35,6 +36,7 @@ pub use postgres::{Postgres, PostgresBuilder, PostgresServer};
 pub use proxy::Proxy;
 pub use server::{Builder, Server};
 pub use skip::skip;
+pub use ssh_host::SshHost;
 pub use tls::openssl;
 
 /// What to SELECT from a table in MySQL or MariaDB to get the count and the checksum of its rows.

@@ -181,7 +181,9 @@ impl Server for Flavor {
         Ok(
             match on_reactor(on_connection(&target, LOGIN_ATTEMPT_LIMIT, read_key))? {
                 Ok(public_key) => LoginAttempt::Ready { public_key },
-                Err(Error::Connect { .. } | Error::Timeout { .. }) => LoginAttempt::NotYet,
+                Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
+                    LoginAttempt::NotYet
+                }
                 Err(error) => LoginAttempt::Refused(login.refused(&error)),
             },
         )

@@ -90,14 +90,15 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = '{quoted}'\n")
 }
 
-/// The files that say who may log in to a server with this address.
-pub(super) fn access_files(address: Ipv4Net) -> Vec<ServerFile> {
+/// The files that say who may log in to a server with these paths.
+pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
     let file = |name, text| ServerFile {
         name,
         text,
         is_temporary: false,
     };
-    vec![file(HBA_FILE, hba(address)), file(IDENT_FILE, ident(None))]
+    let users = ident(paths.user.as_deref());
+    vec![file(HBA_FILE, hba(paths.address)), file(IDENT_FILE, users)]
 }
 
 /// Who may log in: the superuser through the socket if the client is dyno's user, and the role of

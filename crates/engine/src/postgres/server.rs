@@ -205,7 +205,7 @@ impl Server for Postgres {
     }
 
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
-        configuration::access_files(paths.address)
+        configuration::access_files(paths)
     }
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {

@@ -7,6 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use load::Barrier;
+use plan::{Chaos, Fault};
 
 use super::strike::{Strike, Struck};
 use super::target;
@@ -58,18 +59,19 @@ impl<'a> Schedule<'a> {
         std::thread::scope(|scope| {
             let mut strikes = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
-                let is_due = self.wait(fault.at) && self.wait_for_earlier(&strikes);
+                let due = self.due(fault, &strikes);
                 for (instance_number, instance) in target::instances(fault.target, self.rig) {
                     let strike = Strike {
                         schedule: self,
                         number,
                         fault,
+                        at: due.unwrap_or(fault.at),
                         instance_number,
                         instance,
                         watch: self.watch(instance_number),
                         sender: sender.clone(),
                     };
-                    if !is_due {
+                    if due.is_none() {
                         strike.omit();
                         continue;
                     }
@@ -89,7 +91,7 @@ impl<'a> Schedule<'a> {
 
     /// Waits until this time of the measurement; false if the trial ends before.
     pub(super) fn wait(self, at: Duration) -> bool {
-        while !self.over.load(Ordering::Relaxed) {
+        while self.is_running() {
             let begun = self.barrier.begun();
             let due = begun.map(|begun| begun + self.trial.planned.load.warmup + at);
             let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -101,17 +103,29 @@ impl<'a> Schedule<'a> {
         false
     }
 
-    /// Random faults wait until the servers have recovered from the earlier ones, which may take longer
-    /// than the schedule allows for. False if the trial ends before.
-    fn wait_for_earlier<T>(self, strikes: &[ScopedJoinHandle<'_, T>]) -> bool {
-        let is_random = self.trial.planned.chaos.is_some();
-        while is_random && !strikes.iter().all(ScopedJoinHandle::is_finished) {
-            if self.over.load(Ordering::Relaxed) {
-                return false;
+    /// When a fault strikes. Random ones wait until the servers have recovered from the earlier ones,
+    /// which may take longer than the schedule allows for. `None` if the trial ends before, or a fault
+    /// that had to wait could not be healed in time.
+    fn due<T>(self, fault: &Fault, strikes: &[ScopedJoinHandle<'_, T>]) -> Option<Duration> {
+        let planned = &self.trial.planned;
+        if !self.wait(fault.at) || planned.chaos.is_none() {
+            return self.is_running().then_some(fault.at);
+        }
+        let mut has_waited = false;
+        while !strikes.iter().all(ScopedJoinHandle::is_finished) {
+            if !self.is_running() {
+                return None;
             }
+            has_waited = true;
             sleep(POLL_INTERVAL);
         }
-        true
+        let at = self.measured(Instant::now())?.max(fault.at);
+        let healed = at + fault.heal.unwrap_or_default() + Chaos::HEALED_BEFORE_END;
+        (!has_waited || healed <= planned.load.time).then_some(at)
+    }
+
+    fn is_running(self) -> bool {
+        !self.over.load(Ordering::Relaxed)
     }
 
     /// A time of the measurement; `None` if it has not begun.
@@ -127,7 +141,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn wait_until_over(self) {
-        while !self.over.load(Ordering::Relaxed) {
+        while self.is_running() {
             sleep(POLL_INTERVAL);
         }
     }

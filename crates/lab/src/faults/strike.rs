@@ -23,6 +23,8 @@ pub(super) struct Strike<'a> {
     /// Its place in the schedule, from 1.
     pub(super) number: u32,
     pub(super) fault: &'a plan::Fault,
+    /// When it strikes, in the measurement.
+    pub(super) at: Duration,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
     pub(super) watch: Option<&'a Watch>,
@@ -92,10 +94,10 @@ impl<'a> Strike<'a> {
         }
     }
 
-    /// Reports that the fault was not injected, because the measurement ended before.
+    /// Reports that the fault was not injected, because the measurement ends too soon.
     pub(super) fn omit(self) {
         let mut record = self.record();
-        let why = "it was not injected: the measurement ended before";
+        let why = "it was not injected: too little time was left";
         self.report(
             &mut record,
             Err(LabError::Impossible(why.to_owned())),
@@ -111,7 +113,7 @@ impl<'a> Strike<'a> {
         scene: &Scene<'_>,
         record: &mut FaultRecord,
     ) {
-        let heal_at = self.heals_after().map(|after| self.fault.at + after);
+        let heal_at = self.heals_after().map(|after| self.at + after);
         if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
             let failed_over = self.fail_over(scene);
             if failed_over.is_err() {

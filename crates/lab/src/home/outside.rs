@@ -167,7 +167,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
 }
 
 /// The prefix of the names of everything that a run creates.
-fn own_prefix(run: &Path) -> String {
+pub(crate) fn own_prefix(run: &Path) -> String {
     let run = run.file_name().unwrap_or_default().to_string_lossy();
     format!("dyno-{run}-")
 }

@@ -10,6 +10,7 @@ use super::outside::{self, Unmounted};
 use super::{Cleaned, LOCK, Leftover, mounted, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
+use crate::site::machine;
 use crate::tree;
 
 /// The directory of a dead run, claimed by this process.
@@ -94,6 +95,7 @@ fn remove_dead(
         shared_memory::remove_recorded(&entry.path(), account);
     }
     mounted::unmount_below(&dead.dir)?;
+    machine::remove_all(&dead.dir)?;
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
     remove_content(root, &dead.dir, &outside.unmounted)?;
@@ -107,6 +109,7 @@ fn remove_dead(
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
     mounted::unmount_below(dir)?;
+    machine::remove_all(dir)?;
     let unmounted = outside::remove_all(dir)?.unmounted;
     remove_content(root, dir, &unmounted)
 }

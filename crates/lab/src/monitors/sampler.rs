@@ -28,15 +28,31 @@ struct SampledServer {
     number: u32,
     site: Arc<dyn Site>,
     process: ProcessId,
+    /// The disks of its data, if its site is another machine.
+    disks: Vec<String>,
 }
 
 impl SampledServer {
+    fn new(server: &MonitoredServer) -> Self {
+        let is_elsewhere = server.site.machine().is_some();
+        Self {
+            number: server.number,
+            site: Arc::clone(&server.site),
+            process: server.process.clone(),
+            disks: match is_elsewhere {
+                true => disks(server),
+                false => Vec::new(),
+            },
+        }
+    }
+
     fn sample(&self) -> ServerSnapshot {
         let read = |pid| process::read_family(self.site.files(), pid);
         ServerSnapshot {
             number: self.number,
             process: self.process.get().and_then(read),
             manager: self.process.manager().and_then(read),
+            machine: self.site.machine().map(|_| self.site.sample(&self.disks)),
             throttling: self.site.throttling(),
             counters: None,
         }
@@ -47,22 +63,14 @@ impl Sampler {
     /// Must be called on the thread that takes the snapshots.
     pub(super) fn new(monitored: Monitored) -> Self {
         let servers = monitored.servers;
-        let devices = |server: &MonitoredServer| {
-            let dir = server.data_dir.as_ref()?;
-            Some(device::below_dir(server.site.files(), dir))
-        };
-        let mut disks: Vec<String> = servers.iter().filter_map(devices).flatten().collect();
+        let here = servers
+            .iter()
+            .filter(|server| server.site.machine().is_none());
+        let mut disks: Vec<String> = here.flat_map(disks).collect();
         disks.sort();
         disks.dedup();
         Self {
-            servers: servers
-                .iter()
-                .map(|server| SampledServer {
-                    number: server.number,
-                    site: Arc::clone(&server.site),
-                    process: server.process.clone(),
-                })
-                .collect(),
+            servers: servers.iter().map(SampledServer::new).collect(),
             site: monitored.site,
             disks,
             counters: servers
@@ -108,6 +116,13 @@ impl Drop for Sampler {
             let _ = reactor.block_on(leave_all(&mut self.counters));
         }
     }
+}
+
+/// The disks of a server's data on its site.
+fn disks(server: &MonitoredServer) -> Vec<String> {
+    let dir = server.data_dir.iter();
+    dir.flat_map(|dir| device::below_dir(server.site.files(), dir))
+        .collect()
 }
 
 fn own_cpu() -> Duration {

@@ -5,8 +5,12 @@ use std::time::{Duration, Instant};
 use engine::counters::{self, Reading};
 use host::process::{self, ProcessChange, ProcessStat};
 use host::throttling::{self, Throttling, ThrottlingChange};
+use measure::metric::{Metric, bracketed};
 
 use super::values::Values;
+
+/// What precedes the metrics of a server's machine.
+const SITE: &str = "site";
 
 /// The counters at an instant. Those that could not be read are absent.
 #[derive(Debug, Clone)]
@@ -29,6 +33,8 @@ pub(super) struct ServerSnapshot {
     pub(super) process: Option<ProcessStat>,
     /// Its cluster manager's.
     pub(super) manager: Option<ProcessStat>,
+    /// The machine it runs on, if that is not this host.
+    pub(super) machine: Option<host::Sample>,
     pub(super) throttling: Option<Throttling>,
     /// The server's own counters.
     pub(super) counters: Option<Reading>,
@@ -67,6 +73,9 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     let mut counters: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let owner = format!("server[{}]", after.number);
+        if let Some((from, to)) = before.machine.as_ref().zip(after.machine.as_ref()) {
+            machine(after.number, from, to, seconds, values);
+        }
         let change = |before: Option<ProcessStat>, after: Option<ProcessStat>| {
             process::derive(&before?, &after?, seconds)
         };
@@ -102,6 +111,28 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     }
     if let Some(counters) = counters {
         put(&counters, "server", values);
+    }
+}
+
+/// The metrics of the machine of a server, `site[1].…`; also without the number for the first one.
+fn machine(
+    number: u32,
+    before: &host::Sample,
+    after: &host::Sample,
+    seconds: f64,
+    values: &mut Values,
+) {
+    let mut all = Values::default();
+    host::sample::derive(before, after, seconds, &mut all);
+    for (name, value) in all.0 {
+        let name = format!("{SITE}.{name}");
+        if Metric::find(&name).is_none() {
+            continue;
+        }
+        values.put(bracketed(&name, &number.to_string()), Some(value));
+        if number == 1 {
+            values.put(name, Some(value));
+        }
     }
 }
 

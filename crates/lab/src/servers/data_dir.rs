@@ -93,6 +93,7 @@ impl DataDir {
             data: self.data(),
             closed: self.closed(),
             socket: engine.socket(&self.own(), port),
+            user: None,
             address,
             port,
             connections,

@@ -106,14 +106,17 @@ impl Node {
     /// Its Unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        let engine = self.launcher.installed.engine;
-        engine.socket(&self.data.own(), self.port)
+        self.launcher.socket(&self.data, self.port)
     }
 
-    /// Its data directory.
+    /// Its data directory on its site.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
-        self.data.data()
+        let here = self.data.data();
+        match self.site().machine() {
+            None => here,
+            Some(machine) => machine.path(&here),
+        }
     }
 
     /// The disk space that its data takes; `None` if that cannot be read.

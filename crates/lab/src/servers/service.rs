@@ -1,7 +1,7 @@
 //! Programs that the members of a cluster share, from before the first member starts until after
 //! the last one has ended.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,9 +71,9 @@ impl Services {
             write_for_server(&self.data.dir().join(file.name), &file.text, home.account())?;
         }
         // Identifies its processes: see `survivors`.
-        let input = File::open(self.data.dir());
-        let input = input.map_err(LabError::at("open", self.data.dir()))?;
-        let first = self.site.spawn(home, &service.invocation, input, log)?;
+        let first = self
+            .site
+            .spawn(home, &service.invocation, self.data.dir(), log)?;
         let mut running = Running::new(first, &self.site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;

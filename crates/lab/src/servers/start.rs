@@ -175,12 +175,13 @@ impl Launcher {
         let paths = data.paths(engine, self.number, address, port, self.connections);
         // A killed server leaves its socket, which must not be mistaken for the new one's.
         let _ = fs::remove_file(&paths.socket);
+        let on_site = self.on_site(&paths);
         self.write_config(&paths, data.home().account(), &[])?;
         if is_restart {
             let found = self.recover(data, &paths, interrupted)?;
             self.write_config(&paths, data.home().account(), &found)?;
         }
-        let files = engine.files(&paths, self.password.text());
+        let files = engine.files(&on_site, self.password.text());
         for file in &files {
             write_for_server(
                 &paths.dir.join(file.name),
@@ -190,8 +191,9 @@ impl Launcher {
         }
         let invocation = match self.managed(&paths, data.home().account())? {
             Some(manager) => manager.invocation,
-            None => engine.start(&self.installed, &paths),
+            None => engine.start(&self.installed, &on_site),
         };
+        let paths = self.bring(data, paths, &on_site)?;
         let (first, log_start) = self.spawn(data, &paths, &invocation)?;
         let mut running = Running::new(first, &self.site, &self.process, data)?;
         let path = self.log_path();
@@ -201,6 +203,9 @@ impl Launcher {
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
             fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
+            if let Some(machine) = self.site.machine() {
+                machine.remove_file(&path)?;
+            }
         }
         Ok(Started {
             running,
@@ -208,6 +213,34 @@ impl Launcher {
             notes: engine.notes(&log(), &self.config),
             public_key,
         })
+    }
+
+    /// The paths of a node as its server sees them.
+    fn on_site(&self, here: &Paths) -> Paths {
+        let machine = self.site.machine();
+        machine.map_or_else(|| here.clone(), |machine| machine.paths(here))
+    }
+
+    /// Copies the files that the server reads to its site, if that is another machine, and connects
+    /// a socket of this host to the server's; returns the paths with that socket.
+    fn bring(&self, data: &DataDir, here: Paths, on_site: &Paths) -> Result<Paths, LabError> {
+        let Some(machine) = self.site.machine() else {
+            return Ok(here);
+        };
+        machine.bring(data.dir(), false)?;
+        let socket = self.socket(data, here.port);
+        machine.forward(&socket, &on_site.socket)?;
+        Ok(Paths { socket, ..here })
+    }
+
+    /// The socket of this host through which dyno logs in.
+    pub(super) fn socket(&self, data: &DataDir, port: u16) -> PathBuf {
+        let engine = self.installed.engine;
+        match self.site.machine() {
+            None => engine.socket(&data.own(), port),
+            // `own` belongs to the server's account, which could redirect what dyno creates there.
+            Some(_) => engine.socket(data.dir(), port),
+        }
     }
 
     /// Starts the cluster manager if it was killed, and waits until the server accepts connections.
@@ -244,8 +277,7 @@ impl Launcher {
         let metadata = log.metadata().map_err(LabError::at("inspect", &path))?;
         // Identifies its processes: see `survivors`.
         let config = paths.config(self.installed.engine);
-        let config = File::open(&config).map_err(LabError::at("read", &config))?;
-        let first = self.site.spawn(data.home(), invocation, config, log)?;
+        let first = self.site.spawn(data.home(), invocation, &config, log)?;
         Ok((first, metadata.len()))
     }
 
@@ -284,7 +316,8 @@ impl Launcher {
         of_restart: &[(String, String)],
     ) -> Result<(), LabError> {
         let engine = self.installed.engine;
-        let text = |config: &_| engine.configuration(&self.installed, paths, config);
+        let on_site = self.on_site(paths);
+        let text = |config: &_| engine.configuration(&self.installed, &on_site, config);
         let settings = self.settings(of_restart);
         write_for_server(&paths.config(engine), &text(&settings), account)?;
         let kept: Vec<(String, String)> = settings.iter().map(|one| self.shown(one)).collect();

@@ -3,7 +3,9 @@
 mod cgroup;
 mod launched;
 mod links;
+pub(crate) mod machine;
 mod network;
+mod ssh;
 mod this_host;
 
 use std::fmt;
@@ -26,13 +28,15 @@ use crate::process;
 
 pub use launched::{Launched, Process};
 pub use links::{Links, SlowLink};
+pub use machine::{Destination, Machine};
 pub use network::{Namespace, Switch};
+pub use ssh::Ssh;
 pub use this_host::ThisHost;
 
 /// Where a node runs. Dropping it ends it.
 pub trait Site: fmt::Debug + Send + Sync {
-    /// Starts a program of this run as the servers' account. Its standard input is `input`, and its
-    /// output goes to `log`.
+    /// Starts a program of this run as the servers' account. Its standard input is the file `input`,
+    /// and its output goes to `log`.
     ///
     /// # Errors
     /// When the operating system refuses.
@@ -40,7 +44,7 @@ pub trait Site: fmt::Debug + Send + Sync {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError>;
 
@@ -118,6 +122,11 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.
     fn links(&self) -> Option<&dyn Links> {
+        None
+    }
+
+    /// The machine that it is, if it is not this host.
+    fn machine(&self) -> Option<&Machine> {
         None
     }
 

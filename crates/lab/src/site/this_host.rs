@@ -1,6 +1,7 @@
 //! This host, with or without a CPU quota.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::Command;
 
 use engine::Invocation;
@@ -37,12 +38,13 @@ impl ThisHost {
         &self,
         mut command: Command,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         command.args(&invocation.arguments);
+        let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         let mut child = process::spawn(command)?;
         let joined = self.group.as_ref().map(|group| group.add(child.id()));
@@ -59,7 +61,7 @@ impl Site for ThisHost {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let command = home.command(&invocation.program);

@@ -178,6 +178,15 @@ fn each_fault_has_a_window_of_its_own() {
 }
 
 #[test]
+fn of_faults_at_one_time_only_the_last_has_a_recovery() {
+    let faults = vec![fault(20.0, 20.004), fault(20.001, 20.005)];
+    let found = recovered(&observed(60.0, failover), faults);
+    assert_eq!(found[0], Recovery::default());
+    close(found[1].outage_s, 6.0, 0.1);
+    close(found[1].lost_transactions, 6950.0, 60.0);
+}
+
+#[test]
 fn faults_that_follow_each_other_share_the_throughput_before() {
     // The second fault comes before the load is back.
     let faults = vec![fault(20.0, 20.0), fault(22.0, 22.0), fault(40.0, 40.0)];

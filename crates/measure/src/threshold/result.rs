@@ -160,7 +160,7 @@ impl<'a> Baseline<'a> {
 }
 
 /// Judges every threshold at every point. One that is relative to a variant is not
-/// verdict at that variant itself.
+/// judged at that variant itself.
 #[must_use]
 pub fn judge(
     thresholds: &[Threshold],

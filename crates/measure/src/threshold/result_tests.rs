@@ -52,6 +52,28 @@ fn a_point_is_judged_by_the_mean_over_its_repeats() {
 }
 
 #[test]
+fn commits_that_one_repeat_lost_are_not_averaged_away() {
+    let lossy = |lost| {
+        let mut trial = trial(&[], 100.0);
+        trial.ledgers = vec![crate::ledger::LedgerSummary {
+            acknowledged: 1000,
+            lost,
+            checked: vec![1],
+            ..crate::ledger::LedgerSummary::default()
+        }];
+        trial
+    };
+    let result = |losses: [u64; 3]| {
+        let trials = losses.map(lossy);
+        only("ledger.lost <= 0", &trials, Baseline::None)
+    };
+    let found = result([0, 2, 0]);
+    assert_eq!((found.value, found.trials), (Some(2.0), 3));
+    assert_eq!(found.verdict, ThresholdVerdict::Missed);
+    assert_eq!(result([0, 0, 0]).verdict, ThresholdVerdict::Met);
+}
+
+#[test]
 fn without_a_number_a_threshold_is_missed() {
     let mut failed = trial(&[], 500.0);
     failed.outcome = Outcome::Failed {

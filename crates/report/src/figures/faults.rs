@@ -1,12 +1,12 @@
 //! The transactions around the faults of a trial.
 
 use measure::fault::FaultRecord;
-use measure::recovery::FaultSeries;
+use measure::recovery::{FaultSeries, Number, PHASES};
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
 use super::pack::Packed;
-use crate::recovery::{PHASES, name};
+use crate::recovery::name;
 
 /// Most points of all faults of a page together.
 const MOST_POINTS: usize = 200_000;
@@ -73,10 +73,8 @@ fn fault(
 fn marks(fault: &FaultRecord, effect_s: f64) -> Vec<(f64, String)> {
     let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
     let phases = fault.recovery.iter().flat_map(|found| {
-        let at = |(_, name, of): (_, &str, fn(&_) -> Option<f64>)| {
-            Some((round(of(found)?), name.to_owned()))
-        };
-        PHASES.into_iter().filter_map(at).collect::<Vec<_>>()
+        let at = |phase: &Number| Some((round((phase.of)(found)?), phase.heading.to_owned()));
+        PHASES.iter().filter_map(at).collect::<Vec<_>>()
     });
     let healed = fault
         .healed_s

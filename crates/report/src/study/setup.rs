@@ -67,13 +67,11 @@ fn facts(result: &RunResult) -> Facts {
     let points = keys::groups(&trials, &keys::axes(result)).into_iter();
     let setups = points.flat_map(|point| point.trials);
     let setups: Vec<Facts> = setups.map(|trial| describe::setup(&trial.setup)).collect();
-    let Some(first) = setups.first() else {
-        return Facts::new();
-    };
-    let names = first.iter().map(|(name, _)| *name).enumerate();
+    let all = || setups.iter().flatten();
+    let names = distinct(all().map(|(name, _)| *name)).into_iter();
     let mut facts: Facts = names
-        .map(|(place, name)| {
-            let values = setups.iter().filter_map(|setup| setup.get(place));
+        .map(|name| {
+            let values = all().filter(|(other, _)| *other == name);
             (name, listed(&distinct(values.map(|(_, value)| value))))
         })
         .collect();

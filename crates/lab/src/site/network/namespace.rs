@@ -72,7 +72,7 @@ impl Site for Namespace {
         &self,
         home: &Home,
         invocation: &Invocation,
-        input: File,
+        input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let command = home.command_in(self.path(), &invocation.program);

@@ -1,0 +1,199 @@
+//! Reads files and runs commands on a host over one connection.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use host::{Files, Space};
+
+use super::ssh::{Destination, quoted, script};
+use crate::error::LabError;
+use crate::process;
+
+/// The line after which the host speaks; a shell's start-up files may print something before.
+const BEGIN: &str = "dyno-host-begins";
+/// Lines of the greeting after that one.
+const GREETING_LINES: usize = 7;
+/// Maximum length of an answer, in bytes.
+const MAX_BYTES: usize = 4 << 20;
+/// Maximum number of entries of a directory.
+const MAX_ENTRIES: usize = 10_000;
+/// As `stat` names the file system of files in memory.
+const MEMORY: &str = "tmpfs";
+
+/// A program on a host that answers requests; it ends with this value, and so does the connection.
+#[derive(Debug)]
+pub(super) struct Agent {
+    child: Mutex<Child>,
+    pipes: Mutex<Pipes>,
+}
+
+#[derive(Debug)]
+struct Pipes {
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// What a command printed, and its exit code.
+pub(super) struct Output {
+    pub(super) text: String,
+    pub(super) code: i32,
+}
+
+impl Agent {
+    /// Connects to a host, and lets other ssh clients use the connection through the socket
+    /// `control`; returns the agent and its greeting. What ssh says goes to the file `log`.
+    ///
+    /// # Errors
+    /// When ssh cannot connect.
+    pub(super) fn connect(
+        to: &Destination,
+        control: &Path,
+        log: &Path,
+    ) -> Result<(Self, Vec<String>), LabError> {
+        let path = format!("ControlPath={}", control.display());
+        let options = [
+            "-o",
+            "ControlMaster=yes",
+            "-o",
+            &path,
+            "-o",
+            "ControlPersist=no",
+        ];
+        let mut ssh = to.ssh(options);
+        ssh.arg(script(
+            include_str!("greet.sh"),
+            &[include_str!("agent.awk")],
+        ));
+        let errors = File::create(log).map_err(LabError::at("write", log))?;
+        ssh.stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let mut child = process::spawn(ssh)?;
+        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            process::kill(&mut child);
+            return Err(to.failed(log));
+        };
+        let mut answers = BufReader::new(answers);
+        match greeting(&mut answers) {
+            Ok(greeting) => {
+                let agent = Self {
+                    child: Mutex::new(child),
+                    pipes: Mutex::new(Pipes { requests, answers }),
+                };
+                Ok((agent, greeting))
+            }
+            Err(_) => {
+                process::kill(&mut child);
+                Err(to.failed(log))
+            }
+        }
+    }
+
+    /// Runs a shell command without input.
+    pub(super) fn run(&self, command: &str) -> io::Result<Output> {
+        let (text, code) = self.ask('C', command)?;
+        Ok(Output { text, code })
+    }
+
+    fn ask(&self, kind: char, request: &str) -> io::Result<(String, i32)> {
+        if request.contains('\n') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        writeln!(pipes.requests, "{kind} {request}")?;
+        pipes.requests.flush()?;
+        let mut text = String::new();
+        loop {
+            let line = line(&mut pipes.answers)?;
+            if let Some(code) = line.strip_prefix('=') {
+                let code = code.trim().parse();
+                return Ok((text, code.map_err(|_| io::ErrorKind::InvalidData)?));
+            }
+            if text.len() + line.len() < MAX_BYTES {
+                text.push_str(line.strip_prefix(' ').unwrap_or(&line));
+                text.push('\n');
+            }
+        }
+    }
+
+    /// The output of a command that succeeded.
+    fn printed(&self, command: &str) -> io::Result<String> {
+        let output = self.run(command)?;
+        match output.code {
+            0 => Ok(output.text),
+            _ => Err(io::Error::other(output.text.trim().to_owned())),
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let child = self.child.get_mut();
+        process::kill(child.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The lines in which a host says what it is like.
+fn greeting(answers: &mut impl BufRead) -> io::Result<Vec<String>> {
+    while line(answers)? != BEGIN {}
+    (0..GREETING_LINES).map(|_| line(answers)).collect()
+}
+
+/// A line without its end.
+fn line(answers: &mut impl BufRead) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
+    answers.by_ref().take(limit).read_until(b'\n', &mut bytes)?;
+    match bytes.pop() {
+        Some(b'\n') => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+impl Files for Agent {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        match self.ask('R', &path.to_string_lossy())? {
+            (text, 0) => Ok(text),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let names = self.printed(&format!("ls -1A {}/", quoted(dir)))?;
+        let names = names.lines().filter(|name| !name.is_empty());
+        let mut entries: Vec<PathBuf> =
+            names.take(MAX_ENTRIES).map(|name| dir.join(name)).collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = quoted(path);
+        let resolved = self.printed(&format!("[ -e {path} ] && readlink -f {path}"))?;
+        Ok(PathBuf::from(resolved.trim_end_matches('\n')))
+    }
+
+    fn space(&self, path: &Path) -> io::Result<Space> {
+        let path = quoted(path);
+        let said = self.printed(&format!(
+            "stat -f -c '%a %b %S %T' {path} && stat -c %d {path}"
+        ))?;
+        space(&said).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// What `stat` says of a file system.
+fn space(said: &str) -> Option<Space> {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let number = |index: usize| words.get(index)?.parse::<u64>().ok();
+    let block = number(2)?;
+    Some(Space {
+        free_bytes: number(0)?.saturating_mul(block),
+        total_bytes: number(1)?.saturating_mul(block),
+        is_memory: *words.get(3)? == MEMORY,
+        device: number(4)?,
+    })
+}

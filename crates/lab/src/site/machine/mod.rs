@@ -1,0 +1,463 @@
+//! A machine other than this host, over ssh: the files of its nodes are below one directory, which
+//! has dyno's marker.
+//!
+//! ```text
+//! CACHE/run/5e1c…/machine7   the host and the directory, while that exists
+//! CACHE/run/5e1c…/ssh8       the socket of the connection
+//! HOST:/var/tmp/dyno-5e1c…-7/.dyno-directory
+//! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host
+//! ```
+//!
+//! One connection has all that happens there: an agent, which answers requests ([`agent`]), and a
+//! session for each program, which ends with its session.
+
+mod agent;
+mod record;
+mod ssh;
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use engine::{Installed, Invocation, LOOPBACK, Paths};
+use host::Files;
+use ipnet::Ipv4Net;
+use rustix::process::Signal;
+
+use super::{Launched, Process};
+use crate::account::Account;
+use crate::error::LabError;
+use crate::home::Home;
+use crate::process;
+use crate::servers::DataDir;
+use agent::Agent;
+use record::Record;
+use ssh::{quoted, script, shown};
+
+pub(crate) use record::remove_all;
+pub use ssh::Destination;
+
+/// How long a program may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long `tar` may take to end once its archive has been read.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// The file with the process of a node's server, in its directory.
+const PROCESS: &str = "process";
+/// The least exit code of a shell whose child was killed by a signal.
+const KILLED: i32 = 128;
+/// The exit code of ssh if the connection fails.
+const NO_CONNECTION: i32 = 255;
+const BRING: &str = include_str!("bring.sh");
+const LAUNCH: &str = include_str!("launch.sh");
+const END: &str = include_str!("end.sh");
+
+/// A machine that ssh reaches. Dropping it removes what dyno stored there.
+#[derive(Debug)]
+pub struct Machine {
+    record: Record,
+    agent: Agent,
+    control: PathBuf,
+    /// Whom its servers run as.
+    account: Account,
+    /// Whom ssh logs in as.
+    user: String,
+    /// Where its servers listen, with the network from which they are reached.
+    address: Ipv4Net,
+    /// The run directory of this host, below which the nodes' directories are.
+    run: PathBuf,
+}
+
+impl Machine {
+    /// Connects to a host, and creates a directory below `below` there.
+    ///
+    /// # Errors
+    /// When ssh cannot connect, or the host lacks what is needed.
+    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
+        let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
+        let (agent, greeting) = Agent::connect(to, &control, &log)?;
+        let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
+        if let Some((why, remedy)) = greeting.unfit() {
+            return Err(to.unusable(why, remedy));
+        }
+        let address = address(&greeting.connection).ok_or_else(|| {
+            let why = format!("ssh is not connected by IPv4: {}", greeting.connection);
+            to.unusable(why, "give its IPv4 address or a name that has one")
+        })?;
+        let passwd = host::text(&agent, "/etc/passwd").unwrap_or_default();
+        let account = Account::on_machine(greeting.uid, &passwd).map_err(|_| {
+            let why = "servers refuse to run as root, and no other user exists to run them";
+            to.unusable(
+                why.to_owned(),
+                "install the server's package there, or log in as another user",
+            )
+        })?;
+        let record = Record::make(home, to, below, &agent)?;
+        Ok(Self {
+            record,
+            agent,
+            control,
+            account,
+            user: greeting.user,
+            address,
+            run: home.run_dir().to_owned(),
+        })
+    }
+
+    /// The host, as ssh calls it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.record.to().host
+    }
+
+    /// Where its servers listen, with the network from which they are reached.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn files(&self) -> &dyn Files {
+        &self.agent
+    }
+
+    /// Checks that a server program of this host is there in the same version.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check_program(&self, installed: &Installed) -> Result<(), LabError> {
+        let (engine, program) = (installed.engine, installed.program.display());
+        let remedy = format!("install {} there as on this host", installed.shown());
+        let mut command = vec![quoted(&installed.program)];
+        command.extend(engine.version_arguments().iter().map(quoted));
+        let output = self.run(&command.join(" "))?;
+        let missing = |why: String| self.record.to().unusable(why, remedy.clone());
+        match engine.build(&output.text) {
+            Ok(Some(build)) if build == installed.build => Ok(()),
+            Ok(Some(build)) => Err(missing(format!(
+                "its {program} is version {build}, but the data was prepared by {}",
+                installed.build
+            ))),
+            _ => Err(missing(format!(
+                "its {program} does not run: {}",
+                shown(&output.text)
+            ))),
+        }
+    }
+
+    /// Its path for one in the run directory of this host.
+    pub(crate) fn path(&self, here: &Path) -> PathBuf {
+        match here.strip_prefix(&self.run) {
+            Ok(path) => self.record.dir().join(path),
+            Err(_) => here.to_owned(),
+        }
+    }
+
+    /// Its paths for those of a node on this host.
+    pub(crate) fn paths(&self, here: &Paths) -> Paths {
+        let own = self.path(&here.own);
+        let socket = here.socket.file_name().unwrap_or_default();
+        Paths {
+            dir: self.path(&here.dir),
+            data: self.path(&here.data),
+            closed: self.path(&here.closed),
+            socket: own.join(socket),
+            user: Some(self.user.clone()),
+            own,
+            ..here.clone()
+        }
+    }
+
+    /// Moves the data of a node to it, before its server starts.
+    ///
+    /// # Errors
+    /// When the connection fails or the disk is full.
+    pub fn place(&self, data: &DataDir) -> Result<(), LabError> {
+        self.bring(data.dir(), true)?;
+        data.empty()
+    }
+
+    /// Copies the directory of a node to it, with the server's own part or without.
+    ///
+    /// # Errors
+    /// When the connection fails or the disk is full.
+    pub(crate) fn bring(&self, dir: &Path, with_own: bool) -> Result<(), LabError> {
+        let there = self.path(dir);
+        let mut tar = process::own_command(Path::new("tar"));
+        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
+        tar.stderr(Stdio::null());
+        if !with_own {
+            tar.arg("--exclude=./own");
+        }
+        tar.arg(".").stdout(Stdio::piped());
+        let mut tar = process::spawn(tar)?;
+        let Some(archive) = tar.stdout.take() else {
+            process::kill(&mut tar);
+            return Err(self.record.to().error(""));
+        };
+        let owner = self.account.owner();
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        let unpacked = self.session(script(BRING, &arguments), Stdio::from(archive));
+        let packed = process::wait(&mut tar, END_LIMIT);
+        process::kill(&mut tar);
+        unpacked?;
+        match packed.is_some_and(|status| status.success()) {
+            true => Ok(()),
+            false => Err(self.record.to().error("tar failed on this host")),
+        }
+    }
+
+    /// Writes the data of a node to its disk, and drops it from its page cache.
+    ///
+    /// # Errors
+    /// When the connection or the disk fails.
+    pub(crate) fn settle(&self, data: &Path) -> Result<(), LabError> {
+        let data = quoted(self.path(data));
+        let drop = "-type f -exec dd if={} iflag=nocache count=0 status=none ';'";
+        self.succeed(&format!("sync && find {data} {drop}"))
+    }
+
+    /// Removes a file of a node's directory.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub(crate) fn remove_file(&self, here: &Path) -> Result<(), LabError> {
+        self.succeed(&format!("rm -f {}", quoted(self.path(here))))
+    }
+
+    /// Connects the socket `here` of this host to the socket `there` of the machine.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub(crate) fn forward(&self, here: &Path, there: &Path) -> Result<(), LabError> {
+        let link = format!("{}:{}", here.display(), there.display());
+        let mut ssh = self.client(&["-O", "forward", "-L", &link]);
+        ssh.stdin(Stdio::null());
+        self.finish(ssh).map(drop)
+    }
+
+    /// Starts a program of a node with this input, a file of its directory on this host.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub(crate) fn spawn(
+        &self,
+        invocation: &Invocation,
+        input: &Path,
+        log: File,
+    ) -> Result<Launched, LabError> {
+        let input = self.path(input);
+        let dir = input.parent().unwrap_or(Path::new("/")).to_owned();
+        let process = dir.join(PROCESS);
+        self.succeed(&format!("rm -f {}", quoted(&process)))?;
+        let mut arguments = vec![dir.into_os_string(), input.into_os_string()];
+        arguments.push("setpriv".into());
+        arguments.extend(self.account.setpriv_options().into_iter().map(Into::into));
+        arguments.push("--".into());
+        arguments.push(invocation.program.clone().into_os_string());
+        arguments.extend(invocation.arguments.iter().cloned());
+        let errors = log
+            .try_clone()
+            .map_err(LabError::at("write the log of", &invocation.program))?;
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(LAUNCH, &arguments));
+        ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
+        let mut child = process::spawn(ssh)?;
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let pid = host::number(&self.agent, &process);
+            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
+                return Ok(Launched { child, pid });
+            }
+            let has_ended = matches!(child.try_wait(), Ok(Some(_)));
+            if has_ended || Instant::now() > deadline {
+                process::kill(&mut child);
+                let why = "a program could not be started there".to_owned();
+                return Err(self
+                    .record
+                    .to()
+                    .unusable(why, "its log is in the result directory"));
+            }
+            sleep(process::POLL_INTERVAL);
+        }
+    }
+
+    /// Sends a signal to processes, some of which may have ended.
+    pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
+        let pids = processes.iter().filter_map(|process| match process {
+            Process::Elsewhere(pid) => Some(format!(" {pid}")),
+            Process::Here(_) => None,
+        });
+        let pids: String = pids.collect();
+        if !pids.is_empty() {
+            // As on this host, one that has ended is no error.
+            let _ = self.agent.run(&format!("kill -{} {pids}", signal.as_raw()));
+        }
+    }
+
+    /// Kills what was started for the node with this directory, and removes its shared memory.
+    ///
+    /// # Errors
+    /// When a process survives, or the connection fails.
+    pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), LabError> {
+        let end = format!("{END}\nend_processes \"$1\"");
+        self.session(script(&end, &[self.path(dir)]), Stdio::null())
+            .map(drop)
+    }
+
+    /// How a program ended whose session ended like this.
+    pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+        match status.code() {
+            Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
+            Some(code) if code > KILLED => format!("was killed by signal {}", code - KILLED),
+            _ => process::how_it_ended(status),
+        }
+    }
+
+    /// Removes what dyno stored there.
+    ///
+    /// # Errors
+    /// When the connection fails, or something cannot be removed.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        self.record
+            .end(|command| self.session(command, Stdio::null()).map(drop))
+    }
+
+    fn run(&self, command: &str) -> Result<agent::Output, LabError> {
+        self.agent.run(command).map_err(|error| {
+            self.record.to().unusable(
+                format!("the connection was lost: {error}"),
+                "check the network and the host",
+            )
+        })
+    }
+
+    fn succeed(&self, command: &str) -> Result<(), LabError> {
+        let output = self.run(command)?;
+        match output.code {
+            0 => Ok(()),
+            _ => Err(self.record.to().error(&output.text)),
+        }
+    }
+
+    /// Runs a command in a session of its own; returns its output.
+    fn session(&self, command: String, input: Stdio) -> Result<String, LabError> {
+        let mut ssh = self.client(&[]);
+        ssh.arg(command).stdin(input);
+        self.finish(ssh)
+    }
+
+    fn client(&self, options: &[&str]) -> Command {
+        let path = format!("ControlPath={}", self.control.display());
+        let shared = ["-o", "ControlMaster=no", "-o", &path];
+        self.record.to().ssh(shared.iter().chain(options))
+    }
+
+    fn finish(&self, ssh: Command) -> Result<String, LabError> {
+        ssh::finish(self.record.to(), ssh)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // What remains is removed by a later run.
+        let _ = self.end();
+    }
+}
+
+/// What a host says of itself.
+struct Greeting {
+    system: String,
+    uid: u32,
+    user: String,
+    /// The client's address and port, then the host's.
+    connection: String,
+    page_bytes: String,
+    ticks_per_s: String,
+    missing: String,
+}
+
+impl Greeting {
+    fn of(lines: &[String]) -> Option<Self> {
+        let [
+            system,
+            uid,
+            user,
+            connection,
+            page_bytes,
+            ticks_per_s,
+            missing,
+        ] = lines
+        else {
+            return None;
+        };
+        Some(Self {
+            system: system.clone(),
+            uid: uid.parse().ok()?,
+            user: user.clone(),
+            connection: connection.clone(),
+            page_bytes: page_bytes.clone(),
+            ticks_per_s: ticks_per_s.clone(),
+            missing: missing.trim().to_owned(),
+        })
+    }
+
+    /// Why servers cannot run there, and what to do about it.
+    fn unfit(&self) -> Option<(String, String)> {
+        let is_same = |theirs: &str, ours: u64| theirs.parse() == Ok(ours);
+        if self.system != "Linux" {
+            let why = format!("it runs {}", self.system);
+            return Some((why, "choose a host that runs Linux".to_owned()));
+        }
+        if !self.missing.is_empty() {
+            let why = format!("it has no {}", self.missing.replace(' ', ", "));
+            return Some((why, format!("install there: {}", self.missing)));
+        }
+        let page_bytes = u64::try_from(rustix::param::page_size()).unwrap_or(0);
+        if !is_same(&self.page_bytes, page_bytes)
+            || !is_same(&self.ticks_per_s, rustix::param::clock_ticks_per_second())
+        {
+            let why = format!(
+                "its kernel has pages of {} bytes and {} ticks per second; this host's are {page_bytes} and {}",
+                self.page_bytes,
+                self.ticks_per_s,
+                rustix::param::clock_ticks_per_second()
+            );
+            return Some((why, "choose a host with the same kind of CPU".to_owned()));
+        }
+        None
+    }
+}
+
+/// Where servers listen on a host that is connected like this: the address to which the client
+/// connected, and the smallest network that contains both.
+fn address(connection: &str) -> Option<Ipv4Net> {
+    let mut words = connection.split_whitespace();
+    let client: Ipv4Addr = words.next()?.parse().ok()?;
+    let server: Ipv4Addr = words.nth(1)?.parse().ok()?;
+    if server.is_loopback() {
+        return Some(LOOPBACK);
+    }
+    let differing = (u32::from(client) ^ u32::from(server)).leading_zeros();
+    Ipv4Net::new(server, u8::try_from(differing).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_admit_the_smallest_network_with_the_client() {
+        let of = |connection| address(connection).map(|net| net.to_string());
+        assert_eq!(of("127.0.0.1 50 127.0.0.1 22"), Some("127.0.0.1/32".into()));
+        assert_eq!(of("10.0.0.7 50 10.0.0.5 22"), Some("10.0.0.5/30".into()));
+        assert_eq!(of("10.0.0.5 50 10.0.0.5 22"), Some("10.0.0.5/32".into()));
+        assert_eq!(of("192.168.1.1 50 10.0.0.5 22"), Some("10.0.0.5/0".into()));
+        for wrong in ["", "::1 50 ::1 22", "10.0.0.7 50"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Runs the ssh client, and says why it failed.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::LabError;
+use crate::process;
+
+/// How much of ssh's output a message quotes.
+const SHOWN_LINES: usize = 6;
+/// How much of its output is read.
+const MAX_BYTES: u64 = 1 << 20;
+/// Keys only, of hosts that are known; a silent host is given up after 15 s.
+const OPTIONS: [&str; 12] = [
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    "PasswordAuthentication=no",
+    "KbdInteractiveAuthentication=no",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "PermitLocalCommand=no",
+    "RequestTTY=no",
+    "EscapeChar=none",
+];
+
+/// How to reach a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// Its name for ssh: a host, `user@host`, or an alias in ssh's configuration.
+    pub host: String,
+    /// ssh's configuration file; `None`: the user's.
+    pub ssh_config: Option<PathBuf>,
+}
+
+impl Destination {
+    /// The ssh client with these options of its own, up to the command for the host.
+    pub(super) fn ssh(&self, options: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = process::own_command(Path::new("ssh"));
+        // Its messages are read.
+        command.env("LC_ALL", "C");
+        if let Some(config) = &self.ssh_config {
+            command.arg("-F").arg(config);
+        }
+        for option in OPTIONS {
+            command.args(["-o", option]);
+        }
+        command.args(options).arg("--").arg(&self.host);
+        command
+    }
+
+    /// The error of a client that wrote this log.
+    pub(super) fn failed(&self, log: &Path) -> LabError {
+        let text = fs::read(log).unwrap_or_default();
+        self.error(&String::from_utf8_lossy(&text))
+    }
+
+    /// The error of a client with this output.
+    pub(super) fn error(&self, said: &str) -> LabError {
+        let host = &self.host;
+        let has = |words: &str| said.contains(words);
+        let (why, remedy) = if has("HOST IDENTIFICATION HAS CHANGED") {
+            (
+                "its host key has changed".to_owned(),
+                format!(
+                    "another machine may answer in its place; if the host was installed anew, remove its old key with ssh-keygen -R, and connect once by hand: ssh {host}"
+                ),
+            )
+        } else if has("Host key verification failed") {
+            (
+                "its host key is not known".to_owned(),
+                format!("connect once by hand and check the key: ssh {host}"),
+            )
+        } else if has("Permission denied") {
+            (
+                format!("it accepts none of this user's keys: {}", shown(said)),
+                format!(
+                    "dyno logs in with keys only: install one with ssh-copy-id, or load it into ssh-agent; ssh -o BatchMode=yes {host} true must work"
+                ),
+            )
+        } else {
+            (
+                format!("ssh failed: {}", shown(said)),
+                format!("ssh -o BatchMode=yes {host} true must work"),
+            )
+        };
+        self.unusable(why, remedy)
+    }
+
+    /// The host cannot be used for this reason.
+    pub(super) fn unusable(&self, why: String, remedy: impl Into<String>) -> LabError {
+        LabError::UnusableHost {
+            host: self.host.clone(),
+            why,
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// Runs a client to its end; returns its output.
+///
+/// # Errors
+/// When it fails.
+pub(super) fn finish(to: &Destination, mut ssh: Command) -> Result<String, LabError> {
+    let failed = |error: std::io::Error| to.error(&error.to_string());
+    let (mut reader, writer) = std::io::pipe().map_err(failed)?;
+    let errors = writer.try_clone().map_err(failed)?;
+    ssh.stdout(writer).stderr(errors);
+    let mut child = process::spawn(ssh)?;
+    let mut said = Vec::new();
+    let limited = &mut (&mut reader).take(MAX_BYTES);
+    let read = limited.read_to_end(&mut said);
+    let status = read.and_then(|_| child.wait()).map_err(failed)?;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    match status.success() {
+        true => Ok(said),
+        false => Err(to.error(&said)),
+    }
+}
+
+/// The last lines of what ssh or a program said.
+pub(super) fn shown(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    match lines.len() {
+        0 => "it said nothing".to_owned(),
+        count => lines[count.saturating_sub(SHOWN_LINES)..].join("; "),
+    }
+}
+
+/// A word for the shell.
+pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The command that runs a shell script with arguments, whatever the user's shell.
+pub(super) fn script(text: &str, arguments: &[impl AsRef<OsStr>]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(quoted).collect();
+    format!("exec sh -c {} dyno {}", quoted(text), arguments.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_shell() {
+        let text = "printf '%s|' \"$@\"";
+        let words = ["a b", "it's", "$HOME", "\\n", ""];
+        let mut shell = Command::new("sh");
+        let output = shell.arg("-c").arg(script(text, &words)).output();
+        let said = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert_eq!(said, "a b|it's|$HOME|\\n||");
+    }
+}
