@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::data::Mode;
 use lab::needs::{self, Inputs, Needs};
-use lab::{Lab, Target, Trial, shown_bytes};
+use lab::{Lab, LabError, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
@@ -226,7 +226,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
         &config,
     )?;
     let template_bytes = cached.map(|(bytes, _)| bytes);
-    Ok(of_servers(trial, spec, installed.engine, template_bytes))
+    of_servers(trial, spec, installed.engine, template_bytes)
 }
 
 /// The needs of one trial, determined without starting anything.
@@ -235,12 +235,7 @@ fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
         return Ok(only_load(trial));
     };
     let preview = lab::preview(spec, &trial.planned.topology, &trial.wanted(Mode::Missing))?;
-    Ok(of_servers(
-        trial,
-        spec,
-        preview.engine,
-        preview.template_bytes,
-    ))
+    of_servers(trial, spec, preview.engine, preview.template_bytes)
 }
 
 /// The needs of a trial without private servers.
@@ -259,8 +254,8 @@ fn of_servers(
     spec: &EngineSpec,
     engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
-) -> Needs {
-    needs::of(&Inputs {
+) -> Result<Needs, lab::Failure> {
+    let needs = needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
         instances: trial.planned.topology.nodes(),
@@ -268,7 +263,26 @@ fn of_servers(
         rows: u64::from(trial.options.data.tables) * trial.options.data.rows,
         load: trial.load_time(),
         template_bytes,
-    })
+    });
+    let topology = &trial.planned.topology;
+    let each = needs.memory_bytes / u64::from(topology.nodes().max(1));
+    match &topology.node.site.limits.memory {
+        Some(limit) if limit.value < each => Err(too_little_memory(limit, each)),
+        _ => Ok(needs),
+    }
+}
+
+fn too_little_memory(limit: &plan::Spanned<u64>, needed_bytes: u64) -> lab::Failure {
+    let refused = LabError::NoLimit {
+        key: "site.memory",
+        why: format!(
+            "a server needs {}; the limit is {}",
+            shown_bytes(needed_bytes),
+            shown_bytes(limit.value)
+        ),
+        remedy: "raise the limit, or use a smaller buffer pool".to_owned(),
+    };
+    lab::Failure::from(refused).at(limit.span)
 }
 
 /// Whether the study configures the servers of a trial.

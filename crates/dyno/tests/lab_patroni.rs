@@ -13,7 +13,10 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{Cache, Finished, Program, has_second, wait_until};
+use measure::event::NodeEventKind;
+use measure::fault::FaultRecord;
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 use rustix::process::Signal;
 
 /// Patroni's smallest time to live, so that it soon fails over.
@@ -197,5 +200,132 @@ fn managers_die_and_return() {
     assert!(successor.is_some());
     let log = kept(&done, "1/error.log");
     assert!(log.contains("started streaming WAL from primary"), "{log}");
+    place.assert_nothing_left();
+}
+
+/// What a study needs to find what a fault loses.
+const LEDGER: &str = "[ledger]\nrate = 50\n";
+
+/// The members that virtual users followed to after a fault took effect.
+fn successors(trial: &TrialSummary, fault: &FaultRecord) -> Vec<u32> {
+    let is_later = |at_s: f64| fault.effect_s.is_some_and(|effect_s| at_s > effect_s);
+    let events = trial.events.iter();
+    let became = events.filter(|e| e.what == NodeEventKind::BecamePrimary && is_later(e.at_s));
+    became.map(|event| event.node).collect()
+}
+
+/// It took effect, was healed, and another member became the primary; its server is back.
+fn is_replaced_and_returns(trial: &TrialSummary, fault: &FaultRecord) {
+    assert!(
+        fault.effect_s.is_some() && fault.healed_s.is_some() && fault.error.is_none(),
+        "{fault:?}"
+    );
+    let first = successors(trial, fault).first().copied();
+    assert!(first.is_some() && first != fault.node, "{:?}", trial.events);
+    let recovery = fault.recovery.as_ref().unwrap();
+    assert!(
+        recovery.detected_s.is_some() && recovery.rejoined_s.is_some(),
+        "{recovery:?}"
+    );
+}
+
+/// The ledger accounts for every transfer in its history. How many are lost varies.
+fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
+    let [ledger] = trial.ledgers.as_slice() else {
+        panic!("{:?}", trial.ledgers)
+    };
+    let history = common::trial_dir(&done.out(), 1).unwrap();
+    let history = std::fs::read_to_string(history.join("ledger-1.jsonl")).unwrap();
+    let begun = history.lines().filter(|line| line.contains("\"begun\""));
+    assert_eq!(
+        begun.count() as u64,
+        ledger.acknowledged + ledger.failed + ledger.unknown,
+        "{ledger:?}"
+    );
+    assert!(ledger.acknowledged > 0 && ledger.lost <= ledger.acknowledged);
+    assert!(ledger.unknown_committed <= ledger.unknown, "{ledger:?}");
+    assert!(!ledger.checked.is_empty(), "{ledger:?}");
+}
+
+/// Runs with a ledger under a load so small that a busy machine keeps up.
+fn with_ledger(faults: &str, time: &str, place: &Cache) -> Finished {
+    Program::study(&format!("{STUDY}{faults}{LEDGER}"))
+        .args(&format!("--set load.rate=100 --set load.time={time}"))
+        .cache(place)
+        .run()
+}
+
+/// A primary whose manager stands still goes on accepting writes beside its successor. One that
+/// stands still itself loses its role to a standby, until its manager takes it back.
+#[test]
+fn managers_and_servers_stand_still_one_without_the_other() {
+    let place = Cache::new();
+    let faults = "[[fault]]\nat = \"2s\"\npause = \"primary\"\nprocess = \"manager\"\nheal = \"14s\"\n\
+         [[fault]]\nat = \"30s\"\npause = \"primary\"\nprocess = \"server\"\nheal = \"14s\"\n";
+    let done = with_ledger(faults, "60s", &place).succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let [manager, server] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert_eq!(manager.node, Some(1));
+    for fault in [manager, server] {
+        is_replaced_and_returns(&trial, fault);
+    }
+    is_accounted_for(&done, &trial);
+    place.assert_nothing_left();
+}
+
+/// A primary that is cut off reaches etcd no more than the other members, so it stops accepting
+/// writes. Whether it takes its role back when it returns is Patroni's affair.
+#[test]
+fn a_primary_that_is_cut_off_gives_up_and_returns() {
+    let place = Cache::new();
+    let faults = "network = \"namespaces\"\n\
+         [[fault]]\nat = \"2s\"\npartition = \"primary\"\nheal = \"18s\"\n";
+    let done = with_ledger(faults, "40s", &place);
+    if done.stderr.contains("CAP_NET_ADMIN") {
+        return testkit::skip("this user may not make network namespaces");
+    }
+    let done = done.succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let [cut] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    assert_eq!(cut.node, Some(1));
+    is_replaced_and_returns(&trial, cut);
+    let log = kept(&done, "1/error.log");
+    assert!(
+        log.contains("demoting self because DCS is not accessible"),
+        "{log}"
+    );
+    let healed_s = cut.healed_s.unwrap();
+    let mut after = done.series().into_iter().filter(|one| one.t_s > healed_s);
+    assert!(after.any(|second| second.tps > Some(0.0)));
+    is_accounted_for(&done, &trial);
+    place.assert_nothing_left();
+}
+
+/// Before a synchronous standby is chosen, nobody would succeed the primary.
+#[test]
+fn commits_wait_for_a_standby_in_synchronous_mode() {
+    let place = Cache::new();
+    let fault =
+        "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nprocess = \"both\"\nheal = \"never\"\n";
+    let study = format!("{STUDY}{fault}{LEDGER}");
+    let done = Program::study(&study)
+        .args("--set load.time=20s --set topology.cluster=patroni-synchronous")
+        .cache(&place)
+        .run()
+        .succeeds();
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    let config = configuration(&done.out(), 1);
+    assert_eq!(config["bootstrap"]["dcs"]["synchronous_mode"], true);
+    let log = kept(&done, "1/error.log");
+    assert!(log.contains("is now a synchronous standby"), "{log}");
+    assert!(!successors(&trial, &trial.faults[0]).is_empty());
+    is_accounted_for(&done, &trial);
     place.assert_nothing_left();
 }

@@ -39,9 +39,9 @@ fn can_limit(cache: &Cache) -> bool {
     let huge = "--set data.rows=2000000000 --set data.tables=100";
     let program = Program::shipped("p1-two-platforms").args(huge);
     let refused = program.cache(cache).run();
-    if refused.stderr.contains("no CPU quota can be set") {
+    if refused.stderr.contains("cannot enforce site.cpus") {
         // Only where the host gives nobody the right.
-        refused.fails(2, &["p1-two-platforms.toml:", "server.cpus"]);
+        refused.fails(2, &["p1-two-platforms.toml:", "site.cpus"]);
         testkit::skip("no control groups can be made here");
         return false;
     }
@@ -109,7 +109,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
         return;
     }
     let words = "--set load.time=2s --set sweep.load.threads=[2,8] \
-                 --set variant.quota.server.cpus=0.2 \
+                 --set variant.quota.site.cpus=0.2 \
                  --set variant.quota.server.config.sync_binlog=1";
     let done = run("p1-two-platforms", words, &cache);
     let trials = done.result().trials;
@@ -118,9 +118,9 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     let mut held_back = 0.0;
     for trial in &trials {
         let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
-        let limit = trial.setup.planned.topology.node.site.cpus();
+        let limits = &trial.setup.planned.topology.node.site.limits;
         assert_eq!(
-            limit.map(|limit| limit.value),
+            limits.cpus.as_ref().map(|limit| limit.value),
             Some(cpus),
             "{}",
             trial.setup.planned.label

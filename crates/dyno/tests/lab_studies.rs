@@ -307,7 +307,7 @@ fn every_study_runs_on_postgresql() {
         ("durability", "--set load.repeats=1", None),
         (
             "p1-two-platforms",
-            "--set sweep.load.threads=[4] --set load.repeats=1 --set variant.quota.server.cpus=2",
+            "--set sweep.load.threads=[4] --set load.repeats=1 --set variant.quota.site.cpus=2",
             Some("128MB"),
         ),
         (

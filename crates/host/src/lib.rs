@@ -13,6 +13,7 @@ pub mod device;
 mod facts;
 mod files;
 mod fingerprint;
+pub mod group;
 mod memory;
 pub mod mounts;
 mod power;
@@ -20,7 +21,7 @@ pub mod process;
 pub mod sample;
 pub mod sockets;
 mod storage;
-pub mod throttling;
+mod throttling;
 mod timekeeping;
 mod virtualization;
 

@@ -1,16 +1,13 @@
 //! How often the kernel throttled a control group because of its CPU quota (`cpu.stat`, in version
 //! 1 and 2).
 
-use std::path::Path;
-
 use measure::values::{Values, growth, percent};
 
 use crate::cgroup::count;
-use crate::files::{Files, text};
 
 /// Counters since the group was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Throttling {
+pub(crate) struct Throttling {
     /// Periods in which a process of the group ran.
     periods: u64,
     /// Periods in which the group was throttled.
@@ -19,17 +16,12 @@ pub struct Throttling {
 
 /// The change of the counters in an interval.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ThrottlingChange {
+pub(crate) struct ThrottlingChange {
     periods: f64,
     throttled: f64,
 }
 
-/// Reads the counters of a control group.
-#[must_use]
-pub fn read(files: &dyn Files, group_dir: &Path) -> Option<Throttling> {
-    parse(&text(files, group_dir.join("cpu.stat"))?)
-}
-
+/// Reads the counters from a `cpu.stat`.
 pub(crate) fn parse(text: &str) -> Option<Throttling> {
     Some(Throttling {
         periods: count(text, "nr_periods")?,
@@ -38,8 +30,7 @@ pub(crate) fn parse(text: &str) -> Option<Throttling> {
 }
 
 /// The change between two readings; `None` if the counters were reset.
-#[must_use]
-pub fn derive(before: &Throttling, after: &Throttling) -> Option<ThrottlingChange> {
+pub(crate) fn derive(before: &Throttling, after: &Throttling) -> Option<ThrottlingChange> {
     Some(ThrottlingChange {
         periods: growth(before.periods, after.periods)?,
         throttled: growth(before.throttled, after.throttled)?,
@@ -48,13 +39,13 @@ pub fn derive(before: &Throttling, after: &Throttling) -> Option<ThrottlingChang
 
 impl ThrottlingChange {
     /// Adds the change of another group.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.periods += other.periods;
         self.throttled += other.throttled;
     }
 
     /// Writes the metrics of `owner`, for example `server[1]`.
-    pub fn put(&self, owner: &str, values: &mut Values) {
+    pub(crate) fn put(&self, owner: &str, values: &mut Values) {
         let throttled = percent(self.throttled, self.periods);
         values.put(format!("{owner}.throttled"), throttled);
     }

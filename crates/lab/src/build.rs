@@ -265,6 +265,13 @@ impl Building<'_> {
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
+        let limits = &self.trial.planned.topology.node.volume.limits;
+        if !limits.is_none() {
+            let devices = data.devices(site.files());
+            let devices = devices.map_err(|error| self.placed(error))?;
+            site.limit_io(&devices, limits)
+                .map_err(|error| self.placed(error))?;
+        }
         let spec = servers::NodeSpec {
             number,
             data,

@@ -106,9 +106,11 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
-    /// This host cannot, or this user may not, limit a server's CPU time.
-    #[error("no CPU quota can be set: {why}")]
-    NoCpuQuota {
+    /// This host cannot, or this user may not, limit what a server uses.
+    #[error("cannot enforce {key}: {why}")]
+    NoLimit {
+        /// What the study limits.
+        key: &'static str,
         /// What is missing.
         why: String,
         /// How to get it.
@@ -261,7 +263,7 @@ impl LabError {
             Self::Exposed { remedy, .. } => return Some(remedy.clone()),
             Self::PathTooLong { .. } => "set DYNO_CACHE_DIR to a directory with a shorter path",
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
-            Self::NoCpuQuota { remedy, .. }
+            Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::NoVolume { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {

@@ -76,7 +76,7 @@ impl From<LabError> for Failure {
             | LabError::PathTooLong { .. }
             | LabError::CacheLimit(_)
             | LabError::UnfitDirectory { .. }
-            | LabError::NoCpuQuota { .. } => Cause::Usage,
+            | LabError::NoLimit { .. } => Cause::Usage,
             _ => Cause::Server,
         };
         Self {

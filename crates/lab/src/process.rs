@@ -1,5 +1,6 @@
 //! Starts programs as a given user, so that they do not outlive dyno.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -31,18 +32,24 @@ const INHERITED: [&str; 6] = [
     "MALLOC_ARENA_MAX",
 ];
 
-/// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies.
-pub(crate) fn command(account: &Account, program: &Path) -> Command {
-    prepared(Command::new(SETPRIV), account, program)
+/// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies. The
+/// programs of `entry` run before it, as dyno's own user, each of which becomes the next one: the
+/// child is the program's process.
+pub(crate) fn command(account: &Account, entry: &[OsString], program: &Path) -> Command {
+    match entry.split_first() {
+        None => prepared(Command::new(SETPRIV), account, program),
+        Some((first, rest)) => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(SETPRIV);
+            prepared(command, account, program)
+        }
+    }
 }
 
-/// The same in a network namespace.
-pub(crate) fn command_in(namespace: &Path, account: &Account, program: &Path) -> Command {
-    let mut command = Command::new(NSENTER);
-    // It becomes the program, so that the child is the program's process.
-    command.arg(format!("--net={}", namespace.display()));
-    command.args(["--", SETPRIV]);
-    prepared(command, account, program)
+/// Enters a network namespace, as the entry of a [`command`].
+pub(crate) fn entry_of_network(namespace: &Path) -> [OsString; 3] {
+    let namespace = format!("--net={}", namespace.display());
+    [NSENTER.into(), namespace.into(), "--".into()]
 }
 
 /// `program` as dyno's own user with its environment, in a process group of its own, killed by the
@@ -194,7 +201,7 @@ mod tests {
     use super::*;
 
     fn sh(text: &str) -> Command {
-        let mut command = command(&Account::for_servers().unwrap(), Path::new("/bin/sh"));
+        let mut command = command(&Account::for_servers().unwrap(), &[], Path::new("/bin/sh"));
         command.args(["-c", text]);
         command
     }

@@ -71,6 +71,12 @@ impl Rig {
         Some(all)
     }
 
+    /// What the site of the nodes turned out to be.
+    pub(crate) fn platform(&self) -> Option<String> {
+        let node = self.members().next()?.try_lock()?;
+        node.site().platform()
+    }
+
     /// The driven databases, for messages.
     pub(crate) fn shown(&self) -> String {
         let mut databases = self.databases();

@@ -141,6 +141,7 @@ fn setup(trial: &Trial, rig: &Rig) -> Setup {
         server: rig.shown(),
         tls: first.tls(),
         workers: trial.workers(first),
+        platform: rig.platform(),
         ..trial.setup_of(first)
     }
 }

@@ -2,7 +2,7 @@
 //! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{Devices, EngineSpec, Span, Topology};
+use plan::{Devices, EngineSpec, Limits, Span, Topology};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -53,22 +53,12 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
         LabError::Engine(EngineError::WrongVersion { .. }) => {
             spec.version.as_ref().map(|version| version.span)
         }
-        LabError::NoCpuQuota { .. } => topology.node.site.cpus().map(|cpus| cpus.span),
+        LabError::NoLimit { key, .. } => span_of_limit(&topology.node.site.limits, key),
         LabError::NoNetwork { .. } => {
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
-        LabError::NoVolume { .. } => {
-            topology
-                .node
-                .volume
-                .file_system
-                .as_ref()
-                .map(|made| match &made.devices {
-                    Devices::Named(device) => device.span,
-                    Devices::Loop { .. } => made.kind.span,
-                })
-        }
+        LabError::NoVolume { .. } => span_of_volume(topology),
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
@@ -85,6 +75,26 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
         Some(span) => failure.at(span),
         None => failure,
     }
+}
+
+fn span_of_limit(limits: &Limits, key: &str) -> Option<Span> {
+    match key {
+        "site.cpus" => limits.cpus.as_ref().map(|limit| limit.span),
+        "site.cpuset" => limits.cpuset.as_ref().map(|limit| limit.span),
+        "site.memory" => limits.memory.as_ref().map(|limit| limit.span),
+        _ => None,
+    }
+}
+
+/// What a volume that cannot be set up was asked to be.
+fn span_of_volume(topology: &Topology) -> Option<Span> {
+    let volume = &topology.node.volume;
+    let made = volume.file_system.as_ref().map(|made| match &made.devices {
+        Devices::Named(device) => device.span,
+        Devices::Loop { .. } => made.kind.span,
+    });
+    let scheduler = volume.scheduler.as_ref().map(|typed| typed.span);
+    made.or(scheduler)
 }
 
 fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {

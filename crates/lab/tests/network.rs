@@ -47,7 +47,7 @@ fn start(home: &Home, keep: &Path) -> Result<Node, LabError> {
             port: None,
             connections: 10,
             membership: None,
-            site: Arc::new(Namespace::new(home, &switch, None)?),
+            site: Arc::new(Namespace::new(home, &switch, &plan::Site::default())?),
             keep,
             interrupted: &NEVER,
         },

@@ -96,7 +96,7 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
     let mut text = format!("CPU quota exhausted in {throttled:.0} % of its periods");
-    if let Some(cpus) = facts.trial.setup.planned.topology.node.site.cpus() {
+    if let Some(cpus) = &facts.trial.setup.planned.topology.node.site.limits.cpus {
         text += &format!(" ({} CPUs per server)", cpus.value);
     }
     if let Some(busy) = facts.cpu_busy_pct() {

@@ -316,12 +316,10 @@ fn a_trial_without_transactions_has_no_shares() {
 fn a_quota_that_is_used_up_holds_back() {
     for (idle, busy) in [(80.0, 20), (1.0, 99)] {
         let mut trial = trial(&IDLE);
-        trial.setup.planned.topology.node.site = plan::Site::Host {
-            cpus: Some(plan::Spanned {
-                value: 0.5,
-                span: plan::Span::NOWHERE,
-            }),
-        };
+        trial.setup.planned.topology.node.site.limits.cpus = Some(plan::Spanned {
+            value: 0.5,
+            span: plan::Span::NOWHERE,
+        });
         set(&mut trial, "cpu.idle", idle);
         set(&mut trial, "server.throttled", 97.0);
         let said = format!(

@@ -29,6 +29,10 @@ pub struct Setup {
     pub tables: u32,
     /// The directory that held the data of servers that dyno started.
     pub directory: Option<String>,
+    /// What the servers' site turned out to be, such as the program that ran their containers;
+    /// `None`: what the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
     /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
     pub in_process: bool,
 }
@@ -46,6 +50,7 @@ impl Setup {
             workers: 0,
             tables: planned.data.tables,
             directory: None,
+            platform: None,
             in_process: false,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::{optional_text, text};
-use crate::{Fault, Follow, Network, Spanned, Volume};
+use crate::{Fault, Follow, Network, Site, Spanned, Volume};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,30 +89,4 @@ pub struct Node {
     pub site: Site,
     /// Where its data is stored.
     pub volume: Volume,
-}
-
-/// Where nodes run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Site {
-    /// This host.
-    Host {
-        /// CPUs that each node may use, from 0.01; `None`: all.
-        cpus: Option<Spanned<f64>>,
-    },
-}
-
-/// This host without limits.
-impl Default for Site {
-    fn default() -> Self {
-        Self::Host { cpus: None }
-    }
-}
-
-impl Site {
-    /// CPUs that each node may use; `None`: all.
-    pub fn cpus(&self) -> Option<&Spanned<f64>> {
-        let Self::Host { cpus } = self;
-        cpus.as_ref()
-    }
 }

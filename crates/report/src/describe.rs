@@ -54,9 +54,7 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         ));
     }
     if let Some(directory) = &setup.directory {
-        let cpus = setup.planned.topology.node.site.cpus();
-        let cpus = cpus.map(|cpus| format!("at most {}", cpus.value));
-        facts.push(("CPUs per server", cpus.unwrap_or_else(|| "all".to_owned())));
+        facts.extend(site(setup));
         facts.push(("Data directory", directory.clone()));
         let volume = &setup.planned.topology.node.volume;
         if !volume.is_default() {
@@ -76,6 +74,33 @@ pub(crate) fn space(space: &Space) -> String {
         text.push_str(&format!(", {} saved", number::percent(savings / 100.0)));
     }
     text
+}
+
+/// Where each server ran, and how much of the machine it could use.
+fn site(setup: &Setup) -> Facts {
+    let site = &setup.planned.topology.node.site;
+    let limits = &site.limits;
+    let all = |limit: Option<String>| limit.unwrap_or_else(|| "all".to_owned());
+    let cpus = limits.cpus.as_ref();
+    let cpuset = limits.cpuset.as_ref();
+    let memory = limits.memory.as_ref();
+    let platform = setup.platform.as_ref();
+    let how = platform.map_or(String::new(), |platform| format!(" ({platform})"));
+    vec![
+        ("Site", format!("{}{how}", site.kind.value)),
+        (
+            "CPUs per server",
+            all(cpus.map(|cpus| format!("at most {}", cpus.value))),
+        ),
+        (
+            "CPUs that servers share",
+            all(cpuset.map(|cpuset| cpuset.value.to_string())),
+        ),
+        (
+            "Memory per server",
+            all(memory.map(|bytes| format!("at most {}", plan::shown_bytes(bytes.value)))),
+        ),
+    ]
 }
 
 /// The setup in a few lines, for a terminal.

@@ -8,9 +8,9 @@ use crate::servers::Servers;
 use crate::volume::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
-    Chaos, Cluster, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited, Load,
-    LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SplitMix64, TableSpec, Topology, Trial,
-    Until, parse_frequency,
+    Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited,
+    Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span, Spanned,
+    SplitMix64, TableSpec, Topology, Trial, Until, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -156,12 +156,30 @@ fn server(
     Ok(ServerSpec::Engine(Box::new(spec)))
 }
 
+fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
+    let limits = Limits {
+        cpus: at.maybe_spanned("site.cpus")?,
+        cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse)?,
+        memory: at.maybe_parsed("site.memory", parse_bytes)?,
+    };
+    let implied = match limits == Limits::default() {
+        true => SiteKind::Process,
+        false => SiteKind::Limited,
+    };
+    let kind = at.maybe_spanned("site.kind")?;
+    Ok(Site {
+        kind: kind.unwrap_or(Spanned {
+            value: implied,
+            span: Span::NOWHERE,
+        }),
+        limits,
+    })
+}
+
 fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnostic> {
     let node = match is_process {
         true => Node {
-            site: Site::Host {
-                cpus: at.maybe_spanned("server.cpus")?,
-            },
+            site: site(at)?,
             volume: volume(at, "volume")?,
         },
         false => Node::default(),

@@ -7,8 +7,8 @@ use crate::error::{Diagnostic, Diagnostics};
 use crate::study::MAX_TRIALS;
 use plan::key::{CHAOS, KEYS, SWEEP, VARIANT};
 use plan::{
-    EngineTraits, FromValue, Limited, Reset, Span, Spanned, Value, format_duration, grouped,
-    nearest, shown,
+    EngineTraits, FromValue, Limited, Reset, SiteKind, Span, Spanned, Value, format_duration,
+    grouped, nearest, shown,
 };
 
 /// Keys whose values a search for the highest rate chooses itself, and those that would disturb it.
@@ -19,6 +19,8 @@ const NOT_IN_A_SEARCH: [&str; 5] = [
     "load.until.ci",
     CHAOS,
 ];
+/// Keys that limit what a site may use.
+const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
 pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
@@ -35,6 +37,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
         one_url_is_one_server(content, &base, diagnostics);
         clusters_are_copied(content, &base, diagnostics);
         ports_for_all(content, &base, diagnostics);
+        processes_have_no_limits(content, &base, diagnostics);
         measurement_ends(content, &base, diagnostics);
     }
     rows_of_tables(content, diagnostics);
@@ -188,6 +191,26 @@ fn ports_for_all<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Di
         );
         let also = several.into_iter().flatten().map(|(_, typed)| typed.span);
         diagnostics.add(typed.span, also.fold(diagnostic, Diagnostic::also));
+    }
+}
+
+/// A site of the kind `process` has no limits.
+fn processes_have_no_limits<'a>(
+    content: &'a Content,
+    base: &Base<'a>,
+    diagnostics: &mut Diagnostics,
+) {
+    let kinds = content.values_in(base, "site.kind");
+    let process = Value::from(SiteKind::Process.name());
+    let Some(kind) = kinds.into_iter().find(|kind| kind.value == process) else {
+        return;
+    };
+    for name in SITE_LIMITS {
+        if let Some(limit) = content.values_in(base, name).first() {
+            let message = format!("a site of the kind `process` has no limit `{name}`");
+            let help = "use kind = \"limited\" or \"container\" for servers with limits, or remove the limit";
+            diagnostics.add_of_two(limit.span, kind.span, Diagnostic::new(message, help));
+        }
     }
 }
 

@@ -96,6 +96,20 @@ impl<'a> Point<'a> {
         Ok(Some(Spanned { value, span }))
     }
 
+    /// The value that a text stands for.
+    pub(crate) fn maybe_parsed<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<Spanned<T>>, LocatedDiagnostic> {
+        let Some(text) = self.maybe_spanned::<String>(name)? else {
+            return Ok(None);
+        };
+        let value = parse(&text.value).ok_or_else(|| internal(&format!("`{name}` is invalid")))?;
+        let span = text.span;
+        Ok(Some(Spanned { value, span }))
+    }
+
     pub(crate) fn spanned<T: FromValue>(
         &self,
         name: &str,

@@ -10,8 +10,8 @@ use crate::setting;
 use crate::volume::BETWEEN_PATHS;
 use plan::key::{Key, Kind};
 use plan::{
-    FaultKind, Value, format_duration, nearest, parse_bytes, parse_duration, parse_frequency,
-    parse_percent, range_words, shown, shown_bytes,
+    CpuSet, FaultKind, Value, format_duration, nearest, parse_bytes, parse_duration,
+    parse_frequency, parse_percent, range_words, shown, shown_bytes,
 };
 
 const MAX_PATH_BYTES: usize = 4000;
@@ -32,7 +32,6 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
         Kind::Paths => paths(key, value),
-        Kind::Bytes { min, max } => bytes(key, value, *min, *max),
         Kind::Version => version(key, string(key, value)?),
         Kind::Boolean => boolean(key, value),
         Kind::Integer { min, max } => integer(key, value, *min, *max),
@@ -42,6 +41,8 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Faults => kinds(key, value),
         Kind::Frequency => frequency(key, string(key, value)?),
+        Kind::Bytes { min, max } => bytes(key, value, *min, *max),
+        Kind::CpuSet => cpu_set(key, string(key, value)?),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
@@ -70,7 +71,6 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
         (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
         (_, Kind::Paths) => format!("write {short} = [\"/…\"]"),
-        (_, Kind::Bytes { .. }) => format!("write, for example, {short} = \"2G\""),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
@@ -89,6 +89,8 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
             )
         }
         (_, Kind::Percent { .. }) => format!("write, for example, {short} = \"2%\""),
+        (_, Kind::Bytes { .. }) => format!("write, for example, {short} = \"512M\""),
+        (_, Kind::CpuSet) => format!("write, for example, {short} = \"0-1\""),
         (_, Kind::Duration { .. }) => format!("write, for example, {short} = \"30s\""),
         (_, Kind::Integer { .. } | Kind::Number { .. }) => {
             format!("write, for example, {short} = {}", example(key))
@@ -168,25 +170,6 @@ fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     });
     let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
     Ok(Value::Text(paths.join(BETWEEN_PATHS)))
-}
-
-fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
-    let typed = match value {
-        DeValue::Integer(n) => n.as_str().replace('_', ""),
-        value => string(key, value)?.to_owned(),
-    };
-    let Some(read) = parse_bytes(&typed) else {
-        let message = format!("`{}` is not a size", shown(&typed));
-        let help = format!("write, for example, {} = \"2G\"", key.short());
-        return Err(Diagnostic::new(message, help));
-    };
-    match (min..=max).contains(&read) {
-        true => Ok(Value::Text(typed)),
-        false => {
-            let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
-            Err(out_of_range(key, &typed, &range))
-        }
-    }
 }
 
 fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {
@@ -332,6 +315,38 @@ fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Diagnost
         return Ok(Value::Number(share));
     }
     Err(out_of_range(key, text, &format!("from {min}% to {max}%")))
+}
+
+/// A size as it was typed, or the number of bytes.
+fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
+    let text = match value {
+        DeValue::Integer(n) if n.radix() == 10 => n.as_str(),
+        _ => string(key, value)?,
+    };
+    let Some(bytes) = parse_bytes(text) else {
+        let message = format!("`{}` is not a size", shown(text));
+        let help = format!("write bytes, or K, M, G, or T: {} = \"512M\"", key.short());
+        return Err(Diagnostic::new(message, help));
+    };
+    if (min..=max).contains(&bytes) {
+        return Ok(Value::Text(text.trim().to_owned()));
+    }
+    let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
+    Err(out_of_range(key, text, &range))
+}
+
+fn cpu_set(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+    if CpuSet::parse(text).is_some() {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err(Diagnostic::new(
+        format!("`{}` is not a list of CPUs", shown(text)),
+        format!(
+            "write numbers and ranges, up to {}: {} = \"0-1,3\"",
+            CpuSet::MAX,
+            key.short()
+        ),
+    ))
 }
 
 fn out_of_range(key: &Name, typed: &str, range: &str) -> Diagnostic {

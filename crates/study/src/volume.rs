@@ -8,7 +8,7 @@ use plan::{
 };
 
 use crate::error::Diagnostic;
-use crate::point::{LocatedDiagnostic, Point, internal};
+use crate::point::{LocatedDiagnostic, Point};
 
 /// The keys that say how a file system is made.
 const OF_FILE_SYSTEM: [&str; 8] = [
@@ -65,13 +65,7 @@ impl Keys<'_, '_> {
     }
 
     fn bytes(&self, key: &str) -> Result<Option<Spanned<u64>>, LocatedDiagnostic> {
-        let Some(text) = self.maybe::<String>(key)? else {
-            return Ok(None);
-        };
-        let value = parse_bytes(&text);
-        let value = value.ok_or_else(|| internal(&format!("`{key}` is no size")))?;
-        let span = text.span;
-        Ok(Some(Spanned { value, span }))
+        self.at.maybe_parsed(&self.name(key), parse_bytes)
     }
 
     fn file_system(&self) -> Result<Option<FileSystem>, LocatedDiagnostic> {

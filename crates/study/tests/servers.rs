@@ -5,12 +5,12 @@ mod common;
 use std::path::Path;
 
 use common::{SMALLEST, config, engine, fails, labels, plan};
-use plan::{Reset, Trial};
+use plan::{Reset, SiteKind, Trial};
 
 /// The CPUs and the directory of a trial's nodes.
 fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
     let node = &trial.topology.node;
-    let cpus = node.site.cpus().map(|cpus| cpus.value);
+    let cpus = node.site.limits.cpus.as_ref().map(|cpus| cpus.value);
     let directory = node.volume.directory();
     (cpus, directory.map(|directory| directory.as_path()))
 }
@@ -18,8 +18,8 @@ fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
 #[test]
 fn every_key_of_a_server_arrives() {
     let text = "title = \"t\"
-        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"\ncpus = 1.5
-        [volume]\ndirectory = \"/mnt/a b\"
+        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"
+        [site]\ncpus = 1.5\n[volume]\ndirectory = \"/mnt/a b\"
         [server.config]\ninnodb_buffer_pool_size = \"256M\"\ninnodb-flush-log-at-trx-commit = 0x2
         log_bin = false\nsync-binlog = -1\nlong_query_time = 0.50\nsql_mode = \"\"\nskip_name_resolve = true
         validate_password.policy = \"LOW\"
@@ -105,7 +105,7 @@ fn settings_of_the_server_are_axes() {
 #[test]
 fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
     let text = format!(
-        "{SMALLEST}[[variant]]\nname = \"all\"\n[[variant]]\nname = \"half\"\nserver.cpus = 0.5\n\
+        "{SMALLEST}[[variant]]\nname = \"all\"\n[[variant]]\nname = \"half\"\nsite.cpus = 0.5\n\
          [sweep]\nvolume.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
     );
     let plan = plan(&text, &[]);
@@ -121,19 +121,51 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
         wanted.map(|(cpus, path)| (cpus, Some(Path::new(path))))
     );
     assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
-    let both = [("server.cpus", "2"), ("sweep.volume.directory", "[\"/c\"]")];
+    let both = [("site.cpus", "2"), ("sweep.volume.directory", "[\"/c\"]")];
     for trial in self::plan(&text, &both).trials {
         assert_eq!(placed(&trial), (Some(2.0), Some(Path::new("/c"))));
     }
     for (key, value, said) in [
-        ("server.cpus", "0", "from 0.01 to 10000"),
-        ("server.cpus", "nan", "out of range"),
-        ("server.cpus", "two", "takes a number"),
+        ("site.cpus", "0", "from 0.01 to 10000"),
+        ("site.cpus", "nan", "out of range"),
+        ("site.cpus", "two", "takes a number"),
         ("volume.directory", "mnt/a", "not an absolute path"),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);
         assert!(error.contains(said), "{error}");
     }
+}
+
+#[test]
+fn limits_make_a_site_limited_and_every_key_of_it_can_be_swept() {
+    let site = |trial: &Trial| {
+        let site = &trial.topology.node.site;
+        let limits = &site.limits;
+        let cpuset = limits.cpuset.as_ref().map(|set| set.numbers().to_vec());
+        let memory = limits.memory.as_ref().map(|memory| memory.value);
+        (site.kind.value, cpuset, memory)
+    };
+    let of = |sets: &[(&str, &str)]| site(&plan(SMALLEST, sets).trials[0]);
+    assert_eq!(of(&[]), (SiteKind::Process, None, None));
+    assert_eq!(
+        of(&[("site.cpuset", "0"), ("site.memory", "1G")]),
+        (SiteKind::Limited, Some(vec![0]), Some(1 << 30))
+    );
+    let bytes = [("site.memory", "2097152"), ("site.kind", "container")];
+    assert_eq!(of(&bytes), (SiteKind::Container, None, Some(2 << 20)));
+    let text = format!(
+        "{SMALLEST}[[variant]]\nname = \"one\"\n[[variant]]\nname = \"two\"\nsite.cpus = 2\n\
+         [sweep]\nsite.kind = [\"limited\", \"container\"]\nsite.memory = [\"1G\", \"2G\"]\n\
+         site.cpuset = [\"0\", \"0-1,3\"]\n"
+    );
+    let plan = plan(&text, &[]);
+    assert_eq!(plan.trials.len(), 16);
+    let last = (SiteKind::Container, Some(vec![0, 1, 3]), Some(2 << 30));
+    assert_eq!(site(&plan.trials[15]), last);
+    assert_eq!(
+        labels(&plan)[15],
+        "two, kind=container, memory=2G, cpuset=0-1,3"
+    );
 }
 
 #[test]

@@ -6,7 +6,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use plan::Quorum;
 use serde_json::{Map, Value, json};
@@ -36,6 +37,11 @@ const FORMING_LOOP_WAIT_S: u64 = 1;
 /// How long it may take to answer a request, for instance to switch over, which it does before it
 /// answers.
 const REQUEST_LIMIT: Duration = Duration::from_secs(120);
+/// How long it may take to choose a synchronous standby, and how often it is asked.
+const STANDBY_LIMIT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Its word for that in its description of the cluster.
+const SYNCHRONOUS_STANDBY: &str = "\"sync_standby\"";
 /// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
 /// Patroni's default.
 const MAX_LAG_BYTES: u32 = 1 << 20;
@@ -59,11 +65,19 @@ const HIDDEN: &str = "(hidden)";
 
 /// PostgreSQL under Patroni with etcd.
 #[derive(Debug)]
-pub(super) struct Patroni;
+pub(super) enum Patroni {
+    /// A commit waits for no standby: Patroni's default.
+    Asynchronous,
+    /// With `synchronous_mode`: a commit waits for the standby that Patroni chose, while there is one.
+    Synchronous,
+}
 
 impl Replication for Patroni {
     fn name(&self) -> &'static str {
-        "patroni"
+        match self {
+            Self::Asynchronous => "patroni",
+            Self::Synchronous => "patroni-synchronous",
+        }
     }
 
     /// Patroni writes those settings.
@@ -90,6 +104,9 @@ impl Replication for Patroni {
 
     /// The managers check as rarely from now on as the study wants.
     fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+        if matches!(self, Self::Synchronous) && cluster.count() > 1 {
+            wait_for_synchronous_standby(cluster, login)?;
+        }
         let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl)});
         request(cluster, 1, login, ("PATCH", "/config"), &wanted)
     }
@@ -102,7 +119,7 @@ impl Replication for Patroni {
         true
     }
 
-    /// Replication is asynchronous, as it is by default.
+    /// Without a standby, Patroni has commits wait for none, also with `synchronous_mode`.
     fn quorum(&self) -> Quorum {
         Quorum::One
     }
@@ -179,7 +196,9 @@ impl Replication for Patroni {
     ) -> Result<Option<Manager>, EngineError> {
         let patroni = program("patroni", HOW_TO_INSTALL)?;
         let config = |password: &str, api_password: &str| {
-            let config = configuration(cluster, number, server, password, api_password);
+            let mut config = configuration(cluster, number, server, password, api_password);
+            config["bootstrap"]["dcs"]["synchronous_mode"] =
+                matches!(self, Self::Synchronous).into();
             format!("{config:#}\n")
         };
         let (hba, ident) = access(server);
@@ -278,6 +297,27 @@ fn request(
         true => Ok(()),
         false => Err(failed(&format!("{} ({})", reply.body.trim(), reply.status))),
     }
+}
+
+/// Waits until the manager of the primary has chosen the standby for which commits wait: before that,
+/// no other member would succeed the primary.
+fn wait_for_synchronous_standby(cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+    let deadline = Instant::now() + STANDBY_LIMIT;
+    let is_chosen = |address| {
+        http::get(address, "/cluster").is_ok_and(|page| page.body.contains(SYNCHRONOUS_STANDBY))
+    };
+    while !api(cluster, 1).is_some_and(is_chosen) {
+        if Instant::now() > deadline {
+            let message = format!(
+                "the cluster manager of {} chose no synchronous standby within {} s",
+                login.server,
+                STANDBY_LIMIT.as_secs()
+            );
+            return Err(EngineError::failed(Cause::Server, message));
+        }
+        sleep(POLL_INTERVAL);
+    }
+    Ok(())
 }
 
 /// How often managers check what they must do, in seconds.

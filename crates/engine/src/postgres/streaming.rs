@@ -45,11 +45,12 @@ const RECEIVED: &str = "SELECT CASE WHEN pg_is_in_recovery() \
      ELSE pg_current_wal_flush_lsn() END - '0/0'";
 
 /// The ways in which PostgreSQL's servers replicate.
-pub(super) static KINDS: [&dyn Replication; 4] = [
+pub(super) static KINDS: [&dyn Replication; 5] = [
     &Streaming::Asynchronous,
     &Streaming::Synchronous,
     &Streaming::Quorum,
-    &Patroni,
+    &Patroni::Asynchronous,
+    &Patroni::Synchronous,
 ];
 
 /// For how many standbys a commit waits.

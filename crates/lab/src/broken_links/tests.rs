@@ -45,8 +45,9 @@ fn cluster(
         interrupted: &NEVER,
     };
     let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
-    let sites: [Arc<dyn Site>; 2] = [(); 2]
-        .map(|()| -> Arc<dyn Site> { Arc::new(Namespace::new(home, &switch, None).unwrap()) });
+    let sites: [Arc<dyn Site>; 2] = [(); 2].map(|()| -> Arc<dyn Site> {
+        Arc::new(Namespace::new(home, &switch, &plan::Site::default()).unwrap())
+    });
     drop(switch);
     let replication = engine.replicates_as("asynchronous").unwrap();
     let places = [0, 1].map(|index: usize| (sites[index].address().addr(), None));

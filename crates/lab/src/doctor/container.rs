@@ -56,18 +56,18 @@ pub(super) const CHECKS: &[Check<Machine>] = &[
             worst: Warning,
             why: "A quota of more CPUs than the machine has does not limit the server.",
             source: "kernel docs, scheduler/sched-bwc (quota over period)",
-            remedy: Remedy::Words("reduce server.cpus, or remove it"),
+            remedy: Remedy::Words("reduce site.cpus, or remove it"),
         },
         judge: |machine| {
             let required = machine
                 .required
                 .map_or(0, |required| required.cpu_thousandths);
             if required == 0 {
-                return Observed::passed("server.cpus: no CPU quota");
+                return Observed::passed("site.cpus: no CPU quota");
             }
             let cpus = machine.facts.limits.cpus;
             let excess = cpus.map(|cpus| required as f64 / 1000.0 - cpus as f64);
-            at_least(excess, &[(0.001, Warning)], "server.cpus", |_| {
+            at_least(excess, &[(0.001, Warning)], "site.cpus", |_| {
                 format!("{} of {} CPUs", required as f64 / 1000.0, cpus.unwrap_or(0))
             })
         },
@@ -196,6 +196,6 @@ mod tests {
             [0, 2000].map(|required| with(required).level()),
             [Passed; 2]
         );
-        assert_eq!(with(2500), Observed::warning("server.cpus: 2.5 of 2 CPUs"));
+        assert_eq!(with(2500), Observed::warning("site.cpus: 2.5 of 2 CPUs"));
     }
 }

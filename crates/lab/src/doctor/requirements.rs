@@ -38,7 +38,14 @@ impl Requirements {
         match &trial.target {
             Target::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: planned.topology.node.site.cpus().map_or(0, thousandths),
+                cpu_thousandths: planned
+                    .topology
+                    .node
+                    .site
+                    .limits
+                    .cpus
+                    .as_ref()
+                    .map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes,
                 ..required
@@ -95,7 +102,7 @@ fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)
 }
 
-/// The range of `server.cpus` excludes an overflow.
+/// The range of `site.cpus` excludes an overflow.
 fn thousandths(cpus: &plan::Spanned<f64>) -> u64 {
     (cpus.value * 1000.0).round() as u64
 }

@@ -26,6 +26,7 @@ pub(crate) mod survivors;
 mod sweep;
 pub(crate) mod trust;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -196,14 +197,12 @@ impl Home {
 
     /// A program to start as the servers' account, whose environment identifies this run.
     pub(crate) fn command(&self, program: &Path) -> Command {
-        let mut command = process::command(&self.inner.account, program);
-        command.env(survivors::RUN_DIR, &self.inner.run);
-        command
+        self.command_via(&[], program)
     }
 
-    /// The same in a network namespace.
-    pub(crate) fn command_in(&self, namespace: &Path, program: &Path) -> Command {
-        let mut command = process::command_in(namespace, &self.inner.account, program);
+    /// The same by an entry, as of [`process::command`].
+    pub(crate) fn command_via(&self, entry: &[OsString], program: &Path) -> Command {
+        let mut command = process::command(&self.inner.account, entry, program);
         command.env(survivors::RUN_DIR, &self.inner.run);
         command
     }

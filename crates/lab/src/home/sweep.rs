@@ -12,6 +12,7 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::site::machine;
 use crate::tree;
+use crate::volume::put_back_all;
 
 /// The directory of a dead run, claimed by this process.
 #[derive(Debug)]
@@ -94,6 +95,7 @@ fn remove_dead(
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
+    put_back_all(&dead.dir)?;
     mounted::unmount_below(&dead.dir)?;
     machine::remove_all(&dead.dir)?;
     let inside_bytes = tree::used_bytes(&dead.dir);
@@ -108,6 +110,7 @@ fn remove_dead(
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    put_back_all(dir)?;
     mounted::unmount_below(dir)?;
     machine::remove_all(dir)?;
     let unmounted = outside::remove_all(dir)?.unmounted;

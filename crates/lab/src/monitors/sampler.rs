@@ -53,7 +53,7 @@ impl SampledServer {
             process: self.process.get().and_then(read),
             manager: self.process.manager().and_then(read),
             machine: self.site.machine().map(|_| self.site.sample(&self.disks)),
-            throttling: self.site.throttling(),
+            usage: self.site.usage(),
             counters: None,
         }
     }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use engine::counters::{self, Reading};
+use host::group::{self, Usage, UsageChange};
 use host::process::{self, ProcessChange, ProcessStat};
-use host::throttling::{self, Throttling, ThrottlingChange};
 use measure::metric::{Metric, bracketed};
 
 use super::values::Values;
@@ -35,7 +35,8 @@ pub(super) struct ServerSnapshot {
     pub(super) manager: Option<ProcessStat>,
     /// The machine it runs on, if that is not this host.
     pub(super) machine: Option<host::Sample>,
-    pub(super) throttling: Option<Throttling>,
+    /// What its control groups use.
+    pub(super) usage: Option<Usage>,
     /// The server's own counters.
     pub(super) counters: Option<Reading>,
 }
@@ -69,7 +70,7 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
 /// The metrics of each server, `server[1].…`, and of all servers together, `server.…`.
 fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Values) {
     let mut processes: Option<ProcessChange> = None;
-    let mut throttling: Option<ThrottlingChange> = None;
+    let mut usages: Option<UsageChange> = None;
     let mut counters: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let owner = format!("server[{}]", after.number);
@@ -88,10 +89,10 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
             change.put_written(&owner, values);
             processes.get_or_insert_default().add(&change);
         }
-        let both = before.throttling.as_ref().zip(after.throttling.as_ref());
-        if let Some(change) = both.and_then(|(b, a)| throttling::derive(b, a)) {
+        if let (Some(before), Some(after)) = (&before.usage, &after.usage) {
+            let change = group::derive(before, after, seconds);
             change.put(&owner, values);
-            throttling.get_or_insert_default().add(&change);
+            usages.get_or_insert_default().add(&change);
         }
         let both = before.counters.as_ref().zip(after.counters.as_ref());
         if let Some(change) = both.and_then(|(b, a)| counters::derive(b, a)) {
@@ -106,8 +107,8 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
         processes.put("server", values);
         processes.put_written("server", values);
     }
-    if let Some(throttling) = throttling {
-        throttling.put("server", values);
+    if let Some(usages) = usages {
+        usages.put("server", values);
     }
     if let Some(counters) = counters {
         put(&counters, "server", values);

@@ -102,7 +102,7 @@ impl Validator<'_> {
         let engine = self.installed.engine;
         let text = engine.configuration(self.installed, &self.paths, config);
         write_for_server(&self.paths.config(engine), &text, account)?;
-        let mut command = process::command(account, &invocation.program);
+        let mut command = process::command(account, &[], &invocation.program);
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.data.dir().join(name));
         command
             .args(&invocation.arguments)

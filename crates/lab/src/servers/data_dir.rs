@@ -6,13 +6,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use engine::{Paths, Server};
+use host::{Files, device};
 use ipnet::Ipv4Net;
 use measure::space::Space;
 
 use crate::error::LabError;
 use crate::home::Home;
 use crate::tree::{self, OpenDir};
-use crate::volume::{self, Volume};
+use crate::volume::{self, Scheduler, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
@@ -33,6 +34,8 @@ const MAX_READ_BYTES: u64 = 64 * 1024;
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
+    /// Put back before the volume ends.
+    scheduler: Option<Scheduler>,
     /// Contains `data`.
     volume: Box<dyn Volume>,
 }
@@ -45,6 +48,7 @@ impl DataDir {
         let own = dir.join(OWN);
         let mut new = Self {
             home: home.clone(),
+            scheduler: None,
             volume: Box::new(own.clone()),
             dir,
         };
@@ -52,6 +56,9 @@ impl DataDir {
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
         new.volume = volume::create(home, volume, own)?;
+        if let Some(wanted) = &volume.scheduler {
+            new.scheduler = Some(Scheduler::set(home, new.volume.path(), wanted)?);
+        }
         Ok(new)
     }
 
@@ -120,6 +127,27 @@ impl DataDir {
     /// Has equal blocks of its data shared, if the study wants that.
     pub(crate) fn deduplicate(&self) -> Result<(), LabError> {
         self.volume.deduplicate()
+    }
+
+    /// The numbers of the block devices that its data lies on.
+    ///
+    /// # Errors
+    /// When it lies on none.
+    pub(crate) fn devices(&self, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
+        let names = device::below_dir(files, self.volume.path());
+        let number = |name: &String| {
+            let number = host::line(files, format!("/sys/block/{name}/dev"))?;
+            let (major, minor) = number.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let numbers: Vec<_> = names.iter().filter_map(number).collect();
+        match numbers.is_empty() {
+            false => Ok(numbers),
+            true => Err(LabError::NoVolume {
+                why: format!("{} is on no block device", self.volume.path().display()),
+                remedy: "remove its limits, or choose a directory on a disk".to_owned(),
+            }),
+        }
     }
 
     /// The disk space that its data takes; `None` if that cannot be read.

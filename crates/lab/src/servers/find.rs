@@ -33,7 +33,7 @@ pub fn find(
 
 /// Runs a program to its end; returns its output, or why it failed.
 fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, LabError> {
-    let mut command = process::command(account, &invocation.program);
+    let mut command = process::command(account, &[], &invocation.program);
     command.args(&invocation.arguments);
     let failed = |error| LabError::at("run", &invocation.program)(error);
     let (reader, writer) = std::io::pipe().map_err(failed)?;

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use engine::{Invocation, LOOPBACK};
 use host::Files;
-use host::throttling::Throttling;
+use host::group::Usage;
 use ipnet::Ipv4Net;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -125,6 +125,12 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What it turned out to be, such as the program that runs its container; `None` if the plan
+    /// says all.
+    fn platform(&self) -> Option<String> {
+        None
+    }
+
     /// The machine that it is, if it is not this host.
     fn machine(&self) -> Option<&Machine> {
         None
@@ -138,9 +144,22 @@ pub trait Site: fmt::Debug + Send + Sync {
         host::Sample::take(self.files(), disks)
     }
 
-    /// Reads the counters of the CPU quota; `None` without one.
-    fn throttling(&self) -> Option<Throttling> {
+    /// What the processes of its control groups use; `None` without one.
+    fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    /// Limits what its processes read and write on each of these devices, given by their major and
+    /// minor numbers, and replaces an earlier limit of the device. The first call is before the
+    /// first process starts, if only with no limits.
+    ///
+    /// # Errors
+    /// When the site cannot limit it.
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), LabError> {
+        let _ = (devices, limits);
+        Err(LabError::Impossible(
+            "this kind of site cannot limit the requests to devices".to_owned(),
+        ))
     }
 }
 
@@ -153,16 +172,15 @@ pub fn set_up(
     topology: &plan::Topology,
     nodes: u32,
 ) -> Result<Vec<Arc<dyn Site>>, LabError> {
-    let plan::Site::Host { cpus } = &topology.node.site;
-    let cpus = cpus.as_ref().map(|cpus| cpus.value);
+    let planned = &topology.node.site;
     let switch = match topology.network() {
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
     let site = |_| -> Result<Arc<dyn Site>, LabError> {
         Ok(match &switch {
-            None => Arc::new(ThisHost::with_quota(home, cpus)?),
-            Some(switch) => Arc::new(Namespace::new(home, switch, cpus)?),
+            None => Arc::new(ThisHost::new(home, planned)?),
+            Some(switch) => Arc::new(Namespace::new(home, switch, planned)?),
         })
     };
     (0..nodes).map(site).collect()

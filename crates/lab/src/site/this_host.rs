@@ -1,58 +1,70 @@
-//! This host, with or without a CPU quota.
+//! This host, with or without limits.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::Invocation;
-use host::throttling::{self, Throttling};
+use host::group::Usage;
 use host::{Files, LOCAL};
+use plan::{DiskLimits, Limits, SiteKind};
 
-use super::cgroup::Group;
+use super::cgroup::Groups;
 use super::{Launched, Site};
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
 
-/// This host; by default without a CPU quota.
+/// This host; by default without limits, of which it can have none later.
 #[derive(Debug, Default)]
 pub struct ThisHost {
-    /// Limits the CPU time of the processes.
-    group: Option<Group>,
+    /// Limits the processes, and counts what they use.
+    groups: OnceLock<Groups>,
+    /// Whether it has processes that no group created later would have.
+    is_used: AtomicBool,
+    /// Where groups are recorded; the last field, so that it outlives them.
+    home: Option<Home>,
 }
 
 impl ThisHost {
-    /// This host, with a quota of CPUs for all processes together; `None`: without one.
+    /// This host, with a site's limits for all its processes together.
     ///
     /// # Errors
-    /// When the kernel or this user's rights do not allow a CPU quota.
-    pub fn with_quota(home: &Home, cpus: Option<f64>) -> Result<Self, LabError> {
-        let group = cpus
-            .map(|cpus| Group::new(&LOCAL, home, cpus))
-            .transpose()?;
-        Ok(Self { group })
+    /// When the kernel or this user's rights do not allow a limit.
+    pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
+        let groups = match site.kind.value {
+            SiteKind::Process => OnceLock::new(),
+            SiteKind::Limited | SiteKind::Container => {
+                Groups::new(&LOCAL, home, &site.limits, false)?.into()
+            }
+        };
+        Ok(Self {
+            home: Some(home.clone()),
+            groups,
+            is_used: AtomicBool::new(false),
+        })
     }
 
-    /// Starts a program by this command.
+    /// Starts a program by this entry.
     pub(super) fn start(
         &self,
-        mut command: Command,
+        home: &Home,
+        entry: &[OsString],
         invocation: &Invocation,
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
+        let groups = self.groups.get().map(Groups::entry).unwrap_or_default();
+        let mut command = home.command_via(&[&groups, entry].concat(), &invocation.program);
         command.args(&invocation.arguments);
         let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
-        let mut child = process::spawn(command)?;
-        let joined = self.group.as_ref().map(|group| group.add(child.id()));
-        if let Some(Err(error)) = joined {
-            process::kill(&mut child);
-            return Err(error);
-        }
-        Ok(Launched::here(child))
+        self.is_used.store(true, Ordering::Relaxed);
+        Ok(Launched::here(process::spawn(command)?))
     }
 }
 
@@ -64,19 +76,34 @@ impl Site for ThisHost {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
-        let command = home.command(&invocation.program);
-        self.start(command, invocation, input, log)
+        self.start(home, &[], invocation, input, log)
     }
 
     fn end(&self) -> Result<(), LabError> {
-        self.group.as_ref().map_or(Ok(()), Group::end)
+        self.groups.get().map_or(Ok(()), Groups::end)
     }
 
     fn files(&self) -> &dyn Files {
         &LOCAL
     }
 
-    fn throttling(&self) -> Option<Throttling> {
-        throttling::read(self.files(), self.group.as_ref()?.dir())
+    fn usage(&self) -> Option<Usage> {
+        Some(self.groups.get()?.usage(self.files()))
+    }
+
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+        if self.groups.get().is_none() {
+            let home = self.home.as_ref();
+            let home = home.filter(|_| !self.is_used.load(Ordering::Relaxed));
+            let home = home.ok_or_else(|| {
+                let why = "a server that already runs without limits cannot get one";
+                LabError::Impossible(why.to_owned())
+            })?;
+            let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
+            // Only its own thread sets a site up.
+            let _ = self.groups.set(groups);
+        }
+        let groups = self.groups.get();
+        groups.map_or(Ok(()), |groups| groups.limit_io(&LOCAL, devices, limits))
     }
 }

@@ -6,6 +6,7 @@ mod ext4;
 mod loop_device;
 mod made;
 mod named_device;
+mod scheduler;
 mod tool;
 mod xfs;
 
@@ -17,6 +18,7 @@ use crate::error::LabError;
 use crate::home::Home;
 
 pub(crate) use named_device::wipe_own;
+pub(crate) use scheduler::{Scheduler, put_back_all};
 
 /// The label of each file system that dyno makes.
 const LABEL: &str = "dyno-volume";

@@ -53,8 +53,22 @@ pub const METRICS: &[Metric] = &[
         "What the server's processes have had written to disks (`write_bytes` of `/proc/PID/io`), \
          before the file system adds copies, metadata, and its journal."),
     metric("server.throttled", SERVER, "%", Growth, Processes, "server throttled",
-        "Periods (tenths of a second) in which the server used up its CPU quota (`server.cpus`) \
+        "Periods (tenths of a second) in which the server used up its CPU quota (`site.cpus`) \
          and was throttled, as a share of those in which it ran; absent without a quota."),
+    metric("server.group_cpu", SERVER, "% of one CPU", Growth, Processes, "server group CPU",
+        "CPU time of the server's control group, as the kernel enforces its quota; like the metrics \
+         below, only for servers in control groups that dyno created."),
+    metric("server.group_memory_bytes", SERVER, "bytes", Level, Processes, "server group memory",
+        "Memory of the server's control group, its page cache included."),
+    metric("server.group_read_iops", SERVER, "1/s", Growth, Processes, "server group reads/s",
+        "Reads from disks by the server's control group."),
+    metric("server.group_write_iops", SERVER, "1/s", Growth, Processes, "server group writes/s",
+        "Writes to disks by the server's control group. Version 1 of control groups counts only \
+         direct and synchronous ones."),
+    metric("server.group_read_mb_per_s", SERVER, "MB/s", Growth, Processes, "server group read MB/s",
+        "Read from disks by the server's control group."),
+    metric("server.group_write_mb_per_s", SERVER, "MB/s", Growth, Processes, "server group write MB/s",
+        "Written to disks by the server's control group."),
     metric("generator.cpu", Never, "% of one CPU", Growth, Processes, "generator CPU",
         "CPU time of dyno itself, including its monitors."),
     metric("generator.rss_bytes", Never, "bytes", Level, Processes, "generator memory",

@@ -10,7 +10,9 @@ use super::volume;
 use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
-use crate::{Arrivals, Follow, Network, Protocol, ReplyTime, Reset, ThinkDistribution, TlsMode};
+use crate::{
+    Arrivals, Follow, Network, Protocol, ReplyTime, Reset, SiteKind, ThinkDistribution, TlsMode,
+};
 
 const DAY: Duration = Duration::from_secs(86_400);
 const ZERO: Duration = Duration::ZERO;
@@ -28,7 +30,11 @@ const TIMES: Kind = count(0, 10_000);
 pub static SECTIONS: &[(&str, &str)] = &[
     (
         "server",
-        "What to measure: either `engine` or `url`. `basedir`, `version`, `port`, `cpus`, `reset`, `cold_data`, and `config` apply to servers that dyno starts as processes, the others to a server that is already running.",
+        "What to measure: either `engine` or `url`. `basedir`, `version`, `port`, `reset`, `cold_data`, and `config` apply to servers that dyno starts as processes, the others to a server that is already running.",
+    ),
+    (
+        "site",
+        "Where each server runs that dyno starts, and how much of the machine it may use.",
     ),
     (
         "volume",
@@ -77,8 +83,6 @@ const GENERAL: &[Key] = &[
         "Required version, to the given precision: `\"10.11\"` accepts 10.11.14, but not 10.1 or 10.12.")),
     started(optional("server.port", count(1024, 65_535),
         "Port of the first instance; the others use the ports after it. Default: any free ports.")),
-    started(optional("server.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
-        "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
     started(key("server.reset", Kind::Choice(Reset::WORDS), "\"copy\"",
         "How a trial gets its data: `copy` (a copy of a data directory that is prepared once and kept for later studies), `rebuild` (prepared anew for each trial), or `none` (the data as the previous trial left it, so trials are not independent; a trial that needs other data, or follows the death of a server, starts from a copy).")),
     started(key("server.cold_data", Kind::Boolean, "true",
@@ -103,6 +107,15 @@ const GENERAL: &[Key] = &[
     running(bench_as("", "Send the password in clear text without verifying the server.",
         key("server.enable_cleartext_plugin", Kind::Boolean, "false",
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
+
+    started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), or `container` (with a root directory and namespaces of its own, and the limits below). Default: `limited` if there is a limit, else `process`.")),
+    started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
+        "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
+    started(optional("site.cpuset", Kind::CpuSet,
+        "CPUs on which each server runs, by their numbers. All servers share them. Needs root, or a control group that root delegated. Default: all.")),
+    started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 44 },
+        "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit.")),
 
     work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
     work(bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),

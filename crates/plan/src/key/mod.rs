@@ -76,8 +76,6 @@ pub enum Kind {
     Path,
     /// A list of absolute paths.
     Paths,
-    /// A size, as a number of bytes with K, M, G, or T.
-    Bytes { min: u64, max: u64 },
     /// The leading components of a version.
     Version,
     /// Yes or no.
@@ -98,6 +96,10 @@ pub enum Kind {
     Faults,
     /// How often something happens, such as `1 per 30s`.
     Frequency,
+    /// A size in bytes, such as `512M`.
+    Bytes { min: u64, max: u64 },
+    /// CPUs by their numbers, such as `0-1,3`.
+    CpuSet,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -125,6 +127,11 @@ pub enum Needs {
     Chaos,
 }
 
+/// Keys that were renamed: the old name, and the new one.
+pub const RENAMED: [(&str, &str); 2] = [
+    ("server.cpus", "site.cpus"),
+    ("server.directory", "volume.directory"),
+];
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
@@ -150,9 +157,6 @@ pub const THREADS: &str = "load.threads";
 pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
 pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
 pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
-
-/// Keys that were renamed, and their names now.
-pub const RENAMED: [(&str, &str); 1] = [("server.directory", "volume.directory")];
 
 /// Whether the list has a section of this name.
 pub fn is_section(name: &str) -> bool {
@@ -182,7 +186,6 @@ impl Key {
             Kind::Engine | Kind::Cluster => "a string",
             Kind::Url | Kind::Path | Kind::Version => "a string",
             Kind::Paths => "a list of strings",
-            Kind::Bytes { .. } => "a size",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -192,6 +195,8 @@ impl Key {
             Kind::Tables => "a list of tables",
             Kind::Faults => "`\"any\"` or a list of kinds of faults",
             Kind::Frequency => "a frequency",
+            Kind::Bytes { .. } => "a size in bytes",
+            Kind::CpuSet => "a list of CPUs",
         }
     }
 
@@ -209,6 +214,9 @@ impl Key {
             Kind::Url => "an address".into(),
             Kind::Path => "an absolute path".into(),
             Kind::Paths => "a list of absolute paths".into(),
+            Kind::Version => "a version".into(),
+            Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
+            Kind::Frequency => "a number of faults per duration".into(),
             Kind::Bytes { min, max } => {
                 format!(
                     "{what}, from {} to {}",
@@ -216,9 +224,7 @@ impl Key {
                     shown_bytes(*max)
                 )
             }
-            Kind::Version => "a version".into(),
-            Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
-            Kind::Frequency => "a number of faults per duration".into(),
+            Kind::CpuSet => "CPUs and ranges of CPUs, such as `\"0-1,3\"`".into(),
             Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
             Kind::Number { min, max } => format!("{what}, from {min} to {max}"),
             Kind::Percent { min, max } => format!("{what}, from {min}% to {max}%"),

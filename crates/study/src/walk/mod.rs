@@ -224,14 +224,8 @@ impl Walk {
 
     /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
-        let mut renamed = key::RENAMED.iter().filter(|(before, _)| *before == name);
         let diagnostic = if self.diagnostics.is_full() {
             Diagnostic::new("", "")
-        } else if let Some((before, now)) = renamed.next() {
-            let message = format!("`{before}` is now `{now}`");
-            let (section, last) = now.split_once('.').unwrap_or_default();
-            let help = format!("write {last} = … under [{section}], or `{now}` in full");
-            Diagnostic::new(message, help)
         } else {
             Diagnostic::new(format!("unknown {what} `{}`", shown(name)), help())
         };

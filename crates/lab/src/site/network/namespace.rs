@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use engine::Invocation;
 use host::Files;
-use host::throttling::Throttling;
+use host::group::Usage;
 use ipnet::Ipv4Net;
+use plan::DiskLimits;
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -18,6 +19,7 @@ use super::slow::Slowed;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::Outside;
+use crate::process;
 use crate::site::{Launched, Links, SlowLink};
 use crate::site::{Site, ThisHost};
 
@@ -37,13 +39,13 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates one with an address that no other namespace of the switch has, and with a quota of
-    /// CPUs for all its processes together; `None`: without one.
+    /// Creates one with an address that no other namespace of the switch has, whose processes run
+    /// as on a [`ThisHost`].
     ///
     /// # Errors
     /// When this user may not, or the kernel cannot.
-    pub fn new(home: &Home, switch: &Arc<Switch>, cpus: Option<f64>) -> Result<Self, LabError> {
-        let host = ThisHost::with_quota(home, cpus)?;
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
+        let host = ThisHost::new(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,
@@ -75,8 +77,8 @@ impl Site for Namespace {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
-        let command = home.command_in(self.path(), &invocation.program);
-        self.host.start(command, invocation, input, log)
+        let network = process::entry_of_network(self.path());
+        self.host.start(home, &network, invocation, input, log)
     }
 
     fn end(&self) -> Result<(), LabError> {
@@ -93,7 +95,11 @@ impl Site for Namespace {
     }
 
     fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
-        Ok(Arc::new(Self::new(home, &self.switch, None)?))
+        Ok(Arc::new(Self::new(
+            home,
+            &self.switch,
+            &plan::Site::default(),
+        )?))
     }
 
     fn links(&self) -> Option<&dyn Links> {
@@ -104,8 +110,12 @@ impl Site for Namespace {
         self.host.files()
     }
 
-    fn throttling(&self) -> Option<Throttling> {
-        self.host.throttling()
+    fn usage(&self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+        self.host.limit_io(devices, limits)
     }
 }
 

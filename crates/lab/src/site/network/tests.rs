@@ -29,7 +29,7 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
             return None;
         }
     };
-    let sites = [(); 2].map(|()| Namespace::new(&home, &switch, None).unwrap());
+    let sites = [(); 2].map(|()| Namespace::new(&home, &switch, &plan::Site::default()).unwrap());
     Some((dir, home, sites))
 }
 

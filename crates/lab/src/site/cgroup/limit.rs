@@ -1,0 +1,219 @@
+//! What to write to a control group for a limit.
+
+use host::Files;
+use plan::{CpuSet, DiskLimits, Limits};
+
+use super::parent::Parent;
+use super::{Controller, Version};
+use crate::error::LabError;
+
+/// The period of a quota: the kernel's default.
+const PERIOD_US: u64 = 100_000;
+/// The smallest quota that the kernel accepts.
+const MIN_QUOTA_US: u64 = 1000;
+
+/// A file of a group and what to write to it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+    /// Whether a kernel may lack it.
+    pub(super) is_optional: bool,
+}
+
+fn file(name: &'static str, text: impl ToString) -> File {
+    File {
+        name,
+        text: text.to_string(),
+        is_optional: false,
+    }
+}
+
+fn optional(name: &'static str, text: impl ToString) -> File {
+    File {
+        is_optional: true,
+        ..file(name, text)
+    }
+}
+
+/// Checks that the machine has what the limits name.
+pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), LabError> {
+    let Some(wanted) = &limits.cpuset else {
+        return Ok(());
+    };
+    let online = host::line(files, "/sys/devices/system/cpu/online");
+    let Some(online) = online.as_deref().and_then(CpuSet::parse) else {
+        return Ok(());
+    };
+    let mut wanted = wanted.numbers().iter();
+    match wanted.find(|number| !online.numbers().contains(number)) {
+        None => Ok(()),
+        Some(missing) => Err(LabError::NoLimit {
+            key: Controller::CpuSet.key(),
+            why: format!("this host has no CPU {missing}: its CPUs are {online}"),
+            remedy: "choose among its CPUs".to_owned(),
+        }),
+    }
+}
+
+/// The controllers that limits require.
+pub(super) fn controllers(limits: &Limits) -> Vec<Controller> {
+    let all = [
+        limits.cpus.as_ref().map(|_| Controller::Cpu),
+        limits.cpuset.as_ref().map(|_| Controller::CpuSet),
+        limits.memory.as_ref().map(|_| Controller::Memory),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What to write for the limit that a controller enforces, in this order.
+pub(super) fn files(
+    files: &dyn Files,
+    parent: &Parent,
+    controller: Controller,
+    limits: &Limits,
+) -> Vec<File> {
+    match (controller, parent.version) {
+        (Controller::Cpu, version) => {
+            let quota = limits.cpus.as_ref().map(|cpus| quota(version, cpus.value));
+            quota.unwrap_or_default()
+        }
+        (Controller::CpuSet, Version::One) => {
+            // A process can enter the group only once both are set.
+            let inherited = |name| host::line(files, parent.dir.join(name)).unwrap_or_default();
+            let set = limits.cpuset.as_ref().map(|set| {
+                vec![
+                    file("cpuset.mems", inherited("cpuset.mems")),
+                    file("cpuset.cpus", &set.value),
+                ]
+            });
+            set.unwrap_or_default()
+        }
+        (Controller::CpuSet, Version::Two) => {
+            let set = limits
+                .cpuset
+                .iter()
+                .map(|set| file("cpuset.cpus", &set.value));
+            set.collect()
+        }
+        (Controller::Memory, version) => {
+            let bytes = limits.memory.iter();
+            bytes
+                .flat_map(|bytes| memory(version, bytes.value))
+                .collect()
+        }
+        (Controller::CpuAccount | Controller::Io, _) => Vec::new(),
+    }
+}
+
+fn quota(version: Version, cpus: f64) -> Vec<File> {
+    // The study limits the number far below what fits.
+    let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
+    match version {
+        Version::One => vec![
+            file("cpu.cfs_period_us", PERIOD_US),
+            file("cpu.cfs_quota_us", quota_us),
+        ],
+        Version::Two => vec![file("cpu.max", format!("{quota_us} {PERIOD_US}"))],
+    }
+}
+
+/// Memory without swap space, which would stand in for it.
+fn memory(version: Version, bytes: u64) -> Vec<File> {
+    match version {
+        Version::One => vec![
+            file("memory.limit_in_bytes", bytes),
+            optional("memory.memsw.limit_in_bytes", bytes),
+        ],
+        Version::Two => vec![file("memory.max", bytes), optional("memory.swap.max", 0)],
+    }
+}
+
+/// What to write for the limits of one device.
+pub(super) fn io_files(version: Version, device: (u32, u32), limits: &DiskLimits) -> Vec<File> {
+    let (major, minor) = device;
+    let all = [
+        ("riops", "blkio.throttle.read_iops_device", limits.read_iops),
+        (
+            "wiops",
+            "blkio.throttle.write_iops_device",
+            limits.write_iops,
+        ),
+        (
+            "rbps",
+            "blkio.throttle.read_bps_device",
+            limits.read_bytes_per_s,
+        ),
+        (
+            "wbps",
+            "blkio.throttle.write_bps_device",
+            limits.write_bytes_per_s,
+        ),
+    ];
+    match version {
+        // 0 is no limit.
+        Version::One => all
+            .map(|(_, name, limit)| file(name, format!("{major}:{minor} {}", limit.unwrap_or(0))))
+            .into(),
+        Version::Two => {
+            let limits = all.map(|(name, _, limit)| match limit {
+                Some(limit) => format!(" {name}={limit}"),
+                None => format!(" {name}=max"),
+            });
+            vec![file(
+                "io.max",
+                format!("{major}:{minor}{}", limits.concat()),
+            )]
+        }
+    }
+}
+
+/// The disk of a partition, for which alone the kernel takes limits; any other device itself.
+pub(super) fn whole_disk(files: &dyn Files, (major, minor): (u32, u32)) -> (u32, u32) {
+    let dir = format!("/sys/dev/block/{major}:{minor}");
+    let of_disk = || {
+        host::line(files, format!("{dir}/partition"))?;
+        let text = host::line(files, format!("{dir}/../dev"))?;
+        let (major, minor) = text.split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    of_disk().unwrap_or((major, minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(files: Vec<File>) -> Vec<(&'static str, String)> {
+        files
+            .into_iter()
+            .map(|file| (file.name, file.text))
+            .collect()
+    }
+
+    #[test]
+    fn a_limit_is_written_in_each_versions_own_way() {
+        let two = texts(quota(Version::Two, 1.5));
+        assert_eq!(two, [("cpu.max", "150000 100000".to_owned())]);
+        let one = texts(quota(Version::One, 0.001));
+        assert_eq!(one[1], ("cpu.cfs_quota_us", "1000".to_owned()));
+        let two = texts(memory(Version::Two, 5));
+        assert_eq!(two[1], ("memory.swap.max", "0".to_owned()));
+    }
+
+    #[test]
+    fn a_device_has_all_its_limits_or_none() {
+        let limits = DiskLimits {
+            read_iops: Some(200),
+            write_bytes_per_s: Some(1 << 20),
+            ..DiskLimits::default()
+        };
+        let two = texts(io_files(Version::Two, (7, 1), &limits));
+        let words = "7:1 riops=200 wiops=max rbps=max wbps=1048576";
+        assert_eq!(two, [("io.max", words.to_owned())]);
+        let one = texts(io_files(Version::One, (7, 1), &limits));
+        assert_eq!(one[0].1, "7:1 200");
+        assert_eq!(one[1].1, "7:1 0");
+        assert_eq!(one.len(), 4);
+    }
+}

@@ -1,0 +1,204 @@
+//! The control groups of a site (version 1 or 2): its limits, and what its processes use.
+//!
+//! In version 1, each controller may be in a hierarchy of its own, so that a site has several
+//! groups. A process enters them before it becomes the program, so that all it starts is in them.
+
+mod limit;
+mod parent;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use host::Files;
+use host::group::Usage;
+use plan::{DiskLimits, Limits};
+
+use crate::error::LabError;
+use crate::home::Home;
+use crate::home::outside::{Kind, Outside};
+use parent::Parent;
+
+/// Enters the groups of which it is given the files, up to `--`, and becomes the program behind.
+/// 0 is the process that writes.
+const ENTER: &str =
+    r#"while [ "$1" != -- ]; do echo 0 > "$1" || exit 1; shift; done; shift; exec "$@""#;
+
+/// A part of the kernel that limits or counts one resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Controller {
+    Cpu,
+    /// Counts CPU time; in version 2 every group does.
+    CpuAccount,
+    CpuSet,
+    Memory,
+    Io,
+}
+
+impl Controller {
+    const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::CpuAccount,
+        Self::CpuSet,
+        Self::Memory,
+        Self::Io,
+    ];
+
+    fn name(self, version: Version) -> &'static str {
+        match (self, version) {
+            (Self::Cpu, _) => "cpu",
+            (Self::CpuAccount, _) => "cpuacct",
+            (Self::CpuSet, _) => "cpuset",
+            (Self::Memory, _) => "memory",
+            (Self::Io, Version::One) => "blkio",
+            (Self::Io, Version::Two) => "io",
+        }
+    }
+
+    /// What a study limits with it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Cpu | Self::CpuAccount => "site.cpus",
+            Self::CpuSet => "site.cpuset",
+            Self::Memory => "site.memory",
+            Self::Io => "the limits of a volume's devices",
+        }
+    }
+
+    /// Whether its counters are of interest without a limit.
+    fn counts(self) -> bool {
+        matches!(self, Self::CpuAccount | Self::Memory | Self::Io)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The groups of a site. They are removed with this value, once their processes have ended.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    parent: Parent,
+    place: Outside,
+}
+
+impl Groups {
+    /// Creates groups without processes, with these limits and, with `limits_io`, a controller for
+    /// [`Groups::limit_io`].
+    ///
+    /// # Errors
+    /// When the kernel or this user's rights do not allow a limit.
+    pub(crate) fn new(
+        files: &dyn Files,
+        home: &Home,
+        limits: &Limits,
+        limits_io: bool,
+    ) -> Result<Self, LabError> {
+        limit::check(files, limits)?;
+        let mut required = limit::controllers(limits);
+        required.extend(limits_io.then_some(Controller::Io));
+        let mut groups = Self { groups: Vec::new() };
+        for parent in parent::find(files, &host::cgroup::groups(files), &required)? {
+            match Outside::make(home, Kind::Group, &parent.dir) {
+                Ok(place) => groups.groups.push(Group { parent, place }),
+                Err(error) => {
+                    let mut needed = parent.controllers.iter();
+                    if let Some(needed) = needed.find(|one| required.contains(one)) {
+                        return Err(parent.refused(*needed, &error.to_string()));
+                    }
+                }
+            }
+        }
+        for group in &groups.groups {
+            for controller in &group.parent.controllers {
+                let files = limit::files(files, &group.parent, *controller, limits);
+                group.write(*controller, files)?;
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Limits what its processes read and write on each of these devices, given by their numbers;
+    /// no limit undoes an earlier one.
+    pub(crate) fn limit_io(
+        &self,
+        files: &dyn Files,
+        devices: &[(u32, u32)],
+        limits: &DiskLimits,
+    ) -> Result<(), LabError> {
+        let mut groups = self.groups.iter();
+        let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
+        let Some(group) = group else {
+            return Err(parent::missing(files, Controller::Io));
+        };
+        for device in devices {
+            let device = limit::whole_disk(files, *device);
+            let files = limit::io_files(group.parent.version, device, limits);
+            group.write(Controller::Io, files)?;
+        }
+        Ok(())
+    }
+
+    /// How a process enters them and becomes the program whose words follow.
+    pub(crate) fn entry(&self) -> Vec<OsString> {
+        if self.groups.is_empty() {
+            return Vec::new();
+        }
+        let script = ["/bin/sh", "-c", ENTER, "enter"].map(OsString::from);
+        let files = self.groups.iter();
+        let files = files.map(|group| group.place.path().join("cgroup.procs").into());
+        let mut words: Vec<OsString> = script.into_iter().chain(files).collect();
+        words.push("--".into());
+        words
+    }
+
+    /// What its processes have used so far.
+    pub(crate) fn usage(&self, files: &dyn Files) -> Usage {
+        let dirs: Vec<PathBuf> = self.groups.iter().map(Group::dir).collect();
+        host::group::read(files, &dirs)
+    }
+
+    /// Removes them, once their processes have ended.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        let ended = self.groups.iter().map(|group| group.place.end());
+        ended.fold(Ok(()), Result::and)
+    }
+}
+
+impl Group {
+    fn dir(&self) -> PathBuf {
+        self.place.path().to_owned()
+    }
+
+    /// Writes files of a controller, those that the kernel has if they are optional.
+    fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), LabError> {
+        for file in files {
+            let path = self.place.path().join(file.name);
+            if file.is_optional && !path.exists() {
+                continue;
+            }
+            let written = write(&path, &file.text);
+            written.map_err(|error| self.parent.refused(controller, &error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes to a kernel file in one call.
+fn write(path: &Path, text: &str) -> Result<(), LabError> {
+    let written = fs::OpenOptions::new().write(true).open(path);
+    written
+        .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+        .map_err(LabError::at("write", path))
+}
+
+#[cfg(test)]
+mod tests;
