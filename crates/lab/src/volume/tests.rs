@@ -188,6 +188,41 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
+    let (dir, home) = home();
+    let volume = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    let Some(made) = made(&home, &volume) else {
+        return;
+    };
+    let device = loops_below(home.run_dir()).remove(0);
+    let file = device.join("queue/scheduler");
+    let words = || fs::read_to_string(&file).unwrap();
+    let before = words();
+    let other = before
+        .split_whitespace()
+        .find(|word| !word.starts_with('['));
+    let Some(other) = other else {
+        return testkit::skip("a loop device has only one scheduler here");
+    };
+    let set = Scheduler::set(&home, made.path(), other).unwrap();
+    assert!(words().contains(&format!("[{other}]")));
+    drop(set);
+    assert_eq!(words(), before);
+    // As after a kill.
+    std::mem::forget(Scheduler::set(&home, made.path(), other).unwrap());
+    put_back_all(home.run_dir()).unwrap();
+    assert_eq!(words(), before);
+    let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();
+    assert!(
+        error.to_string().contains("has no IO scheduler cfq"),
+        "{error}"
+    );
+    Scheduler::set(&home, Path::new("/dev/shm"), other).unwrap_err();
+    drop(made);
+    assert_nothing_left(dir.path());
+}
+
 /// A block device of a test, detached with it.
 struct Device {
     path: PathBuf,
