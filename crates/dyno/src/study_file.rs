@@ -131,7 +131,7 @@ impl PlannedStudy {
         };
         // With all parameters, so that results compare whichever of them were written.
         trial.planned.load.distribution.value = trial.options.distribution.to_string();
-        trial.check()?;
+        trial.check().map_err(|failure| self.located(failure))?;
         Ok(trial)
     }
 

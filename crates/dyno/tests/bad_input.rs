@@ -29,6 +29,19 @@ fn a_server_that_is_not_there() {
     Program::bench(&format!("mysql://root@127.0.0.1:{port}/sbtest"))
         .run()
         .fails(SERVER, &["Connection refused", "start the server"]);
+    for scheme in ["mysql", "postgres"] {
+        Program::bench(&format!(
+            "{scheme}://u@127.0.0.1:{port},[::1]:{port}/sbtest"
+        ))
+        .run()
+        .fails(
+            SERVER,
+            &[&format!("127.0.0.1:{port}"), &format!("[::1]:{port}")],
+        );
+    }
+    Program::bench("mysql://root@no-such-host.invalid,nor-this.invalid/sbtest")
+        .run()
+        .fails(SERVER, &["no-such-host.invalid", "nor-this.invalid"]);
     Program::bench("mysql://root@localhost/sbtest?socket=/nonexistent.sock")
         .run()
         .fails(SERVER, &["no such socket", "check the path"]);
@@ -224,6 +237,19 @@ fn a_study_with_a_fault_shows_the_place() {
     Program::study(&study.replace("oltp_read_only", "oltp_reed_only"))
         .run()
         .fails(USAGE, &["study.toml:8:12", "oltp_read_only"]);
+    let members = "[topology]\ncluster = \"quorum\"\nfollow = \"any\"\n";
+    let members = format!("{}{members}", study.replace("sqlite", "postgres"));
+    Program::study(&members.replace("oltp_read_only", "oltp_read_write"))
+        .run()
+        .fails(
+            USAGE,
+            &[
+                "study.toml:12:11",
+                "quorum",
+                "index_update",
+                "oltp_read_only",
+            ],
+        );
     Program::study(study)
         .args("--set load.thraeds=4")
         .run()

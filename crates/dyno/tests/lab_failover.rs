@@ -7,6 +7,8 @@
 
 mod common;
 
+use std::fs;
+
 use common::{Cache, Finished, Program};
 use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
@@ -47,12 +49,18 @@ fn by_kind(faults: &[FaultRecord], kind: FaultKind) -> &FaultRecord {
 
 /// The primary is killed, and dyno promotes a replica; the old primary returns as a replica of the
 /// new one. Then an administrator has another member take over.
-fn a_replica_is_promoted_and_the_old_primary_follows_it(engine: &str) {
+fn a_replica_is_promoted_and_the_old_primary_follows_it(
+    engine: &str,
+    cluster: &str,
+    rest: &str,
+) -> Finished {
     let place = Cache::new();
-    let rest = "members = 3\nfailover = \"500ms\"\n\
-        [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"3s\"\n\
-        [[fault]]\nat = \"20s\"\nswitchover = \"replica\"\n";
-    let study = study(engine, "asynchronous", "32s", rest);
+    let rest = format!(
+        "failover = \"500ms\"\n{rest}\n\
+        [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"20s\"\nswitchover = \"replica\"\n"
+    );
+    let study = study(engine, cluster, "32s", &rest);
     let done = study.cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
@@ -60,30 +68,58 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(engine: &str) {
     let killed = by_kind(faults, FaultKind::Kill);
     assert_eq!(killed.node, Some(1), "{faults:?}");
     assert!(killed.healed_s.is_some(), "{faults:?}");
+    let promotion = killed.promotion.as_ref().unwrap();
+    assert!(
+        promotion.done_s > Some(promotion.asked_s) && promotion.error.is_none(),
+        "{promotion:?}"
+    );
     // It is not a replica again if it has transactions that were lost, and its data is not copied.
-    let error = killed
-        .error
-        .as_deref()
-        .unwrap_or("which lacks transactions");
-    assert!(error.contains("which lacks transactions"), "{faults:?}");
+    let expected = ["quorum lost", "which lacks transactions"];
+    let error = killed.error.as_deref().unwrap_or(expected[0]);
+    assert!(expected.iter().any(|one| error.contains(one)), "{faults:?}");
     let switched = by_kind(faults, FaultKind::Switchover);
     assert_eq!(switched.error, None, "{faults:?}");
     let new = switched.node.unwrap();
     let primaries = primaries(&done);
     assert_eq!(primaries.len(), 2, "{primaries:?}");
     assert!(primaries[0] != 1 && primaries[1] == new, "{primaries:?}");
+    assert_eq!(promotion.node, Some(primaries[0]));
+    assert!(report(&done).contains(&promotion.words()));
     assert_writes_after(&done, switched.effect_s.unwrap() + 2.0);
     place.assert_nothing_left();
+    done
 }
 
+fn report(done: &Finished) -> String {
+    fs::read_to_string(done.out().join("report.md")).unwrap()
+}
+
+/// Of two members, the one that is left waits for nobody until the other one is back. In the end,
+/// none is left to be promoted.
 #[test]
 fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
-    a_replica_is_promoted_and_the_old_primary_follows_it("postgres");
+    let rest = "members = 2\n\
+        [[fault]]\nat = \"28s\"\nkill = \"replica\"\nheal = \"never\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"29s\"\nkill = 1\nheal = \"never\"\nexpect_outage = true\n";
+    let done =
+        a_replica_is_promoted_and_the_old_primary_follows_it("postgres", "synchronous", rest);
+    let dirs = store::trial_dirs(&done.out()).unwrap();
+    let log = fs::read_to_string(dirs[0].join("servers/2/error.log")).unwrap();
+    let (before, after) = log.split_once("received promote request").unwrap();
+    // Told to do both, it may sleep for 5 s before it is promoted.
+    assert!(!before.contains("received SIGHUP"), "{log}");
+    assert!(after.contains("\"FIRST 1 (dyno1)\""), "{log}");
+    let last = done.trial().faults.pop().unwrap();
+    let refused = last.promotion.as_ref().unwrap();
+    assert_eq!((refused.node, refused.done_s), (None, None), "{last:?}");
+    let why = refused.error.as_deref().unwrap();
+    assert!(report(&done).contains(why), "{last:?}");
 }
 
 #[test]
 fn a_replica_of_the_binary_log_is_promoted_and_the_old_primary_follows_it() {
-    a_replica_is_promoted_and_the_old_primary_follows_it("mariadb");
+    let rest = "members = 3";
+    a_replica_is_promoted_and_the_old_primary_follows_it("mariadb", "asynchronous", rest);
 }
 
 /// A member of a cluster with a network of its own is cut off, in both directions and in one, and

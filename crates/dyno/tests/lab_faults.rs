@@ -331,4 +331,6 @@ fn a_command_breaks_and_heals_what_dyno_did_not_start() {
         "/nonexistent",
     ];
     Program::study(&text(missing)).run().fails(3, &words);
+    let left = server.sql("SHOW TABLES FROM faults LIKE 'dyno_probe'");
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -9,7 +9,7 @@ mod common;
 
 use std::fs;
 
-use common::{Cache, Finished, LAZY_DISK, Program, has_second};
+use common::{Cache, Finished, LAZY_DISK, Program, Running, has_second, trial_dir};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::setup::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
@@ -90,6 +90,23 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     place.assert_nothing_left();
 }
 
+/// Stops a load of servers that run already once transactions have completed in a second that began
+/// after this call, however long a slow machine takes for that.
+fn stopped_once_it_goes_on(mut dyno: Running) -> Finished {
+    let out = dyno.dir().join("out");
+    let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir).ok());
+    // The next second may have begun before.
+    let begun = series().unwrap_or_default().len() + 1;
+    common::wait_until("transactions", || {
+        let later = series().unwrap_or_default().into_iter().skip(begun);
+        later.map(|second| second.tps).any(|tps| tps > Some(0.0)) || dyno.has_ended()
+    });
+    dyno.signal(Signal::INT);
+    let done = dyno.wait().fails(4, &[]);
+    assert_eq!(done.trial().outcome, Outcome::Interrupted);
+    done
+}
+
 /// Two MariaDB servers, of which the second is a replica of the first.
 fn replicating() -> [Server; 2] {
     let server = |number: u32| {
@@ -131,27 +148,22 @@ fn switch_over([primary, replica]: &[Server; 2]) {
 #[test]
 fn users_follow_the_primary_of_servers_that_run_already() {
     let servers = replicating();
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 10s";
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 300s";
     let mut dyno = Program::bench(&url(&servers)).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {
         has_second(&out, 1, "measure") || dyno.has_ended()
     });
     switch_over(&servers);
+    dyno.says("became the primary");
     let written = |server: &Server| server.sql("SELECT @@gtid_binlog_pos");
-    let done = dyno.wait().succeeds();
+    let done = stopped_once_it_goes_on(dyno);
     // The old primary is the second of the URL.
     let moves = moves(&done);
     assert!(
         matches!(&moves[..], [moved] if moved.node == 1),
         "{moves:?}"
     );
-    assert_eq!(done.trial().outcome, Outcome::Completed);
-    let series = done.series();
-    let mut after = series
-        .iter()
-        .filter(|second| second.t_s > moves[0].at_s + 1.0);
-    assert!(after.any(|second| second.tps > Some(0.0)), "{series:?}");
     assert_ne!(
         written(&servers[0]),
         written(&servers[1]),
@@ -179,7 +191,7 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
     let [primary, replica] = &servers;
     let proxy = HaProxy::start(&[primary.port(), replica.port()]);
     let url = format!("mysql://root@127.0.0.1:{}/followed", proxy.port());
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 12s";
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 300s";
     let mut dyno = Program::bench(&url).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {
@@ -187,18 +199,15 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
     });
     switch_over(&servers);
     servers[0].kill();
-    let done = dyno.wait().succeeds();
-    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
-    assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
-    let last = done.series().last().and_then(|second| second.tps);
-    assert!(last > Some(0.0), "{last:?}");
+    dyno.says(" reconnects");
+    stopped_once_it_goes_on(dyno);
 }
 
 #[test]
 fn users_of_any_member_are_spread_over_all_that_are_there() {
     let mut servers = replicating();
     let load =
-        "--workload oltp_point_select --rows 100 --threads 4 --warmup 0s --time 8s --follow any";
+        "--workload oltp_point_select --rows 100 --threads 4 --warmup 0s --time 300s --follow any";
     let mut dyno = Program::bench(&url(&servers)).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {
@@ -213,9 +222,6 @@ fn users_of_any_member_are_spread_over_all_that_are_there() {
     });
     assert!(servers.iter().all(|server| executed(server) > 100));
     servers[1].kill();
-    let done = dyno.wait().succeeds();
-    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
-    assert!(done.trial().reconnects >= 2, "{}", done.trial().reconnects);
-    let last = done.series().last().and_then(|second| second.tps);
-    assert!(last > Some(0.0), "{last:?}");
+    dyno.says(" reconnects");
+    stopped_once_it_goes_on(dyno);
 }

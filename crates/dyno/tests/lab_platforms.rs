@@ -179,6 +179,63 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
 }
 
 #[test]
+fn p1_compares_containers_with_processes_and_limits() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    let words = "--set load.time=1s --set sweep.load.threads=[2]";
+    let done = run("p1-containers", words, &cache);
+    let trials = done.result().trials;
+    assert_eq!(trials.len(), 3 * 2);
+    assert_blocks(&trials, 3);
+    for trial in &trials {
+        let kind = trial.setup.planned.topology.node.site.kind.value;
+        assert_eq!(variant(trial), kind.name());
+        let is_container = kind == plan::SiteKind::Container;
+        assert_eq!(trial.setup.platform.is_some(), is_container);
+        let is_counted = trial.metrics.contains_key("server.group_cpu");
+        assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
+    }
+    let report = page(&done, "report.md");
+    for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
+        assert!(report.contains(words), "{report}");
+    }
+    let compared = Program::new()
+        .arg("compare")
+        .arg(&done.out().display().to_string())
+        .args("--base process --new container --out out")
+        .run()
+        .succeeds();
+    let page = page(&compared, "compare.md");
+    let rows = table_with(&page, "tps delta % (Virtualizing MySQL)").rows;
+    assert_eq!(
+        (&*rows[0][0], &*rows[1][0]),
+        ("process tps", "container tps")
+    );
+    let meant = table_with(&page, "setup").rows;
+    let names: Vec<&str> = meant.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(names, ["Site", "CPUs per server", "Memory per server"]);
+}
+
+#[test]
+fn limits_that_cannot_be_are_refused_where_they_were_named() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    for (key, value, words) in [
+        ("site.cpuset", "0-4000", "this host has no CPU"),
+        ("site.memory", "64M", "a server needs"),
+    ] {
+        let program = Program::shipped("quickstart").args("--set server.engine=mariadb");
+        let program = program.args(&format!("--set {key}={value}")).cache(&cache);
+        let place = format!("--set {key}={value}");
+        program.run().fails(2, &["cannot enforce", &place, words]);
+    }
+}
+
+#[test]
 fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
     let cache = Cache::new();
     let (disk, memory) = (place("/var/tmp"), place("/dev/shm"));

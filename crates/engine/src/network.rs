@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::Connection;
 use client::hosts;
 use client::session::Connector;
+use client::{Connection, TargetError};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::session::{FailureKind, SessionError};
@@ -103,30 +103,41 @@ pub(crate) fn open<P: NetworkEngine>(
     targets: Vec<P::Target>,
 ) -> Result<Arc<dyn Database>, EngineError> {
     let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
-    let mut first: Option<Result<NetworkDatabase<P>, EngineError>> = None;
+    let mut first = None;
+    let mut errors = Vec::new();
     for target in &targets {
-        let opened = open_one::<P>(target, &targets);
-        let is_primary =
-            targets.len() == 1 || opened.as_ref().is_ok_and(|database| database.is_primary());
-        if is_primary || !matches!((&first, &opened), (Some(_), Err(_)) | (Some(Ok(_)), _)) {
-            first = Some(opened);
-        }
-        if is_primary {
-            break;
+        match open_one::<P>(target, &targets) {
+            Ok(database) if targets.len() == 1 || database.is_primary() => {
+                return Ok(Arc::new(database));
+            }
+            Ok(database) => {
+                first.get_or_insert(database);
+            }
+            Err(error) => errors.push(error),
         }
     }
-    let opened = first.unwrap_or_else(|| {
-        let message = "the URL names no server".to_owned();
-        Err(EngineError::failed(Cause::Usage, message))
-    });
-    Ok(Arc::new(opened?))
+    match first {
+        Some(database) => Ok(Arc::new(database)),
+        None => Err(of_all(errors)),
+    }
+}
+
+/// The target of each host of a URL, by the engine's own `parse`.
+///
+/// # Errors
+/// Those of all hosts.
+pub(crate) fn targets<T>(
+    url: &str,
+    parse: impl Fn(&str) -> Result<T, TargetError>,
+) -> Result<Vec<T>, EngineError> {
+    all(hosts::split(url).iter().map(|url| Ok(parse(url)?)))
 }
 
 /// Creates the database that is missing, by the engine's own `create`, which leaves replicas as
 /// they are.
 ///
 /// # Errors
-/// When that failed on every server.
+/// When that failed on every server: the errors of all.
 pub(crate) fn create_if_missing<T>(
     targets: &[T],
     create: impl Fn(&T) -> Result<(), EngineError>,
@@ -134,7 +145,42 @@ pub(crate) fn create_if_missing<T>(
     let created: Vec<_> = targets.iter().map(create).collect();
     match created.iter().any(Result::is_ok) {
         true => Ok(()),
-        false => created.into_iter().collect(),
+        false => all(created.into_iter()).map(drop),
+    }
+}
+
+/// What was done on each server.
+///
+/// # Errors
+/// Those of all servers on which it failed.
+fn all<T>(done: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+    let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
+    for one in done {
+        match one {
+            Ok(one) => succeeded.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(succeeded),
+        false => Err(of_all(errors)),
+    }
+}
+
+/// The errors of several servers as one, which says what each of them said.
+fn of_all(errors: Vec<EngineError>) -> EngineError {
+    let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    // What is wrong with the whole URL is wrong with each of its hosts.
+    messages.dedup();
+    let mut errors = errors.into_iter();
+    match (errors.next(), messages.as_slice()) {
+        (Some(first), [_, _, ..]) => EngineError::Failed {
+            cause: first.cause(),
+            message: messages.join("; "),
+            remedy: first.remedy(),
+        },
+        (Some(only), _) => only,
+        (None, _) => EngineError::failed(Cause::Usage, "the URL names no server"),
     }
 }
 

@@ -41,6 +41,16 @@ pub struct Installed {
     pub(crate) basedir: Option<PathBuf>,
 }
 
+impl Installed {
+    /// The directory that has all its files: its base directory, or that of its programs.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        let programs = self.program.parent();
+        let directory = self.basedir.as_deref().or(programs);
+        directory.unwrap_or(&self.program).to_owned()
+    }
+}
+
 /// Finds an engine's server program: below `basedir` if it is given, else on `PATH`, in
 /// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
 /// version or its first components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and

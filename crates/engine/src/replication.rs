@@ -80,12 +80,18 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// What is done on the primary once every member replicates.
+    /// What is done on the primary, the member `primary`, once the others replicate: when the
+    /// cluster has formed, and when a member has returned.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let _ = (cluster, login);
+    fn complete(
+        &self,
+        cluster: &Formation,
+        primary: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let _ = (cluster, primary, login);
         Ok(())
     }
 

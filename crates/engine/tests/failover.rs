@@ -197,6 +197,14 @@ fn survives(mut members: Members, waiting: &str) {
     members.server(3).sql("INSERT INTO t VALUES (4)");
     members.wait_for_rows(2, "1,3,4");
 
+    // The primary waits for the replica that is there again.
+    let wait = format!("SET GLOBAL {waiting} = OFF");
+    members.server(3).sql(&wait);
+    let completed = members.on(3, |login| members.kind.complete(&members.cluster, 3, login));
+    completed.unwrap();
+    let waits = members.server(3).sql(&format!("SELECT @@global.{waiting}"));
+    assert_eq!(waits[0][0], "1");
+
     // One that nobody replaced is the primary again.
     members.server(3).kill();
     members.restart(3);

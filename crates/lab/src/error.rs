@@ -116,6 +116,14 @@ pub enum LabError {
         /// How to get it.
         remedy: String,
     },
+    /// This host cannot, or this user may not, set up a container.
+    #[error("cannot set up a container: {why}")]
+    NoContainer {
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        remedy: &'static str,
+    },
     /// This host cannot, or this user may not, give servers a network of their own or change it.
     #[error("cannot set up a network for the members of a cluster: {why}")]
     NoNetwork {
@@ -192,7 +200,7 @@ pub enum LabError {
     /// A server ended while it was needed, or failed to stop properly.
     #[error("{0}")]
     Ended(String),
-    /// A server was to be broken or put right, but there is none.
+    /// A fault was to strike or heal a server that does not run.
     #[error("{server} is not running")]
     NotRunning {
         /// Which server.
@@ -269,6 +277,7 @@ impl LabError {
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
+            Self::NoContainer { remedy, .. } => remedy,
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
             Self::NoProgram { .. } => "install the package util-linux",

@@ -76,7 +76,8 @@ impl From<LabError> for Failure {
             | LabError::PathTooLong { .. }
             | LabError::CacheLimit(_)
             | LabError::UnfitDirectory { .. }
-            | LabError::NoLimit { .. } => Cause::Usage,
+            | LabError::NoLimit { .. }
+            | LabError::NoContainer { .. } => Cause::Usage,
             _ => Cause::Server,
         };
         Self {

@@ -54,11 +54,16 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             spec.version.as_ref().map(|version| version.span)
         }
         LabError::NoLimit { key, .. } => span_of_limit(&topology.node.site.limits, key),
+        LabError::NoContainer { .. } => Some(topology.node.site.kind.span),
         LabError::NoNetwork { .. } => {
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
         LabError::NoVolume { .. } => span_of_volume(topology),
+        LabError::UnusableHost { .. } => {
+            let host = topology.node.site.host.as_ref();
+            host.map(|host| host.name.span)
+        }
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())

@@ -6,7 +6,7 @@ use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
 use load::LoadSpec;
 use measure::setup::{Class, Setup, StatementKind};
-use plan::EngineSpec;
+use plan::{EngineSpec, Follow};
 use workload::label;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -87,7 +87,38 @@ impl Trial {
     pub fn check(&self) -> Result<(), Failure> {
         self.workload
             .validate(&self.options)
-            .map_err(|error| Failure::new(Cause::Usage, error))
+            .map_err(|error| Failure::new(Cause::Usage, error))?;
+        self.check_follow()
+    }
+
+    /// Users of any member must not write where only the primary accepts writes.
+    fn check_follow(&self) -> Result<(), Failure> {
+        let topology = &self.planned.topology;
+        let cluster = topology.cluster.as_ref();
+        let Some(cluster) = cluster.filter(|cluster| cluster.members > 1) else {
+            return Ok(());
+        };
+        let server = self.engine().and_then(Engine::server);
+        let kind = server.and_then(|server| server.replicates_as(&cluster.kind));
+        let has_one_primary = kind.is_some_and(|kind| !kind.has_many_primaries());
+        let kinds = self.statement_kinds();
+        let mut writes = kinds.iter().filter(|kind| kind.class == Class::Write);
+        let (true, true, Some(write)) = (
+            topology.follow == Follow::Any,
+            has_one_primary,
+            writes.next(),
+        ) else {
+            return Ok(());
+        };
+        let message = format!(
+            "with `follow` = \"any\", users of every member write ({}), but only the primary of a `{}` \
+             cluster accepts writes",
+            write.name, cluster.kind.value
+        );
+        let remedy =
+            "use a workload that only reads, such as oltp_read_only, or follow = \"primary\"";
+        let failure = Failure::new(Cause::Usage, message).at(cluster.kind.span);
+        Err(failure.remedy(Some(remedy)))
     }
 
     /// The data that the trial needs.

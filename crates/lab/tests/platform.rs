@@ -24,7 +24,7 @@ use lab::clean_in;
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
-use lab::site::ThisHost;
+use lab::site::{Site, ThisHost};
 use lab::template;
 use workload::options::Options;
 
@@ -43,6 +43,12 @@ fn a_dyno() {
         match does {
             "limited" => {
                 let server = limited(home, 0.5, &keep).unwrap();
+                private::killed::ready();
+                std::thread::sleep(Duration::from_secs(600));
+                drop(server);
+            }
+            "contained" => {
+                let server = contained(home, MARIADB, &keep).unwrap();
                 private::killed::ready();
                 std::thread::sleep(Duration::from_secs(600));
                 drop(server);
@@ -112,6 +118,173 @@ fn quota(home: &Home, cpus: f64) -> Result<ThisHost, LabError> {
     site.kind.value = plan::SiteKind::Limited;
     site.limits.cpus = Some(cpus);
     ThisHost::new(home, &site)
+}
+
+/// A container, with a limit of its memory.
+fn container(home: &Home) -> Result<ThisHost, LabError> {
+    let mut site = plan::Site::default();
+    site.kind.value = plan::SiteKind::Container;
+    site.limits.memory = Some(plan::Spanned {
+        value: 1 << 30,
+        span: plan::Span::NOWHERE,
+    });
+    ThisHost::new(home, &site)
+}
+
+/// A server in a container.
+fn contained(
+    home: &Home,
+    engine: &'static dyn engine::Server,
+    keep: &Path,
+) -> Result<Node, LabError> {
+    let installed = installed(engine);
+    servers::start(
+        &installed,
+        servers::NodeSpec {
+            number: 1,
+            data: empty_data(home, &installed),
+            config: &[],
+            port: None,
+            connections: 10,
+            membership: None,
+            site: Arc::new(container(home)?),
+            keep,
+            interrupted: &NEVER,
+        },
+    )
+}
+
+/// Whether containers can be set up here; else the error says what is missing.
+fn can_contain(home: &Home) -> bool {
+    match container(home) {
+        Ok(_) => true,
+        Err(error @ (LabError::NoLimit { .. } | LabError::NoContainer { .. }))
+            if !rustix::process::geteuid().is_root() =>
+        {
+            assert!(error.remedy().is_some_and(|remedy| remedy.contains("root")));
+            testkit::skip(&error.to_string());
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_container_has_what_its_server_needs_and_nothing_else() {
+    let home = kept_home();
+    if !can_contain(&home) {
+        return;
+    }
+    for engine in private::ALL {
+        let keep = tempfile::tempdir().unwrap();
+        let mut server = contained(&home, engine, keep.path()).unwrap();
+        let pid = server.pid().unwrap();
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        let seen = root.join(server.data_dir().strip_prefix("/").unwrap());
+        assert!(!entries(&seen).is_empty(), "{engine}");
+        // Neither other users' files nor other servers'.
+        assert!(!root.join("root").exists() && !root.join("home").exists());
+        let run = root.join(home.run_dir().strip_prefix("/").unwrap());
+        assert_eq!(entries(&run).len(), 1, "{engine}: {:?}", entries(&run));
+        for kind in ["mnt", "ipc", "uts"] {
+            let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
+            assert_ne!(namespace(&pid.to_string()), namespace("self"), "{kind}");
+        }
+        let limit = number(&groups(home.run_dir()), "memory.max", None);
+        let old = || number(&groups(home.run_dir()), "memory.limit_in_bytes", None);
+        assert_eq!(limit.or_else(old), Some(1 << 30));
+        server.kill();
+        server.restart(&NEVER).unwrap();
+        assert_eq!(value(&server, "SELECT 1"), "1");
+        server.stop(&NEVER).unwrap();
+        assert!(groups(home.run_dir()).is_empty());
+    }
+    assert_eq!(host_mounts_of(home.run_dir()), 0);
+}
+
+/// Mounts below a directory that this process sees.
+fn host_mounts_of(dir: &Path) -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let name = dir.file_name().unwrap().to_str().unwrap();
+    mounts.lines().filter(|line| line.contains(name)).count()
+}
+
+/// A loop device over a file, which anybody may read; removed with this value.
+struct LoopDevice {
+    path: PathBuf,
+    _file: tempfile::NamedTempFile,
+}
+
+impl LoopDevice {
+    /// Records a skipped test and returns `None` where this user may not create one.
+    fn new() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        let mut command = Command::new("losetup");
+        let output = command.args(["--find", "--show"]).arg(file.path()).output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            testkit::skip("this user may not create loop devices");
+            return None;
+        };
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&path, open).unwrap();
+        Some(Self { path, _file: file })
+    }
+
+    fn numbers(&self) -> (u32, u32) {
+        let device = fs::metadata(&self.path).unwrap().rdev();
+        (rustix::fs::major(device), rustix::fs::minor(device))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        let _ = fs::set_permissions(&self.path, closed);
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+/// A plain process gets a control group for it.
+#[test]
+fn requests_to_a_device_are_limited() {
+    let home = kept_home();
+    let Some(device) = LoopDevice::new() else {
+        return;
+    };
+    let keep = tempfile::tempdir().unwrap();
+    let (input, log) = (keep.path().join("input"), keep.path().join("log"));
+    fs::write(&input, "").unwrap();
+    let site = ThisHost::new(&home, &plan::Site::default()).unwrap();
+    let limit = |read_iops| {
+        let limits = plan::DiskLimits {
+            read_iops,
+            ..plan::DiskLimits::default()
+        };
+        site.limit_io(&[device.numbers()], &limits).unwrap();
+    };
+    let read = |count: u32| {
+        let from = format!("if={}", device.path.display());
+        let count = format!("count={count}");
+        let arguments = [&from, "of=/dev/null", "bs=4k", "iflag=direct", &count];
+        let dd = engine::Invocation::new("/bin/dd", arguments);
+        let begun = Instant::now();
+        let log = fs::File::create(&log).unwrap();
+        let mut launched = site.spawn(&home, &dd, &input, log).unwrap();
+        assert!(launched.child.wait().unwrap().success());
+        begun.elapsed()
+    };
+    limit(Some(100));
+    let took = read(400);
+    // The kernel lets a tenth of a second's requests pass at once.
+    assert!(took >= Duration::from_millis(3600), "{took:?}");
+    // So fast only without the limit.
+    limit(None);
+    let took = read(4000);
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    site.end().unwrap();
+    assert!(groups(home.run_dir()).is_empty());
 }
 
 /// A server that may use so many CPUs.
@@ -292,18 +465,26 @@ fn a_group_goes_with_its_server_however_that_ends() {
 fn a_killed_dynos_group_goes_with_the_next_sweep() {
     let dir = open_dir();
     let home = kept_home();
-    if limited_if_allowed(&home, 1.0, dir.path()).is_none() {
+    if limited_if_allowed(&home, 1.0, dir.path()).is_none() || !can_contain(&home) {
         return;
     }
-    let root = dir.path().join("cache");
-    let one = dyno(&root, "limited", dir.path());
-    let run = one.run_dir();
-    let made = groups(&run);
-    assert!(!made.is_empty());
-    one.kill();
-    assert_eq!(groups(&run), made);
-    assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
-    assert!(groups(&run).is_empty());
+    for does in ["limited", "contained"] {
+        let root = dir.path().join(does).join("cache");
+        fs::create_dir(dir.path().join(does)).unwrap();
+        let one = dyno(&root, does, dir.path());
+        let run = one.run_dir();
+        let made = groups(&run);
+        assert!(!made.is_empty());
+        let servers = private::processes_below(&root);
+        one.kill();
+        for pid in servers {
+            wait_until("the server's end", || !is_running(pid));
+        }
+        assert_eq!(groups(&run), made);
+        assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
+        assert!(groups(&run).is_empty());
+        assert_eq!(host_mounts_of(&run), 0);
+    }
 }
 
 /// A place for data with something of somebody else's in it, owned by nobody but dyno.

@@ -31,14 +31,56 @@ pub struct FaultRecord {
     pub healed_s: Option<f64>,
     /// Why it failed, or could not be healed.
     pub error: Option<String>,
+    /// How dyno made another member the primary, because this fault took away the one that was.
+    pub promotion: Option<Promotion>,
     /// How the instance recovered; `None` if the fault had no effect.
     pub recovery: Option<Recovery>,
 }
 
-/// A line for people: `at 12.0 s: kill of server 1 (primary), healed at 14.2 s`.
+/// A promotion by dyno. Times are on the trial's clock, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Promotion {
+    /// The node that is promoted, from 1; `None` if none could be.
+    pub node: Option<u32>,
+    /// When it was asked for.
+    pub asked_s: f64,
+    /// When the node had become the primary; `None` if it never did.
+    pub done_s: Option<f64>,
+    /// Why it did not.
+    pub error: Option<String>,
+}
+
+/// For people: `promotion of server 2 done at 13.2 s`.
+impl fmt::Display for Promotion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.words();
+        match (self.done_s, &self.error) {
+            (_, Some(error)) => write!(f, "{words} failed: {error}"),
+            (Some(done_s), None) => write!(f, "{words} done at {done_s:.1} s"),
+            (None, None) => write!(f, "{words} asked for at {:.1} s", self.asked_s),
+        }
+    }
+}
+
+impl Promotion {
+    /// What is done: `promotion of server 2`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.node {
+            Some(node) => format!("promotion of server {node}"),
+            None => "promotion of a replica".to_owned(),
+        }
+    }
+}
+
+/// A line for people: `at 12.0 s: kill of server 1 (primary), promotion of server 2 done at 13.2 s,
+/// healed at 14.2 s`.
 impl fmt::Display for FaultRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {:.1} s: {}", self.asked_s, self.words())?;
+        if let Some(promotion) = &self.promotion {
+            write!(f, ", {promotion}")?;
+        }
         if let Some(healed_s) = self.healed_s {
             write!(f, ", healed at {healed_s:.1} s")?;
         }
@@ -107,4 +149,37 @@ pub struct InFlight {
     pub not_committed: u64,
     /// Unknown: no member could be read.
     pub unknown: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promotion_is_under_way_done_or_refused() {
+        let under_way = Promotion {
+            node: Some(2),
+            asked_s: 13.0,
+            done_s: None,
+            error: None,
+        };
+        let done = Promotion {
+            done_s: Some(13.2),
+            ..under_way.clone()
+        };
+        let refused = Promotion {
+            node: None,
+            error: Some("nobody is left".to_owned()),
+            ..under_way.clone()
+        };
+        let lines = [under_way, done, refused].map(|promotion| promotion.to_string());
+        assert_eq!(
+            lines,
+            [
+                "promotion of server 2 asked for at 13.0 s",
+                "promotion of server 2 done at 13.2 s",
+                "promotion of a replica failed: nobody is left"
+            ]
+        );
+    }
 }

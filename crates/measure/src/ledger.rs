@@ -20,7 +20,7 @@ pub use history::{Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, R
 pub struct Transfer {
     /// Who made it, from 1.
     pub user: i64,
-    /// The how many-th of its user, from 1.
+    /// Its number among the transfers of its user, from 1.
     pub sequence: i64,
     /// The account that it is taken from.
     pub from: i64,

@@ -19,12 +19,25 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     let mut sentences = Vec::new();
     if lost > 0 {
         sentences.push(format!(
-            "LOST: {} of {} acknowledged transfers {} missing{}.",
+            "LOST: {} of {} acknowledged transfers {} missing{}{}.",
             number::count(lost),
             number::count(acknowledged),
             if lost == 1 { "is" } else { "are" },
+            // Where members have the same, it is missing on all of them.
+            match checked.iter().any(|one| one.lost > 0 && one.diverged > 0) {
+                true => " on at least one member",
+                false => "",
+            },
             of_trials(result, |ledger| ledger.lost > 0)
         ));
+    } else if acknowledged > 0 {
+        sentences.push(format!(
+            "No acknowledged commit was lost: {} transfers checked {}.",
+            number::count(acknowledged),
+            places(result, &checked)
+        ));
+    } else if !checked.is_empty() {
+        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
     }
     let others = [
         (
@@ -45,15 +58,6 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     ];
     for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Members that {what}: {}.", number::count(count)));
-    }
-    if sentences.is_empty() && acknowledged == 0 && !checked.is_empty() {
-        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
-    } else if sentences.is_empty() && !checked.is_empty() {
-        sentences.push(format!(
-            "No acknowledged commit was lost: {} transfers checked {}.",
-            number::count(acknowledged),
-            places(result, &checked)
-        ));
     }
     let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
     if absent > 0 {
@@ -87,22 +91,24 @@ fn of_trials(result: &RunResult, which: fn(&LedgerSummary) -> bool) -> String {
 /// `on 3 members`, or in how many trials.
 fn places(result: &RunResult, checked: &[&LedgerSummary]) -> String {
     let members: usize = checked.iter().map(|ledger| ledger.checked.len()).sum();
-    match (with_ledger(result).count(), members) {
+    let is_checked = |trial: &&TrialSummary| trial.ledgers.iter().any(|l| !l.checked.is_empty());
+    match (with_ledger(result).filter(is_checked).count(), members) {
         (1, 1) => "on 1 member".to_owned(),
         (1, _) => format!("on {members} members"),
         (trials, _) => format!("in {trials} trials"),
     }
 }
 
-/// The ledgers of a trial, with a row for each instance.
-pub(crate) fn of_trial(trial: &TrialSummary) -> Grid {
+/// The ledgers of a trial, with a row for each instance; and what they found.
+pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
     let numbered = (1_u32..).zip(&trial.ledgers);
     let named = numbered.map(|(number, ledger)| (number.to_string(), ledger));
-    grid("instance", &named.collect::<Vec<_>>())
+    let named: Vec<_> = named.collect();
+    [grid("instance", &named), details("instance", &named)]
 }
 
-/// The ledgers of all trials.
-pub(crate) fn of_study(result: &RunResult) -> Grid {
+/// The same of all trials.
+pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);
         let is_one = trial.ledgers.len() == 1;
@@ -112,7 +118,8 @@ pub(crate) fn of_study(result: &RunResult) -> Grid {
             false => (format!("{name}, instance {number}"), ledger),
         })
     });
-    grid("trial", &named.collect::<Vec<_>>())
+    let named: Vec<_> = named.collect();
+    [grid("trial", &named), details("trial", &named)]
 }
 
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
@@ -132,7 +139,7 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
     if has_reads {
         titles.extend(["reads", "stale", "most stale, ms"]);
     }
-    titles.extend(["checked", "details"]);
+    titles.push("checked");
     let rows = named
         .iter()
         .map(|(name, ledger)| row(name, ledger, has_reads));
@@ -148,6 +155,24 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         ),
         heads: heads(titles),
         keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
+/// Why members were not checked, and examples of anomalies.
+fn details(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    let rows = named.iter().flat_map(|(name, ledger)| {
+        let unchecked = ledger.unchecked.iter();
+        let unchecked =
+            unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
+        let all = unchecked.chain(ledger.examples.iter().cloned());
+        all.map(|one| vec![name.clone(), one])
+    });
+    Grid {
+        caption: "Ledger: members that were not checked, and the first anomalies.".to_owned(),
+        heads: heads([key, "details"]),
+        keys: 1,
         words: 1,
         rows: rows.collect(),
         ..Grid::default()
@@ -161,9 +186,6 @@ fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
         false => number::count(count),
     };
     let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-    let unchecked = ledger.unchecked.iter();
-    let unchecked = unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
-    let details: Vec<String> = unchecked.chain(ledger.examples.iter().cloned()).collect();
     let mut row = vec![
         name.to_owned(),
         number::count(ledger.acknowledged),
@@ -187,6 +209,5 @@ fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
         true => number::ABSENT.to_owned(),
         false => checked.join(", "),
     });
-    row.push(details.join("; "));
     row
 }

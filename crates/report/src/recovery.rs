@@ -282,7 +282,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     csv.names("number label");
     axes.iter().for_each(|name| csv.text(name));
     csv.names("repeat fault instance server fault.kind fault.target fault.at_s fault.effect_s");
-    csv.names("fault.heal_at_s fault.healed_s");
+    csv.names("fault.heal_at_s fault.healed_s fault.promote_at_s fault.promoted_s");
     numbers().for_each(|number| csv.text(number.name));
     for name in [
         "recovery.before_tps",
@@ -316,7 +316,14 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
     csv.text(&fault.kind.to_string());
     csv.text(&fault.target);
     csv.number(Some(fault.asked_s));
-    for at_s in [fault.effect_s, fault.heal_asked_s, fault.healed_s] {
+    let promotion = fault.promotion.as_ref();
+    for at_s in [
+        fault.effect_s,
+        fault.heal_asked_s,
+        fault.healed_s,
+        promotion.map(|one| one.asked_s),
+        promotion.and_then(|one| one.done_s),
+    ] {
         csv.number(at_s);
     }
     let found = fault.recovery.as_ref();
@@ -331,6 +338,12 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
         Some(fates) => fates.into_iter().for_each(|fate| csv.count(fate)),
         None => (0..3).for_each(|_| csv.number(None)),
     }
-    csv.text(fault.error.as_deref().unwrap_or_default());
+    let refused = promotion.and_then(|one| one.error.as_ref());
+    let errors: Vec<&str> = refused
+        .into_iter()
+        .chain(&fault.error)
+        .map(String::as_str)
+        .collect();
+    csv.text(&errors.join("; "));
     csv.end_line();
 }

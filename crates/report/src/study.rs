@@ -98,8 +98,10 @@ fn results(result: &RunResult) -> Section {
     if result.trials.len() != 1 {
         let recovery = tables([recovery::distributions(result)]);
         blocks.extend(recovery.flat_map(|table| Block::titled("Recovery", table, false)));
-        let ledgers = tables([ledger::of_study(result)]);
-        blocks.extend(ledgers.flat_map(|table| Block::titled("Ledger", table, much)));
+        let mut ledgers = tables(ledger::of_study(result));
+        let first = ledgers.next().into_iter();
+        blocks.extend(first.flat_map(|table| Block::titled("Ledger", table, much)));
+        blocks.extend(ledgers);
     }
     for answer in answers(result) {
         blocks.push(Block::Heading(answer.title));

@@ -19,12 +19,14 @@ use crate::sheet::{Block, tables};
 /// What every format says of a trial.
 pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let mut blocks = vec![Block::facts(facts(trial))];
+    let [ledger, anomalies] = ledger::of_trial(trial);
     blocks.extend(tables([
         times::grid(trial),
         events::grid(trial),
         recovery::phases(trial),
         recovery::costs(trial),
-        ledger::of_trial(trial),
+        ledger,
+        anomalies,
         servers::grid(trial),
         statements::grid(trial),
         errors::grid(trial),

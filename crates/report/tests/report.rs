@@ -359,6 +359,20 @@ fn the_first_sentence_is_about_acknowledged_commits() {
     };
     let part = "No acknowledged commit was lost: 1,482 transfers checked on 1 member. \
                 1 member could not be checked. ";
+    let haunted = LedgerSummary {
+        phantom: 2,
+        ..intact.clone()
+    };
+    let none_lost = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
+                     Transfers present though they failed or were never made: 2. ";
+    let idle = LedgerSummary {
+        acknowledged: 0,
+        ..intact.clone()
+    };
+    let gone = LedgerSummary {
+        lost: 7,
+        ..intact.clone()
+    };
     let unchecked = LedgerSummary {
         checked: Vec::new(),
         unchecked: vec![(1, "it is down".to_owned())],
@@ -366,27 +380,42 @@ fn the_first_sentence_is_about_acknowledged_commits() {
     };
     let one = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. ";
     let two = "No acknowledged commit was lost: 2,964 transfers checked in 2 trials. ";
-    let loss = "LOST: 7 of 1,482 acknowledged transfers are missing. \
+    let half = "No acknowledged commit was lost: 1,482 transfers checked on 3 members. \
+                1 of 2 ledgers could not be checked. ";
+    let loss = "LOST: 7 of 1,482 acknowledged transfers are missing on at least one member. \
                 Transfers present though they failed or were never made: 2. \
                 Members that differ from the primary: 1. ";
-    let some = "LOST: 7 of 2,964 acknowledged transfers are missing in 1 of 2 trials. ";
+    let some = "LOST: 7 of 2,964 acknowledged transfers are missing on at least one member in 1 of 2 trials. ";
     let (intact, lossy) = (&[intact][..], &[lossy][..]);
-    let cases: [(&[&[LedgerSummary]], &str); 6] = [
+    let cases: [(&[&[LedgerSummary]], &str); 10] = [
+        (&[&[haunted]], none_lost),
+        (
+            &[&[idle]],
+            "No transfer was acknowledged, so the ledger proves nothing. ",
+        ),
+        (&[intact, std::slice::from_ref(&unchecked)], half),
+        (
+            &[&[gone]],
+            "LOST: 7 of 1,482 acknowledged transfers are missing. ",
+        ),
         (&[&[partly]], part),
         (&[intact], one),
         (&[intact, &[], intact], two),
         (&[lossy], loss),
         (&[intact, lossy], some),
-        (&[&[unchecked]], "The ledger could not be checked. "),
+        (
+            &[std::slice::from_ref(&unchecked)],
+            "The ledger could not be checked. ",
+        ),
     ];
     for (trials, words) in cases {
         let said = said_of_ledgers(trials);
         let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(joined.contains(words), "{said}");
-        let unsure = words.starts_with("The");
+        let unsure = words.contains("ledger could") || words.contains("ledgers could");
         assert_eq!(joined.contains("server 1 not checked: it is down"), unsure);
         let shown = joined.contains("transfer 5 of user 1 is missing on member 2");
-        assert_eq!(shown, words.starts_with("LOST"), "{said}");
+        assert_eq!(shown, words.contains("at least one member"), "{said}");
     }
     assert!(!said_of_ledgers(&[&[]]).contains("edger"));
 }
@@ -410,6 +439,7 @@ fn killed(first_write_s: Option<f64>, back_s: f64) -> FaultRecord {
         heal_asked_s: None,
         healed_s: None,
         error: None,
+        promotion: None,
         recovery: Some(recovery),
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::content::{Base, Content, Entry};
+use crate::engines::{CLUSTER, kinds_of_clusters};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use plan::key::{CHAOS, LEDGER_RATE, Needs};
@@ -15,7 +16,7 @@ use plan::{EngineTraits, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coverage {
     All,
-    /// All except those of this engine, which runs in process.
+    /// All except those of this engine, or of this kind of cluster.
     Some(&'static str),
     None(Reason),
 }
@@ -28,6 +29,7 @@ enum Reason {
     NoRate,
     NotUntil,
     NoCluster,
+    NoManager(&'static str),
     OneServer,
     NoLedger,
     NoChaos,
@@ -79,9 +81,21 @@ fn met(content: &Content, engines: &[EngineTraits], base: &Base<'_>, needs: Need
         Needs::Rate => Coverage::None(Reason::NoRate),
         Needs::Until if is_given("load.until.ci") => Coverage::All,
         Needs::Until => Coverage::None(Reason::NotUntil),
-        Needs::Cluster if is_given("topology.cluster") => Coverage::All,
+        Needs::Cluster if is_given(CLUSTER) => Coverage::All,
         Needs::Cluster => Coverage::None(Reason::NoCluster),
-        Needs::Members if is_given("topology.cluster") => Coverage::All,
+        Needs::Manager if !is_given(CLUSTER) => Coverage::None(Reason::NoCluster),
+        Needs::Manager => {
+            let kinds = kinds_of_clusters(content, base, engines);
+            let without = kinds.iter().find(|kind| !kind.has_manager);
+            match without {
+                None => Coverage::All,
+                Some(kind) if kinds.iter().any(|kind| kind.has_manager) => {
+                    Coverage::Some(kind.name)
+                }
+                Some(kind) => Coverage::None(Reason::NoManager(kind.name)),
+            }
+        }
+        Needs::Members if is_given(CLUSTER) => Coverage::All,
         Needs::Members => {
             let urls = content.values_in(base, "server.url");
             match urls.is_empty() || urls.iter().any(|url| hosts(url) < 2) {
@@ -152,6 +166,10 @@ fn no_effect(name: &Name, met: Coverage) -> Diagnostic {
             format!("`{name}` has no effect without `topology.cluster`"),
             "write how the servers replicate with cluster = …, or remove it",
         ),
+        Coverage::None(Reason::NoManager(kind)) => Diagnostic::new(
+            format!("`{name}` has no effect on a `{kind}` cluster, which has no cluster manager"),
+            "remove it, or choose a kind of cluster that has a manager",
+        ),
         Coverage::None(Reason::OneServer) => Diagnostic::new(
             format!("`{name}` has no effect on a single server"),
             "form a cluster with `topology.cluster`, or name several hosts in `server.url`",
@@ -178,11 +196,9 @@ fn no_effect(name: &Name, met: Coverage) -> Diagnostic {
             format!("`{name}` has no effect on `{engine}`, which runs inside dyno"),
             "remove it, or choose an engine that runs as a server",
         ),
-        Coverage::Some(engine) => Diagnostic::new(
-            format!(
-                "`{name}` has no effect on `{engine}`, so some trials would differ in name only"
-            ),
-            "make each engine a [[variant]] with the keys that belong to it",
+        Coverage::Some(kind) => Diagnostic::new(
+            format!("`{name}` has no effect on `{kind}`, so some trials would differ in name only"),
+            "make each one a [[variant]] with the keys that belong to it",
         ),
         Coverage::All => Diagnostic::new(format!("`{name}` has no effect"), "remove it"),
     }

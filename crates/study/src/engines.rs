@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::{EngineTraits, Span, alternatives, shown};
+use plan::{ClusterTraits, EngineTraits, Span, alternatives, shown};
 
 use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
@@ -10,7 +10,7 @@ use crate::name::Name;
 use crate::read::not_one_of;
 
 const ENGINE: &str = "server.engine";
-const CLUSTER: &str = "topology.cluster";
+pub(crate) const CLUSTER: &str = "topology.cluster";
 const FAILOVER: &str = "topology.failover";
 
 /// The settings of a study that apply to an engine: those under its name if there are any, else
@@ -129,6 +129,22 @@ fn clusters(
             diagnostics.add(failover.span, diagnostic.also(typed.span));
         }
     }
+}
+
+/// The kinds of clusters of the trials of a base; unknown ones are left out.
+pub(crate) fn kinds_of_clusters(
+    content: &Content,
+    base: &Base<'_>,
+    engines: &[EngineTraits],
+) -> Vec<ClusterTraits> {
+    let values = content.values_in(base, CLUSTER);
+    let is_named = |kind: &ClusterTraits| {
+        let mut names = values.iter().filter_map(|typed| typed.as_text());
+        names.any(|name| name == kind.name)
+    };
+    let kinds = started(content, base, engines).into_iter();
+    let kinds = kinds.flat_map(|engine| engine.clusters).copied();
+    kinds.filter(is_named).collect()
 }
 
 /// The settings of the trials of a base, and their locations.

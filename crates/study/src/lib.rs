@@ -19,6 +19,7 @@ mod engines;
 mod error;
 mod fault_toml;
 mod faults;
+mod hosts;
 mod name;
 mod nesting;
 mod order;

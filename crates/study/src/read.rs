@@ -10,7 +10,7 @@ use crate::setting;
 use crate::volume::BETWEEN_PATHS;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Value, format_duration, nearest, parse_bytes, parse_duration,
+    CpuSet, FaultKind, Host, Value, format_duration, nearest, parse_bytes, parse_duration,
     parse_frequency, parse_percent, range_words, shown, shown_bytes,
 };
 
@@ -43,6 +43,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Frequency => frequency(key, string(key, value)?),
         Kind::Bytes { min, max } => bytes(key, value, *min, *max),
         Kind::CpuSet => cpu_set(key, string(key, value)?),
+        Kind::Host => host(key, string(key, value)?),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
@@ -333,6 +334,19 @@ fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, D
     }
     let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
     Err(out_of_range(key, text, &range))
+}
+
+fn host(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+    match Host::is_name(text) {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err(Diagnostic::new(
+            format!("`{}` is not a host's name", shown(text)),
+            format!(
+                "write a name without spaces and quotes, as ssh takes it: {} = \"me@db1\"",
+                key.short()
+            ),
+        )),
+    }
 }
 
 fn cpu_set(key: &Name, text: &str) -> Result<Value, Diagnostic> {

@@ -48,3 +48,25 @@ fn faults_reach_every_member() {
     let text = fault(7).unwrap_err().to_string();
     assert!(text.contains("the trial has 6"), "{text}");
 }
+
+#[test]
+fn a_time_to_live_needs_a_manager_in_every_trial_that_it_distinguishes() {
+    let parsed = |rest: &str| {
+        let text = format!("{CLUSTER}{rest}");
+        study::Study::parse("s.toml", &text, engine::catalog())
+    };
+    let both = "[sweep]\n\"topology.cluster\" = [\"patroni\", \"quorum\"]\n";
+    assert!(parsed(&format!("ttl = \"5s\"\n{both}")).is_ok());
+    for text in [
+        "cluster = \"quorum\"\nttl = \"5s\"\n",
+        &format!("{both}\"topology.ttl\" = [\"5s\", \"10s\"]\n"),
+    ] {
+        let error = parsed(text).unwrap_err().to_string();
+        assert!(
+            error.contains("`topology.ttl` has no effect on") && error.contains("`quorum`"),
+            "{error}"
+        );
+    }
+    let error = parsed("ttl = \"5s\"\n").unwrap_err().to_string();
+    assert!(error.contains("without `topology.cluster`"), "{error}");
+}

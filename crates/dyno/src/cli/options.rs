@@ -136,6 +136,7 @@ fn relations(key: &Key, arg: Arg) -> Arg {
         Needs::Nothing
         | Needs::StartedServer
         | Needs::Cluster
+        | Needs::Manager
         | Needs::Members
         | Needs::Process
         | Needs::Ledger

@@ -101,6 +101,15 @@ impl Replication for BinaryLog {
         self.become_primary(cluster, cluster.count() > 1, login)
     }
 
+    /// A member that was promoted as the last one has not waited for a replica until now.
+    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        if !self.is_semi_synchronous || cluster.count() < 2 {
+            return Ok(());
+        }
+        let [source, _] = self.dialect.semi_sync_switches;
+        run(cluster, login, &[format!("SET GLOBAL {source} = ON")])
+    }
+
     fn view_query(&self) -> &'static str {
         self.dialect.view
     }

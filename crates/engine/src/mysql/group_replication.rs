@@ -12,9 +12,6 @@ const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_R
 /// Whether it is the member that is asked, role, state, and port of each member.
 const VIEW: &str = "SELECT member_id = @@server_uuid, member_role, member_state, member_port \
      FROM performance_schema.replication_group_members ORDER BY member_port";
-/// The role and state of the member that is asked.
-const STATE: &str = "SELECT member_role, member_state \
-     FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid";
 /// What every member's configuration has. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
 const SETTINGS: [(&str, &str); 9] = [
@@ -129,13 +126,7 @@ impl Replication for GroupReplication {
     }
 
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        let rows = rows(login, STATE)?;
-        let mut cells = rows.into_iter().flatten().flatten();
-        Ok(match (cells.next().as_deref(), cells.next().as_deref()) {
-            (Some("PRIMARY"), Some("ONLINE")) => MemberState::Primary,
-            (Some("SECONDARY"), Some("ONLINE")) => MemberState::Replica,
-            _ => MemberState::Detached,
-        })
+        Ok(self.view(&rows(login, VIEW)?).state)
     }
 }
 

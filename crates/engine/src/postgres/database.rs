@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use client::hosts;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
 use workload::options::Options;
 use workload::schema::table_name;
@@ -39,10 +38,9 @@ const BY_INDEX: [&str; 3] = [
 
 /// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
-    let target =
-        |url: &String| Target::parse(url, access.password.as_deref(), &access.user, &access.tls);
-    let urls = hosts::split(url);
-    let targets = urls.iter().map(target).collect::<Result<Vec<_>, _>>()?;
+    let targets = network::targets(url, |url| {
+        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+    })?;
     if access.create_database {
         network::create_if_missing(&targets, create_if_missing)?;
     }

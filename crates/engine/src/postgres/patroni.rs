@@ -103,7 +103,7 @@ impl Replication for Patroni {
     }
 
     /// The managers check as rarely from now on as the study wants.
-    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
         if matches!(self, Self::Synchronous) && cluster.count() > 1 {
             wait_for_synchronous_standby(cluster, login)?;
         }

@@ -24,7 +24,7 @@ const TIMES: [(&str, f64); 6] = [
     ("d", 86_400_000.0),
 ];
 /// Words in the names of settings whose values may be secrets; commands may contain any.
-const SECRET_WORDS: [&str; 9] = [
+const SECRET_WORDS: [&str; 8] = [
     "conninfo",
     "_command",
     "password",
@@ -33,7 +33,6 @@ const SECRET_WORDS: [&str; 9] = [
     "token",
     "credential",
     "private",
-    "conninfo",
 ];
 
 /// A setting's value: of several the last one counts.

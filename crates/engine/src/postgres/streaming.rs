@@ -37,6 +37,8 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming' \
      AND latest_end_lsn <= pg_last_wal_replay_lsn()) THEN 'replica' \
      ELSE 'detached' END";
+/// The setting that names the standbys for which a commit waits.
+const AWAITED: &str = "synchronous_standby_names";
 /// Waits for the end of recovery, at most 60 s.
 const PROMOTE: &str = "SELECT pg_promote(true, 60)";
 /// Answers one cell: how far the log reaches, in bytes.
@@ -79,6 +81,16 @@ impl Streaming {
             Self::Quorum => Some(format!("ANY {} ({names})", cluster.count() / 2)),
         }
     }
+
+    /// The same for a standby that is promoted. Of two members, one is left, which would wait for
+    /// the one that has been lost.
+    fn awaited_once_promoted(&self, cluster: &Formation, standby: u32) -> Option<String> {
+        let awaited = self.awaited(cluster, standby)?;
+        Some(match cluster.count() {
+            0..=2 => String::new(),
+            _ => awaited,
+        })
+    }
 }
 
 impl Replication for Streaming {
@@ -108,6 +120,8 @@ impl Replication for Streaming {
         ];
         if number != 1 {
             settings.push(("primary_conninfo", with_password(cluster, number, 1)));
+            let awaited = self.awaited_once_promoted(cluster, number);
+            settings.extend(awaited.map(|names| (AWAITED, names)));
         }
         let owned = |(name, value): (&str, String)| (name.to_owned(), value);
         settings.into_iter().map(owned).collect()
@@ -133,40 +147,22 @@ impl Replication for Streaming {
     }
 
     /// Commits wait for standbys from now on.
-    fn complete(&self, cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
-        let Some(names) = self.awaited(cluster, 1) else {
-            return Ok(());
-        };
-        let completed = as_superuser(login, async |connection| {
-            for sql in [
-                format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"),
-                "SELECT pg_reload_conf()".to_owned(),
-            ] {
-                connection.rows(&sql).await?;
-            }
-            Ok(())
-        })?;
-        completed.map_err(|error| refused(cluster, login, &error))
-    }
-
-    /// Of two members, one is left, which would wait for the one that has been lost.
-    fn promote(
+    fn complete(
         &self,
         cluster: &Formation,
-        number: u32,
+        primary: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let awaited = self.awaited(cluster, number);
-        let awaited = awaited.filter(|_| cluster.count() > 2).unwrap_or_default();
-        let promoted = as_superuser(login, async |connection| {
-            for sql in [
-                format!("ALTER SYSTEM SET synchronous_standby_names = '{awaited}'"),
-                "SELECT pg_reload_conf()".to_owned(),
-            ] {
-                connection.rows(&sql).await?;
-            }
-            connection.rows(PROMOTE).await
-        })?;
+        let Some(names) = self.awaited(cluster, primary) else {
+            return Ok(());
+        };
+        set_and_reload(cluster, login, &[(AWAITED, names)])
+    }
+
+    /// Nothing is reloaded before: a standby that is told to do both at once may sleep for
+    /// `wal_retrieve_retry_interval`, 5 s, before it is promoted.
+    fn promote(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        let promoted = as_superuser(login, async |connection| connection.rows(PROMOTE).await)?;
         match first_cell(promoted.map_err(|error| refused(cluster, login, &error))?).as_deref() {
             Some("t") => Ok(()),
             _ => Err(EngineError::failed(
@@ -192,16 +188,11 @@ impl Replication for Streaming {
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
         let source = with_password(cluster, number, primary);
-        let followed = as_superuser(login, async |connection| {
-            for sql in [
-                format!("ALTER SYSTEM SET primary_conninfo = '{source}'"),
-                "SELECT pg_reload_conf()".to_owned(),
-            ] {
-                connection.rows(&sql).await?;
-            }
-            Ok(())
-        })?;
-        followed.map_err(|error| refused(cluster, login, &error))
+        let mut settings = vec![("primary_conninfo", source)];
+        // A copy of the primary's data has the primary's value.
+        let awaited = self.awaited_once_promoted(cluster, number);
+        settings.extend(awaited.map(|names| (AWAITED, names)));
+        set_and_reload(cluster, login, &settings)
     }
 
     /// A base backup: the server that it replaces may have written what its successor never got.
@@ -264,6 +255,26 @@ pub(super) fn create_roles(
             .await
     })?;
     created.map_err(|error| refused(cluster, login, &error))
+}
+
+/// Changes settings of a server that runs.
+fn set_and_reload(
+    cluster: &Formation,
+    login: &Login<'_>,
+    settings: &[(&str, String)],
+) -> Result<(), EngineError> {
+    let set = settings
+        .iter()
+        .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
+    let reload = std::iter::once("SELECT pg_reload_conf()".to_owned());
+    let statements: Vec<String> = set.chain(reload).collect();
+    let done = as_superuser(login, async |connection| {
+        for sql in &statements {
+            connection.rows(sql).await?;
+        }
+        Ok(())
+    })?;
+    done.map_err(|error| refused(cluster, login, &error))
 }
 
 /// A member's view, from its answer to [`STATE`].

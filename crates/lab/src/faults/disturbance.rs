@@ -16,7 +16,7 @@ pub(crate) struct Disturbance(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     active: Vec<Hit>,
-    /// When the last one was put right.
+    /// When the last one was healed.
     healed_at: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ impl Disturbance {
         self.lock().active.push(hit);
     }
 
-    /// A fault has been put right, or had no effect.
+    /// A fault has been healed, or had no effect.
     pub(super) fn end(&self, fault: u32) {
         let mut state = self.lock();
         state.active.retain(|hit| hit.fault != fault);
@@ -44,7 +44,7 @@ impl Disturbance {
     }
 
     /// Whether a fault explains that a load has been without a connection since `lost_at`: it still
-    /// lasts, or was put right so recently that users may not be back yet.
+    /// lasts, or was healed so recently that users may not be back yet.
     pub(crate) fn explains_loss(&self, lost_at: Instant) -> bool {
         let state = self.lock();
         let may_be_away = |at: Instant| at > lost_at && at.elapsed() <= RECONNECT_LIMIT;

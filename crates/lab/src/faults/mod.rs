@@ -1,4 +1,4 @@
-//! Breaks what a study asks to break, and puts it right again. Each kind of fault is one file.
+//! Breaks what a study asks to break, and heals it. Each kind of fault is one file.
 
 mod command;
 mod disturbance;
@@ -48,7 +48,7 @@ trait Fault: Send {
     /// Why it could not be done; some of it may have been.
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
 
-    /// Puts it right again; returns when it was.
+    /// Heals it; returns when it was healed.
     ///
     /// # Errors
     /// Why it could not be done.

@@ -29,7 +29,7 @@ impl Fault for Pause {
         scene.return_to_cluster()
     }
 
-    /// A server that stands still can neither be asked nor shut down.
+    /// A paused server can neither be asked nor shut down.
     fn end(&mut self, scene: &Scene<'_>) {
         if let Ok(mut node) = scene.node() {
             // It may have been killed meanwhile.

@@ -94,13 +94,21 @@ impl<'a> Scene<'a> {
         is_other.then(|| u32::try_from(primary + 1).ok()).flatten()
     }
 
+    /// A primary that was promoted while this node was away waits for its replicas again.
+    fn complete_cluster(&self) -> Result<(), LabError> {
+        match (self.successor(), self.cluster()?.primary()) {
+            (Some(_), Some(primary)) => primary.lock().complete_cluster(),
+            _ => Ok(()),
+        }
+    }
+
     fn wait_until_it_replicates(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             let role = self.node()?.role();
             let is_back = |role: &Option<_>| *role != Some(MemberState::Detached);
             if role.as_ref().is_ok_and(is_back) {
-                return Ok(());
+                return self.complete_cluster();
             }
             if self.over.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);

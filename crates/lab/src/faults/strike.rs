@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use measure::fault::FaultRecord;
+use measure::fault::{FaultRecord, Promotion};
 use plan::FaultKind;
 
 use super::disturbance::Hit;
@@ -68,7 +68,7 @@ impl<'a> Strike<'a> {
         match fault.strike(&scene) {
             Ok(effect) => {
                 if let Some(watch) = self.watch {
-                    watch.took_effect(effect, self.schedule.barrier);
+                    watch.took_effect(effect, self.schedule.clock);
                 }
                 record.effect_s = Some(self.schedule.seconds(effect));
                 let quorum = self.quorum();
@@ -115,10 +115,8 @@ impl<'a> Strike<'a> {
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
         if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
-            let failed_over = self.fail_over(scene);
-            if failed_over.is_err() {
-                self.report(record, failed_over, false);
-            }
+            let followed = self.fail_over(scene, record);
+            self.report(record, followed, false);
         }
         match heal_at {
             Some(at) if self.schedule.wait(at) => self.heal(fault, scene, record),
@@ -166,9 +164,33 @@ impl<'a> Strike<'a> {
         heal_at.is_none_or(|heal_at| heal_at > at) && self.schedule.wait(at)
     }
 
-    fn fail_over(&self, scene: &Scene<'_>) -> Result<(), LabError> {
-        let is_hit = |node| self.instance.disturbance.hits(node);
-        succession::fail_over(scene.cluster()?, is_hit)
+    /// Makes a replica the primary, and reports how far that is; the others follow it.
+    fn fail_over(&self, scene: &Scene<'_>, record: &mut FaultRecord) -> Result<(), LabError> {
+        let cluster = scene.cluster()?;
+        let lost = cluster.primary().map(|member| member.number);
+        let is_away = |node| Some(node) == lost || self.instance.disturbance.hits(node);
+        let mut promotion = Promotion {
+            node: None,
+            asked_s: self.schedule.seconds(Instant::now()),
+            done_s: None,
+            error: None,
+        };
+        let promoted = succession::successor(cluster, is_away).and_then(|successor| {
+            promotion.node = Some(cluster.members()[successor].number);
+            record.promotion = Some(promotion.clone());
+            self.report(record, Ok(()), false);
+            succession::promote(cluster, successor)
+        });
+        match &promoted {
+            Ok(()) => promotion.done_s = Some(self.schedule.seconds(Instant::now())),
+            Err(error) => promotion.error = Some(error.to_string()),
+        }
+        record.promotion = Some(promotion);
+        if promoted.is_err() {
+            return Ok(());
+        }
+        self.report(record, Ok(()), false);
+        succession::follow(cluster, is_away)
     }
 
     fn heal(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
@@ -208,6 +230,7 @@ impl<'a> Strike<'a> {
             heal_asked_s: None,
             healed_s: None,
             error: None,
+            promotion: None,
             recovery: None,
         }
     }
@@ -218,7 +241,7 @@ impl<'a> Strike<'a> {
             instance: self.instance,
             index: None,
             was_primary: false,
-            over: self.schedule.over,
+            over: self.schedule.clock.over,
         };
         if let Some(cluster) = &self.instance.cluster {
             let switches = self.fault.kind == FaultKind::Switchover;

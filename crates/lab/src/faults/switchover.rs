@@ -56,7 +56,8 @@ impl Fault for Switchover {
         let refuses_at = self.demote(old, from, to, scene)?;
         let is_away =
             |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);
-        succession::promote(cluster, index, is_away)?;
+        succession::promote(cluster, index)?;
+        succession::follow(cluster, is_away)?;
         Ok(refuses_at)
     }
 

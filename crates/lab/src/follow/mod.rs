@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use client::route::Route;
 use engine::replication::MemberState;
-use load::Barrier;
 use measure::event::{NodeEvent, NodeEventKind};
 use plan::Follow;
 
 use crate::Database;
+use crate::clock::Clock;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::group::Group;
@@ -63,8 +63,16 @@ pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
     let has_faults = !trial.planned.topology.faults.is_empty();
     let is_left = |one: &&Instance| one.cluster.is_none() && (one.running.is_some() || has_faults);
     for instance in rig.instances.iter().filter(is_left) {
+        let group = instance.as_group();
+        let primary = match &group {
+            Some(group) => ask_members(group).primary(group).and_then(|index| {
+                let (_, database) = group.members.get(index)?;
+                Some(*database)
+            }),
+            None => Some(&instance.endpoint.database),
+        };
         // It stays if there is no primary now; it is small, and the next load replaces it.
-        let _ = drop_table(&instance.primary().database);
+        let _ = primary.map(drop_table);
     }
 }
 
@@ -81,27 +89,54 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
-        let mut last = "no member says that it is the primary".to_owned();
-        let mut primaries = Vec::new();
-        for (index, (number, database)) in group.members.iter().enumerate() {
-            match member_probe::view_of(database, group.replication) {
-                Ok(view) if view.state == MemberState::Primary => primaries.push(index),
-                Ok(_) => {}
-                Err(error) => last = format!("server {number}: {error}"),
-            }
-        }
+        let answers = ask_members(group);
         if let Some(many) = group.has_many_primaries {
-            many.store(primaries.len() > 1, Ordering::Relaxed);
+            many.store(answers.primaries.len() > 1, Ordering::Relaxed);
         }
-        match primaries.first() {
-            Some(_) if primaries.contains(&group.primary_index()) => return Ok(()),
-            Some(first) => {
-                group.primary.store(*first, Ordering::Relaxed);
+        match answers.primary(group) {
+            Some(primary) => {
+                group.primary.store(primary, Ordering::Relaxed);
                 return Ok(());
             }
             None if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted.into()),
             None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
-            None => return Err(unprepared(&last)),
+            None => return Err(unprepared(&answers.why_none())),
+        }
+    }
+}
+
+/// What the members say of themselves.
+#[derive(Default)]
+struct Answers {
+    /// The indexes of those that say they are the primary.
+    primaries: Vec<usize>,
+    /// Why the others did not answer.
+    errors: Vec<String>,
+}
+
+fn ask_members(group: &Group<'_>) -> Answers {
+    let mut answers = Answers::default();
+    for (index, (number, database)) in group.members.iter().enumerate() {
+        match member_probe::view_of(database, group.replication) {
+            Ok(view) if view.state == MemberState::Primary => answers.primaries.push(index),
+            Ok(_) => {}
+            Err(error) => answers.errors.push(format!("server {number}: {error}")),
+        }
+    }
+    answers
+}
+
+impl Answers {
+    /// The index of the primary: the one that was, if there are several.
+    fn primary(&self, group: &Group<'_>) -> Option<usize> {
+        let known = Some(group.primary_index()).filter(|known| self.primaries.contains(known));
+        known.or_else(|| self.primaries.first().copied())
+    }
+
+    fn why_none(&self) -> String {
+        match self.errors.as_slice() {
+            [] => "no member says that it is the primary".to_owned(),
+            errors => errors.join("; "),
         }
     }
 }
@@ -137,9 +172,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) group: Group<'a>,
     pub(crate) follow: Follow,
     pub(crate) route: Arc<Route>,
-    pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended.
-    pub(crate) over: &'a AtomicBool,
+    pub(crate) clock: Clock<'a>,
     pub(crate) sender: Sender<TrialMessage>,
 }
 
@@ -188,7 +221,7 @@ impl<'a> Follower<'a> {
 impl Following<'_> {
     fn run(&self, index: usize, mut probe: MemberProbe) {
         let mut alerts = 0;
-        while !self.follower.over.load(Ordering::Relaxed) {
+        while !self.follower.clock.is_over() {
             let begun = Instant::now();
             let is_next = self.probe(index, &mut probe);
             if is_next && probe.write().accepted.is_ok() {
@@ -247,7 +280,7 @@ impl Following<'_> {
 
     fn tell(&self, before: u32, node: u32) {
         let event = NodeEvent {
-            at_s: self.follower.barrier.origin().elapsed().as_secs_f64(),
+            at_s: self.follower.clock.seconds(Instant::now()),
             node,
             what: NodeEventKind::BecamePrimary,
             reason: format!("server {before} was the primary"),

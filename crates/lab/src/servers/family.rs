@@ -20,7 +20,7 @@ pub(super) struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Stops all of them; returns when the last one stood still, or `None` at the limit.
+    /// Stops all of them; returns when the last one was stopped, or `None` at the limit.
     pub(super) fn stop(&self) -> Option<Instant> {
         self.signal_until(Signal::STOP, |one| one.is_stopped)
     }

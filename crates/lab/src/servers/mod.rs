@@ -5,6 +5,7 @@
 //! dropped.
 
 mod check;
+mod configuration;
 mod data_dir;
 mod family;
 mod files;

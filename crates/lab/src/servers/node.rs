@@ -1,8 +1,9 @@
 //! A node: one server process on a site with its data on a volume.
 
-use std::net::SocketAddr;
 mod role;
+mod signals;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,6 @@ use std::time::{Duration, Instant};
 use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
 use measure::space::Space;
-use plan::FaultProcess;
 
 use crate::error::LabError;
 use crate::process;
@@ -210,10 +210,12 @@ impl Node {
         switched.map(drop)
     }
 
-    /// Does what remains to be done on the primary once every member replicates.
+    /// Does what remains to be done on this node, which is the primary, once the others replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
-        let completed =
-            self.as_member(|member, login| member.replication.complete(&member.formation, login));
+        let completed = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.complete(&member.formation, member.number, login)
+        });
         completed.map(drop)
     }
 
@@ -320,66 +322,6 @@ impl Node {
             false => running.ended(),
         };
         how.map(|how| self.describe_end(&how))
-    }
-
-    /// Kills it as `kill -9` does, and reaps it; returns when it was killed, or `None` if it was not
-    /// running. Its directory stays until the node is dropped.
-    pub fn kill(&mut self) -> Option<Instant> {
-        let mut running = self.running.take()?;
-        Some(running.kill())
-    }
-
-    /// Kills these of its processes; returns when they were killed, or `None` if they were not
-    /// running. Without a cluster manager, as [`Node::kill`].
-    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
-        let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
-        match which {
-            FaultProcess::Server if is_managed => self.running.as_mut()?.kill_server(),
-            FaultProcess::Manager if is_managed => self.running.as_mut()?.kill_manager(),
-            _ => self.kill(),
-        }
-    }
-
-    /// Shuts it down, waiting at most 300 s; returns when it was gone.
-    ///
-    /// # Errors
-    /// When it is not running, or ends with a failure; when it does not end in time or the user
-    /// interrupts, in which case it is killed.
-    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
-        self.running()?;
-        self.as_member(|member, login| member.replication.leave(login))?;
-        self.stop_process(interrupted)?;
-        Ok(Instant::now())
-    }
-
-    /// Stops these of its processes by a signal; returns when the last one stood still.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
-    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
-        let paused = self.running()?.pause(which);
-        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
-    }
-
-    /// Lets a paused server go on; returns when all its processes did.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
-    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
-        let resumed = self.running()?.resume();
-        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
-    }
-
-    fn running(&mut self) -> Result<&mut Running, LabError> {
-        let server = self.launcher.name();
-        self.running.as_mut().ok_or(LabError::NotRunning { server })
-    }
-
-    fn disobeyed(&self, signal: &'static str) -> LabError {
-        LabError::Disobeyed {
-            server: self.launcher.name(),
-            signal,
-        }
     }
 
     /// Stops it if it is running, and starts it with the same data, port and password.

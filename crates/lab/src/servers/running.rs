@@ -193,7 +193,7 @@ impl Running {
         Some(self.site.how_it_ended(status))
     }
 
-    /// Stops these of its processes by a signal; returns when the last one stood still, or `None`
+    /// Stops these of its processes by a signal; returns when the last one was stopped, or `None`
     /// if one did not.
     pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;

@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
-use crate::account::Account;
 use crate::error::LabError;
 use crate::process::{self, POLL_INTERVAL};
-use crate::servers::files::{append, write_for_server, write_readable};
+use crate::servers::files::{append, write_for_server};
 use crate::servers::membership::Membership;
 use crate::servers::node::Node;
 use crate::servers::password::Password;
@@ -27,8 +26,6 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// between two attempts.
 const MAX_PORT_TRIES: u32 = 5;
 const PORT_PAUSE: Duration = Duration::from_millis(100);
-/// Shown in place of a secret.
-const HIDDEN: &str = "(hidden)";
 /// The name of a server's log in its directory of the result.
 const ERROR_LOG: &str = "error.log";
 
@@ -63,7 +60,7 @@ pub(super) struct Launcher {
     pub(super) installed: Installed,
     pub(super) config: Vec<(String, String)>,
     pub(super) fixed_port: Option<u16>,
-    connections: u32,
+    pub(super) connections: u32,
     pub(super) site: Arc<dyn Site>,
     pub(super) process: ProcessId,
     pub(super) keep: PathBuf,
@@ -93,6 +90,12 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         spec.data.add_data_file(file.name, &file.text)?;
     }
     spec.data.hand_over()?;
+    let volume = spec.data.data().parent().map(Path::to_owned);
+    let own: Vec<PathBuf> = volume
+        .into_iter()
+        .chain([spec.data.dir().to_owned()])
+        .collect();
+    spec.site.admit(&[installed.directory()], &own);
     let launcher = Launcher {
         number: spec.number,
         installed: installed.clone(),
@@ -216,7 +219,7 @@ impl Launcher {
     }
 
     /// The paths of a node as its server sees them.
-    fn on_site(&self, here: &Paths) -> Paths {
+    pub(super) fn on_site(&self, here: &Paths) -> Paths {
         let machine = self.site.machine();
         machine.map_or_else(|| here.clone(), |machine| machine.paths(here))
     }
@@ -307,43 +310,6 @@ impl Launcher {
             .restart_settings(formation, &printed, &state))
     }
 
-    /// Writes the configuration for the server, and without secrets for the result. `of_restart`
-    /// replaces settings of the same names.
-    fn write_config(
-        &self,
-        paths: &Paths,
-        account: &Account,
-        of_restart: &[(String, String)],
-    ) -> Result<(), LabError> {
-        let engine = self.installed.engine;
-        let on_site = self.on_site(paths);
-        let text = |config: &_| engine.configuration(&self.installed, &on_site, config);
-        let settings = self.settings(of_restart);
-        write_for_server(&paths.config(engine), &text(&settings), account)?;
-        let kept: Vec<(String, String)> = settings.iter().map(|one| self.shown(one)).collect();
-        write_readable(&self.keep.join(engine.config_file()), &text(&kept))
-    }
-
-    /// Those that make it a member of its cluster, then the study's.
-    fn settings(&self, of_restart: &[(String, String)]) -> Vec<(String, String)> {
-        let own = self.membership.as_ref().map(Membership::settings);
-        let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
-        let own = own.into_iter().flatten();
-        let own = own.filter(|(name, _)| !is_replaced(name));
-        let rest = of_restart.iter().chain(&self.config);
-        own.chain(rest.cloned()).collect()
-    }
-
-    /// A setting for the result: a value that may be a secret is hidden.
-    fn shown(&self, (name, value): &(String, String)) -> (String, String) {
-        let engine = self.installed.engine;
-        let value = match engine.is_secret(&engine.plain_name(name), value) {
-            true => HIDDEN,
-            false => value,
-        };
-        (name.clone(), value.to_owned())
-    }
-
     fn wait_until_ready(
         &self,
         running: &mut Running,
@@ -395,32 +361,5 @@ impl Launcher {
             limit_s: limit.as_secs(),
             log: log::last_lines(log),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::site::ThisHost;
-
-    #[test]
-    fn the_result_keeps_no_secret() {
-        let engine = engine::servers().next().unwrap();
-        let installed = Installed::nowhere(engine, "10.11.14");
-        let launcher = Launcher {
-            number: 1,
-            installed,
-            config: Vec::new(),
-            fixed_port: None,
-            connections: 1,
-            site: Arc::new(ThisHost::default()),
-            process: ProcessId::default(),
-            keep: PathBuf::new(),
-            membership: None,
-            password: Password::default(),
-        };
-        let shown = |name: &str| launcher.shown(&(name.to_owned(), "x".to_owned())).1;
-        assert_eq!(shown("S3-Secret-Key"), HIDDEN);
-        assert_eq!(shown("max-connections"), "x");
     }
 }

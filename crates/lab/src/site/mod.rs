@@ -1,6 +1,7 @@
 //! Where nodes run. Each kind of site is one file.
 
 mod cgroup;
+mod container;
 mod launched;
 mod links;
 pub(crate) mod machine;
@@ -10,7 +11,7 @@ mod this_host;
 
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +20,7 @@ use engine::{Invocation, LOOPBACK};
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
+use plan::SiteKind;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
@@ -47,6 +49,12 @@ pub trait Site: fmt::Debug + Send + Sync {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError>;
+
+    /// Lets its programs read the first and use the second of these directories; by default they
+    /// can.
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        let _ = (readable, writable);
+    }
 
     /// Sends a program that it started the signal to shut down.
     fn terminate(&self, first: &mut Launched, signal: Signal) {
@@ -166,7 +174,8 @@ pub trait Site: fmt::Debug + Send + Sync {
 /// Sets up a site for each of these nodes.
 ///
 /// # Errors
-/// When this machine cannot enforce their limits, or give them a network of their own.
+/// When this machine cannot enforce their limits, or give them a network of their own, and when
+/// another host cannot be used.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
@@ -178,6 +187,13 @@ pub fn set_up(
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
     let site = |_| -> Result<Arc<dyn Site>, LabError> {
+        if let (SiteKind::Ssh, Some(host)) = (planned.kind.value, &planned.host) {
+            let to = Destination {
+                host: host.name.value.clone(),
+                ssh_config: host.ssh_config.clone(),
+            };
+            return Ok(Arc::new(Ssh::new(home, &to, &host.directory)?));
+        }
         Ok(match &switch {
             None => Arc::new(ThisHost::new(home, planned)?),
             Some(switch) => Arc::new(Namespace::new(home, switch, planned)?),

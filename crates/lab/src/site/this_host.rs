@@ -1,8 +1,8 @@
-//! This host, with or without limits.
+//! This host, with or without limits, and with or without a container.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +12,7 @@ use host::{Files, LOCAL};
 use plan::{DiskLimits, Limits, SiteKind};
 
 use super::cgroup::Groups;
+use super::container::Container;
 use super::{Launched, Site};
 use crate::error::LabError;
 use crate::home::Home;
@@ -22,6 +23,8 @@ use crate::process;
 pub struct ThisHost {
     /// Limits the processes, and counts what they use.
     groups: OnceLock<Groups>,
+    /// What its programs run in.
+    container: Option<Container>,
     /// Whether it has processes that no group created later would have.
     is_used: AtomicBool,
     /// Where groups are recorded; the last field, so that it outlives them.
@@ -35,12 +38,17 @@ impl ThisHost {
     /// When the kernel or this user's rights do not allow a limit.
     pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
         let groups = match site.kind.value {
-            SiteKind::Process => OnceLock::new(),
+            SiteKind::Process | SiteKind::Ssh => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
                 Groups::new(&LOCAL, home, &site.limits, false)?.into()
             }
         };
+        let container = match site.kind.value {
+            SiteKind::Container => Some(Container::new(home)?),
+            SiteKind::Process | SiteKind::Limited | SiteKind::Ssh => None,
+        };
         Ok(Self {
+            container,
             home: Some(home.clone()),
             groups,
             is_used: AtomicBool::new(false),
@@ -59,7 +67,10 @@ impl ThisHost {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
         let groups = self.groups.get().map(Groups::entry).unwrap_or_default();
-        let mut command = home.command_via(&[&groups, entry].concat(), &invocation.program);
+        let container = self.container.as_ref();
+        let container = container.map(Container::entry).unwrap_or_default();
+        let entry = [&groups, entry, &container].concat();
+        let mut command = home.command_via(&entry, &invocation.program);
         command.args(&invocation.arguments);
         let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
@@ -79,8 +90,19 @@ impl Site for ThisHost {
         self.start(home, &[], invocation, input, log)
     }
 
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        if let Some(container) = &self.container {
+            container.admit(readable, writable);
+        }
+    }
+
     fn end(&self) -> Result<(), LabError> {
         self.groups.get().map_or(Ok(()), Groups::end)
+    }
+
+    fn platform(&self) -> Option<String> {
+        let container = self.container.as_ref();
+        container.map(|_| "mount, IPC, and UTS namespaces of dyno's own".to_owned())
     }
 
     fn files(&self) -> &dyn Files {

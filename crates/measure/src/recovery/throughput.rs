@@ -124,7 +124,7 @@ fn back_s(counts: &Counts, from_s: f64, end_s: f64, level: f64) -> Option<f64> {
     still.last().map(|count| count.t_s)
 }
 
-/// When throughput reached the level of the last seconds, behind the last change point.
+/// When throughput reached the level of the seconds after the last change point.
 fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
     let seconds = counts.seconds(window.effect_s, window.end_s);
     let per_s: Vec<f64> = seconds.iter().map(|second| second.total).collect();

@@ -100,6 +100,8 @@ pub enum Kind {
     Bytes { min: u64, max: u64 },
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
+    /// A host's name for ssh.
+    Host,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -117,6 +119,8 @@ pub enum Needs {
     Until,
     /// Servers that replicate.
     Cluster,
+    /// Servers that replicate, each beside a cluster manager.
+    Manager,
     /// Servers that replicate, or the addresses of several servers.
     Members,
     /// Servers that run as processes, whoever started them.
@@ -197,6 +201,7 @@ impl Key {
             Kind::Frequency => "a frequency",
             Kind::Bytes { .. } => "a size in bytes",
             Kind::CpuSet => "a list of CPUs",
+            Kind::Host => "a host",
         }
     }
 
@@ -224,6 +229,7 @@ impl Key {
                     shown_bytes(*max)
                 )
             }
+            Kind::Host => "a host's name for ssh, such as `\"me@db1\"`".into(),
             Kind::CpuSet => "CPUs and ranges of CPUs, such as `\"0-1,3\"`".into(),
             Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
             Kind::Number { min, max } => format!("{what}, from {min} to {max}"),

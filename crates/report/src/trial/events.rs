@@ -1,16 +1,18 @@
 //! What was broken, and what else happened to nodes.
 
 use measure::event::NodeEvent;
-use measure::fault::FaultRecord;
+use measure::fault::{FaultRecord, Promotion};
 use measure::summary::TrialSummary;
 
 use crate::grid::{Grid, heads};
 
 pub(super) fn grid(trial: &TrialSummary) -> Grid {
-    let faults = trial
-        .faults
-        .iter()
-        .map(|fault| (fault.asked_s, of_fault(fault)));
+    let faults = trial.faults.iter();
+    let faults = faults.flat_map(|fault| {
+        let promotion = fault.promotion.as_ref();
+        let promotion = promotion.map(|one| (one.asked_s, of_promotion(one)));
+        std::iter::once((fault.asked_s, of_fault(fault))).chain(promotion)
+    });
     let events = trial
         .events
         .iter()
@@ -32,17 +34,37 @@ pub(super) fn grid(trial: &TrialSummary) -> Grid {
 }
 
 fn of_fault(fault: &FaultRecord) -> Vec<String> {
-    let time = |at_s: Option<f64>, digits| {
-        at_s.map_or_else(String::new, |at_s| format!("{at_s:.digits$}"))
-    };
     vec![
         time(Some(fault.asked_s), 1),
-        fault.node.map_or_else(String::new, |node| node.to_string()),
+        server(fault.node),
         fault.words(),
         time(fault.effect_s, 3),
         time(fault.healed_s, 1),
         fault.error.clone().unwrap_or_default(),
     ]
+}
+
+fn of_promotion(promotion: &Promotion) -> Vec<String> {
+    let under_way = || match promotion.done_s {
+        Some(_) => String::new(),
+        None => "not done when the trial ended".to_owned(),
+    };
+    vec![
+        time(Some(promotion.asked_s), 1),
+        server(promotion.node),
+        promotion.words(),
+        time(promotion.done_s, 3),
+        String::new(),
+        promotion.error.clone().unwrap_or_else(under_way),
+    ]
+}
+
+fn time(at_s: Option<f64>, digits: usize) -> String {
+    at_s.map_or_else(String::new, |at_s| format!("{at_s:.digits$}"))
+}
+
+fn server(node: Option<u32>) -> String {
+    node.map_or_else(String::new, |node| node.to_string())
 }
 
 fn of_event(event: &NodeEvent) -> Vec<String> {

@@ -105,8 +105,8 @@ impl Parts {
 
     /// Why an option has no effect on a fault of this kind.
     fn no_effect(&self, option: &str, kind: FaultKind) -> Option<&'static str> {
-        let is_any =
-            !matches!(&self.target, Some(target) if !matches!(target.value, FaultTarget::Any(_)));
+        let target = self.target.as_ref();
+        let is_any = target.is_none_or(|target| matches!(target.value, FaultTarget::Any(_)));
         let is_command = kind == FaultKind::Command;
         let (has_effect, why) = match option {
             "heal" if is_command => (

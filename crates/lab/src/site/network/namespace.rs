@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -81,6 +81,10 @@ impl Site for Namespace {
         self.host.start(home, &network, invocation, input, log)
     }
 
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        self.host.admit(readable, writable);
+    }
+
     fn end(&self) -> Result<(), LabError> {
         let own = self.namespace.end();
         let switch = match Arc::strong_count(&self.switch) {
@@ -104,6 +108,10 @@ impl Site for Namespace {
 
     fn links(&self) -> Option<&dyn Links> {
         Some(self)
+    }
+
+    fn platform(&self) -> Option<String> {
+        self.host.platform()
     }
 
     fn files(&self) -> &dyn Files {

@@ -1,0 +1,72 @@
+//! What faults do to the processes of a node: they are killed, shut down, paused, and resumed.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use plan::FaultProcess;
+
+use super::Node;
+use crate::error::LabError;
+use crate::servers::running::Running;
+
+impl Node {
+    /// Kills it as `kill -9` does, and reaps it; returns when it was killed, or `None` if it was not
+    /// running. Its directory stays until the node is dropped.
+    pub fn kill(&mut self) -> Option<Instant> {
+        let mut running = self.running.take()?;
+        Some(running.kill())
+    }
+
+    /// Kills these of its processes; returns when they were killed, or `None` if they were not
+    /// running. Without a cluster manager, as [`Node::kill`].
+    pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
+        let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
+        match which {
+            FaultProcess::Server if is_managed => self.running.as_mut()?.kill_server(),
+            FaultProcess::Manager if is_managed => self.running.as_mut()?.kill_manager(),
+            _ => self.kill(),
+        }
+    }
+
+    /// Shuts it down, waiting at most 300 s; returns when it was gone.
+    ///
+    /// # Errors
+    /// When it is not running, or ends with a failure; when it does not end in time or the user
+    /// interrupts, in which case it is killed.
+    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+        self.running()?;
+        self.as_member(|member, login| member.replication.leave(login))?;
+        self.stop_process(interrupted)?;
+        Ok(Instant::now())
+    }
+
+    /// Stops these of its processes by a signal; returns when the last one was stopped.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
+        let paused = self.running()?.pause(which);
+        paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
+    }
+
+    /// Lets a paused server go on; returns when all its processes did.
+    ///
+    /// # Errors
+    /// When it is not running, or a process does not obey.
+    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
+        let resumed = self.running()?.resume();
+        resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
+    }
+
+    fn running(&mut self) -> Result<&mut Running, LabError> {
+        let server = self.launcher.name();
+        self.running.as_mut().ok_or(LabError::NotRunning { server })
+    }
+
+    fn disobeyed(&self, signal: &'static str) -> LabError {
+        LabError::Disobeyed {
+            server: self.launcher.name(),
+            signal,
+        }
+    }
+}
