@@ -382,7 +382,8 @@ fn unable(kind: &str, login: &Login<'_>, what: &str) -> EngineError {
     EngineError::failed(Cause::Usage, message)
 }
 
-/// A member's refusal to do what makes it one, without the password that it was sent.
+/// A member's refusal to join, to become the primary, or to follow one, without the password that it
+/// was sent.
 pub(crate) fn refused(
     cluster: &Formation,
     login: &Login<'_>,
@@ -391,7 +392,10 @@ pub(crate) fn refused(
     let words = cluster.without_passwords(&error.to_string());
     EngineError::Failed {
         cause: Cause::Server,
-        message: format!("{} cannot join its cluster: {words}", login.server),
+        message: format!(
+            "{} cannot take its role in its cluster: {words}",
+            login.server
+        ),
         remedy: error.remedy().map(str::to_owned),
     }
 }
