@@ -242,8 +242,8 @@ fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
     let places = [disk.path(), memory.path()];
     let words = format!(
         "--set load.time=1s --set load.threads=4 \
-         --set variant.first.server.directory={} --set variant.first.name=disk \
-         --set variant.second.server.directory={} --set variant.second.name=memory",
+         --set variant.first.volume.directory={} --set variant.first.name=disk \
+         --set variant.second.volume.directory={} --set variant.second.name=memory",
         places[0].display(),
         places[1].display()
     );
@@ -296,7 +296,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
         let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p3-devices.toml");
         let program = Program::new().args(words).arg(study);
         let done = program
-            .args("--set variant.second.server.directory=/there/is/none")
+            .args("--set variant.second.volume.directory=/there/is/none")
             .run();
         match words {
             // It tells of what can be looked at.
@@ -304,7 +304,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
             _ => done.fails(
                 2,
                 &[
-                    "--set variant.second.server.directory",
+                    "--set variant.second.volume.directory",
                     "/there/is/none does not exist",
                 ],
             ),
@@ -335,7 +335,7 @@ fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
     if !can_limit(&cache) {
         return;
     }
-    let directory = format!("--set server.directory={}", disk.path().display());
+    let directory = format!("--set volume.directory={}", disk.path().display());
     let program = Program::shipped("p1-two-platforms").args(SMALL);
     let dyno = program.args(&directory).cache(&cache).start();
     wait_until("a server with a quota and data elsewhere", || {

@@ -5,11 +5,12 @@ use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
+use crate::volume::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
     Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
     Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span,
-    Spanned, SplitMix64, TableSpec, Topology, Trial, Until, Volume, parse_bytes, parse_frequency,
+    Spanned, SplitMix64, TableSpec, Topology, Trial, Until, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -189,7 +190,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let node = match is_process {
         true => Node {
             site: site(at)?,
-            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+            volume: volume(at, "volume")?,
         },
         false => Node::default(),
     };

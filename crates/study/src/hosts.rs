@@ -6,12 +6,19 @@ use crate::check::SITE_LIMITS;
 use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
 
+const NO_VOLUME: &str = "remove it, or let servers run on this host: remove the host";
 /// What servers on another host cannot have, besides limits, and what to do instead.
-const IMPOSSIBLE: [(&str, &str); 2] = [
+const IMPOSSIBLE: [(&str, &str); 8] = [
     (
-        "server.directory",
+        "volume.directory",
         "name the directory on that host: directory = \"/…\" under [site]",
     ),
+    ("volume.filesystem", NO_VOLUME),
+    ("volume.scheduler", NO_VOLUME),
+    ("volume.read_iops", NO_VOLUME),
+    ("volume.write_iops", NO_VOLUME),
+    ("volume.read_bytes_per_s", NO_VOLUME),
+    ("volume.write_bytes_per_s", NO_VOLUME),
     (
         "topology.cluster",
         "let its members run on this host: remove the host",

@@ -33,6 +33,7 @@ mod source;
 mod study;
 mod suggest;
 mod syntax;
+mod volume;
 mod walk;
 
 pub use error::{Location, Problem, StudyError};

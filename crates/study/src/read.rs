@@ -7,6 +7,7 @@ use toml::de::DeValue;
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
+use crate::volume::BETWEEN_PATHS;
 use plan::key::{Key, Kind};
 use plan::{
     CpuSet, FaultKind, Host, Value, format_duration, nearest, parse_bytes, parse_duration,
@@ -30,6 +31,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
+        Kind::Paths => paths(key, value),
         Kind::Version => version(key, string(key, value)?),
         Kind::Boolean => boolean(key, value),
         Kind::Integer { min, max } => integer(key, value, *min, *max),
@@ -69,6 +71,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
         (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
+        (_, Kind::Paths) => format!("write {short} = [\"/…\"]"),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
@@ -157,6 +160,17 @@ fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
         return Err(Diagnostic::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))
+}
+
+/// A list of paths as one text.
+fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+    let list = value.as_array().ok_or_else(|| wrong_type(key, value))?;
+    let paths = list.iter().map(|entry| match entry.get_ref().as_str() {
+        Some(text) => path(key, text).map(|path| path.to_string()),
+        None => Err(wrong_type(key, entry.get_ref())),
+    });
+    let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
+    Ok(Value::Text(paths.join(BETWEEN_PATHS)))
 }
 
 fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {

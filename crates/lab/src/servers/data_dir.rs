@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::{Paths, Server};
+use host::{Files, device};
 use ipnet::Ipv4Net;
+use measure::space::Space;
 
 use crate::error::LabError;
 use crate::home::Home;
 use crate::tree::{self, OpenDir};
-use crate::volume::{self, Volume};
+use crate::volume::{self, Scheduler, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
@@ -31,6 +33,8 @@ const OWN: &str = "own";
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
+    /// Put back before the volume ends.
+    scheduler: Option<Scheduler>,
     /// Contains `data`.
     volume: Box<dyn Volume>,
 }
@@ -43,6 +47,7 @@ impl DataDir {
         let own = dir.join(OWN);
         let mut new = Self {
             home: home.clone(),
+            scheduler: None,
             volume: Box::new(own.clone()),
             dir,
         };
@@ -50,6 +55,9 @@ impl DataDir {
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
         new.volume = volume::create(home, volume, own)?;
+        if let Some(wanted) = &volume.scheduler {
+            new.scheduler = Some(Scheduler::set(home, new.volume.path(), wanted)?);
+        }
         Ok(new)
     }
 
@@ -113,6 +121,44 @@ impl DataDir {
         let path = self.own().join(name);
         make(&path, 0o700)?;
         self.home.account().own(&path)
+    }
+
+    /// Has equal blocks of its data shared, if the study wants that.
+    pub(crate) fn deduplicate(&self) -> Result<(), LabError> {
+        self.volume.deduplicate()
+    }
+
+    /// The numbers of the block devices that its data lies on.
+    ///
+    /// # Errors
+    /// When it lies on none.
+    pub(crate) fn devices(&self, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
+        let names = device::below_dir(files, self.volume.path());
+        let number = |name: &String| {
+            let number = host::line(files, format!("/sys/block/{name}/dev"))?;
+            let (major, minor) = number.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let numbers: Vec<_> = names.iter().filter_map(number).collect();
+        match numbers.is_empty() {
+            false => Ok(numbers),
+            true => Err(LabError::NoVolume {
+                why: format!("{} is on no block device", self.volume.path().display()),
+                remedy: "remove its limits, or choose a directory on a disk".to_owned(),
+            }),
+        }
+    }
+
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let data_bytes = tree::used_bytes(&self.data());
+        let used_bytes = self.volume.used_bytes().ok()?;
+        let unreduced = data_bytes as f64 * self.volume.raw_per_byte();
+        Some(Space {
+            data_bytes,
+            used_bytes,
+            unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+        })
     }
 
     /// Removes a file of its data, if it exists.
@@ -198,10 +244,13 @@ mod tests {
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
-        let volume = plan::Volume::Directory(Some(plan::Spanned {
-            value: disk.clone(),
-            span: plan::Span::NOWHERE,
-        }));
+        let volume = plan::Volume {
+            directory: Some(plan::Spanned {
+                value: disk.clone(),
+                span: plan::Span::NOWHERE,
+            }),
+            ..plan::Volume::default()
+        };
         let made = || DataDir::new(&home, "s1.", &volume).unwrap();
         made().end().unwrap();
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);

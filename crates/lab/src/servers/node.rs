@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
+use measure::space::Space;
 
 use crate::error::LabError;
 use crate::process;
@@ -119,6 +120,11 @@ impl Node {
             None => here,
             Some(machine) => machine.path(&here),
         }
+    }
+
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        self.data.space()
     }
 
     /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.

@@ -3,6 +3,7 @@
 
 mod list;
 mod make;
+mod volume;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +14,7 @@ pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Dotted name, as in an axis or an override.
     pub name: &'static str,
@@ -47,7 +48,7 @@ pub enum Work {
 }
 
 /// How `dyno bench` spells a key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
     name: &'static str,
@@ -56,7 +57,7 @@ pub struct Flag {
 }
 
 /// What a key takes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
     /// Any text.
@@ -73,6 +74,8 @@ pub enum Kind {
     Url,
     /// An absolute path.
     Path,
+    /// A list of absolute paths.
+    Paths,
     /// The leading components of a version.
     Version,
     /// Yes or no.
@@ -129,7 +132,10 @@ pub enum Needs {
 }
 
 /// Keys that were renamed: the old name, and the new one.
-pub const RENAMED: [(&str, &str); 1] = [("server.cpus", "site.cpus")];
+pub const RENAMED: [(&str, &str); 2] = [
+    ("server.cpus", "site.cpus"),
+    ("server.directory", "volume.directory"),
+];
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
@@ -183,6 +189,7 @@ impl Key {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
             Kind::Engine | Kind::Cluster => "a string",
             Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Paths => "a list of strings",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -211,6 +218,7 @@ impl Key {
             }
             Kind::Url => "an address".into(),
             Kind::Path => "an absolute path".into(),
+            Kind::Paths => "a list of absolute paths".into(),
             Kind::Version => "a version".into(),
             Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
             Kind::Frequency => "a number of faults per duration".into(),
