@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | sysbench | ssh]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | sysbench | ssh]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -10,6 +10,7 @@
 #             service. The programs are in /usr/lib/postgresql/VERSION/bin.
 #   patroni   Debian's packages patroni, etcd-server, etcd-client, and haproxy, and the libraries that Patroni needs for
 #             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
+#   storage   Debian's packages btrfs-progs, xfsprogs, e2fsprogs, and duperemove, which make the file systems of volumes.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
 #             leaves none enabled.
@@ -114,6 +115,14 @@ install_patroni() {
     if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
         systemctl --quiet disable etcd haproxy patroni
     fi
+}
+
+# install_storage: installs the tools that make file systems.
+install_storage() {
+    local package
+    for package in btrfs-progs xfsprogs e2fsprogs duperemove; do
+        apt_install "$package" "/usr/share/doc/$package/copyright"
+    done
 }
 
 # install_ssh: installs OpenSSH's client and server, whose service stays disabled.
@@ -227,6 +236,7 @@ for what in "$@"; do
         mysql) install_mysql ;;
         postgres) install_postgres ;;
         patroni) install_patroni ;;
+        storage) install_storage ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         ssh) install_ssh ;;
         all)
@@ -235,6 +245,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, sysbench, ssh" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, sysbench, ssh" ;;
     esac
 done

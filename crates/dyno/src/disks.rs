@@ -30,7 +30,7 @@ pub(crate) fn demands(
     let mut cache_bytes = 0;
     for (trial, needs) in trials.iter().zip(needs) {
         let at = place_of(trial, &mut demands)?;
-        let data_bytes = needs.disk_bytes - needs.template_bytes;
+        let data_bytes = data_bytes(trial, needs.disk_bytes - needs.template_bytes)?;
         if demands[at].disk.is_memory {
             needs.memory_bytes += data_bytes;
         }
@@ -39,6 +39,33 @@ pub(crate) fn demands(
         demands[at].grow(if at == 0 { cache_bytes } else { 0 } + data_bytes);
     }
     Ok(demands)
+}
+
+/// What the data of a trial may take on its disk: of file systems on loop devices, what their
+/// sparse files may grow to, which must be enough for the data.
+fn data_bytes(trial: &Trial, needed_bytes: u64) -> Result<u64, lab::Failure> {
+    let topology = &trial.planned.topology;
+    let Some(made) = &topology.node.volume.file_system else {
+        return Ok(needed_bytes);
+    };
+    let Some(bytes) = made.loop_bytes() else {
+        return Ok(0);
+    };
+    let nodes = u64::from(topology.nodes());
+    let raw = made.profile.raw_per_byte(made.device_count());
+    let room_bytes = (bytes as f64 / raw) as u64;
+    let each_bytes = needed_bytes / nodes;
+    if each_bytes > room_bytes {
+        let message = format!(
+            "the data of each server needs {}; its file system has {}",
+            shown_bytes(each_bytes),
+            shown_bytes(room_bytes)
+        );
+        let remedy = "use a larger device_size or more devices under [volume], or fewer rows";
+        let failure = lab::Failure::new(Cause::Usage, message);
+        return Err(failure.remedy(Some(remedy.to_owned())).at(made.kind.span));
+    }
+    Ok(bytes.saturating_mul(nodes))
 }
 
 /// The index of the disk with the data of a trial, which is added to the list if it is new.
@@ -75,7 +102,7 @@ impl DiskDemand {
             shown_bytes(self.disk.free_bytes)
         );
         let other = match self.span {
-            Some(_) => "server.directory",
+            Some(_) => "volume.directory",
             None => "DYNO_CACHE_DIR",
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));

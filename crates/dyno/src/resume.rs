@@ -150,13 +150,12 @@ fn inherited_data(trial: &Trial) -> Option<impl PartialEq> {
         return None;
     };
     let planned = &trial.planned;
-    let directory = planned.topology.node.volume.directory();
     // Tables that are initially empty do not depend on the number of rows.
     let has_rows = !trial.workload.begins_empty();
     let rows = has_rows.then_some((planned.data.tables, planned.data.rows, planned.data.seed));
     (spec.reset == Reset::None).then_some((
         &spec.engine.value,
-        directory,
+        &planned.topology.node.volume,
         planned.topology.instances,
         rows,
     ))

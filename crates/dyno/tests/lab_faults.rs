@@ -243,7 +243,7 @@ fn a_server_whose_disk_was_full_goes_on() {
     };
     let place = Cache::new();
     let text = format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
+        "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
          [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"25s\"\n\
          [[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n",
         disk.shown()
@@ -270,7 +270,7 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     };
     let place = Cache::new();
     let text = format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\ndirectory = {:?}\nconfig = {{ max_wal_size = \"64MB\" }}\n[data]\nrows = 100\n\
+        "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
          [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"1h\"\n\
          [topology]\ninstances = 2\n\
          [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\

@@ -97,6 +97,7 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
     let (plain, encrypted) = (format!("http://{etcd}"), format!("https://{etcd}"));
     let answer = asked_of_etcd(&encrypted, &certificate);
     assert!(answer.contains("max_worker_processes"), "{answer}");
+    assert!(!answer.contains("ignore_slots"), "{answer}");
     // A client tries again until its time is over.
     std::thread::scope(|scope| {
         for (url, options) in [(&plain, &[][..]), (&encrypted, &certificate[..1])] {
@@ -120,6 +121,8 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
     for standby in [2, 3] {
         let log = kept(&done, &format!("{standby}/error.log"));
         assert!(log.contains("started streaming WAL from primary"), "{log}");
+        // A standby without its slot would wait for 5 s.
+        assert!(!log.contains("could not start WAL streaming"), "{log}");
     }
     // Patroni takes some settings only from its own configuration.
     let config = configuration(&done.out(), 1);

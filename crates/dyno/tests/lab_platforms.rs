@@ -201,6 +201,21 @@ fn p1_compares_containers_with_processes_and_limits() {
     for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
+    let compared = Program::new()
+        .arg("compare")
+        .arg(&done.out().display().to_string())
+        .args("--base process --new container --out out")
+        .run()
+        .succeeds();
+    let page = page(&compared, "compare.md");
+    let rows = table_with(&page, "tps delta % (Virtualizing MySQL)").rows;
+    assert_eq!(
+        (&*rows[0][0], &*rows[1][0]),
+        ("process tps", "container tps")
+    );
+    let meant = table_with(&page, "setup").rows;
+    let names: Vec<&str> = meant.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(names, ["Site", "CPUs per server", "Memory per server"]);
 }
 
 #[test]
@@ -227,8 +242,8 @@ fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
     let places = [disk.path(), memory.path()];
     let words = format!(
         "--set load.time=1s --set load.threads=4 \
-         --set variant.first.server.directory={} --set variant.first.name=disk \
-         --set variant.second.server.directory={} --set variant.second.name=memory",
+         --set variant.first.volume.directory={} --set variant.first.name=disk \
+         --set variant.second.volume.directory={} --set variant.second.name=memory",
         places[0].display(),
         places[1].display()
     );
@@ -281,7 +296,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
         let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p3-devices.toml");
         let program = Program::new().args(words).arg(study);
         let done = program
-            .args("--set variant.second.server.directory=/there/is/none")
+            .args("--set variant.second.volume.directory=/there/is/none")
             .run();
         match words {
             // It tells of what can be looked at.
@@ -289,7 +304,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
             _ => done.fails(
                 2,
                 &[
-                    "--set variant.second.server.directory",
+                    "--set variant.second.volume.directory",
                     "/there/is/none does not exist",
                 ],
             ),
@@ -320,7 +335,7 @@ fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
     if !can_limit(&cache) {
         return;
     }
-    let directory = format!("--set server.directory={}", disk.path().display());
+    let directory = format!("--set volume.directory={}", disk.path().display());
     let program = Program::shipped("p1-two-platforms").args(SMALL);
     let dyno = program.args(&directory).cache(&cache).start();
     wait_until("a server with a quota and data elsewhere", || {

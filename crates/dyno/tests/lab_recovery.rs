@@ -155,7 +155,8 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     assert!(found.rejoined_s.unwrap() >= 2.0 && found.outage_s.unwrap() >= 2.0);
     let lowest = found.lowest_share.unwrap();
     assert!(lowest < 0.5 && found.lost_transactions.unwrap() > 0.0);
-    assert!(found.errors.iter().any(|error| error.code == "network"));
+    let mut codes = found.errors.iter().map(|error| error.code.as_str());
+    assert!(codes.any(|code| code == "network"), "{found:?}");
     assert!(found.before.unwrap().value > 0.0);
 
     // The transactions around it: every 10 ms, and none in the outage.

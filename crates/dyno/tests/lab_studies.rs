@@ -363,6 +363,56 @@ fn p5_scale_out_on_mariadb() {
     assert_told(&done, &[("innodb_buffer_pool_size", "16777216")]);
 }
 
+#[test]
+fn p5_storage_policy_on_mariadb() {
+    let has = |program: &str| {
+        let run = std::process::Command::new(program)
+            .arg("--version")
+            .output();
+        run.is_ok_and(|output| output.status.success())
+    };
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can make and mount a file system");
+    }
+    if !has("mkfs.btrfs") || !has("duperemove") {
+        return testkit::skip("the tools are missing: scripts/install-servers.sh storage");
+    }
+    let words = "--set load.repeats=1 --set load.threads=2";
+    let done = run("p5-storage-policy", words);
+    let result = done.result();
+    let of = |name: &str| {
+        let mut trials = result.trials.iter();
+        let is_its = |trial: &&TrialSummary| trial.setup.planned.label.starts_with(name);
+        trials.find(is_its).unwrap()
+    };
+    for trial in &result.trials {
+        let space = trial.space.unwrap();
+        assert!(space.data_bytes > 1 << 20 && space.used_bytes.is_some());
+        let amplification = trial.metrics.get("write_amplification").unwrap();
+        assert!(amplification.mean > 0.0, "{amplification:?}");
+    }
+    let used = |name: &str| of(name).space.unwrap().used_bytes.unwrap();
+    let saved = |name: &str| of(name).space.unwrap().savings_pct().unwrap();
+    assert!(used("dedup") * 10 < used("baseline") * 9);
+    assert!(used("RAID 5") < used("dedup"));
+    assert!(saved("baseline") < 20.0 && saved("dedup") > 20.0);
+    let disks = |name: &str| {
+        let metrics = of(name).metrics.keys();
+        metrics
+            .filter(|name| name.ends_with("].write_iops") && name.starts_with("disk["))
+            .count()
+    };
+    assert_eq!((disks("baseline"), disks("stripe width 6")), (2, 12));
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for words in [
+        "space saved",
+        "raid10 of 12 loop devices",
+        "compression zstd:3, deduplicated",
+    ] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+}
+
 /// Every study can have its paper's sizes; a host that is too small for them says so.
 #[test]
 fn each_study_has_its_papers_sizes() {

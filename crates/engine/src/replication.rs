@@ -32,23 +32,29 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What finds out how far a member's data goes, before the member starts again; `None`: its
-    /// server needs no help with that.
-    fn recovery(&self) -> Option<Recovery> {
+    /// The arguments with which the server's program prints how far a member's data goes, and ends,
+    /// before the member starts again; `None`: the server needs no help with that.
+    fn recovery(&self) -> Option<&'static [&'static str]> {
         None
     }
 
     /// The settings of a restart, in place of those of the same names in
-    /// [`Replication::settings`]. `printed` and `state` are the answers to
-    /// [`Replication::recovery`]; empty if there was none.
+    /// [`Replication::settings`]. `printed` is the output of [`Replication::recovery`], empty if
+    /// there was none; `bootstraps`: the member begins its group anew.
     fn restart_settings(
         &self,
         cluster: &Formation,
         printed: &str,
-        state: &str,
+        bootstraps: bool,
     ) -> Vec<(String, String)> {
-        let _ = (cluster, printed, state);
+        let _ = (cluster, printed, bootstraps);
         Vec::new()
+    }
+
+    /// What an operator does when the members have lost their quorum; `None`: there is none that
+    /// they could lose for good.
+    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
+        None
     }
 
     /// Has a member that accepts connections join.
@@ -197,7 +203,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// primary, how much it wrote. Only comparable among the members of one cluster.
     ///
     /// # Errors
-    /// When it cannot be reached, or refuses; where members elect their primary.
+    /// When it cannot be reached, or refuses; where it is never asked for.
     fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
         Err(unable(self.name(), login, "compare members"))
     }
@@ -262,13 +268,35 @@ pub struct Copying {
     pub password: (&'static str, String),
 }
 
-/// What finds out how far a member's data goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recovery {
-    /// The arguments with which the server's program prints that and ends.
-    pub arguments: &'static [&'static str],
-    /// The file in the data directory in which the member noted its state.
-    pub state_file: &'static str,
+/// How members that have lost their quorum become a group again: an operator chooses the one that
+/// has most ([`Replication::received`]), which begins the group anew, and the others join it.
+pub trait Bootstrap: fmt::Debug + Send + Sync {
+    /// The size of the group that accepts commits to which a member that runs belongs, lost members
+    /// included as long as it has not noticed; `None` if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError>;
+
+    /// What [`Replication::received`] would return if the member ran, from the output of
+    /// [`Replication::recovery`].
+    fn recovered(&self, printed: &str) -> u64 {
+        let _ = printed;
+        0
+    }
+
+    /// The files in the data directory that let a member begin the group as it starts.
+    fn data_files(&self, cluster: &Formation) -> Vec<ServerFile> {
+        let _ = cluster;
+        Vec::new()
+    }
+
+    /// Has a member that runs begin the group anew, by itself.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn begin(&self, cluster: &Formation, number: u32, login: &Login<'_>)
+    -> Result<(), EngineError>;
 }
 
 /// What a member says of itself.
@@ -382,7 +410,8 @@ fn unable(kind: &str, login: &Login<'_>, what: &str) -> EngineError {
     EngineError::failed(Cause::Usage, message)
 }
 
-/// A member's refusal to do what makes it one, without the password that it was sent.
+/// A member's refusal to join, to become the primary, or to follow one, without the password that it
+/// was sent.
 pub(crate) fn refused(
     cluster: &Formation,
     login: &Login<'_>,
@@ -391,7 +420,10 @@ pub(crate) fn refused(
     let words = cluster.without_passwords(&error.to_string());
     EngineError::Failed {
         cause: Cause::Server,
-        message: format!("{} cannot join its cluster: {words}", login.server),
+        message: format!(
+            "{} cannot take its role in its cluster: {words}",
+            login.server
+        ),
         remedy: error.remedy().map(str::to_owned),
     }
 }

@@ -122,7 +122,7 @@ impl Members {
     /// Starts a member as the laboratory does: it refuses writes until it is known to be the
     /// primary.
     fn restart(&mut self, number: u32) {
-        let settings = self.kind.restart_settings(&self.cluster, "", "");
+        let settings = self.kind.restart_settings(&self.cluster, "", false);
         let server = self.server(number as usize);
         server.restart();
         for (name, value) in settings {

@@ -8,7 +8,7 @@ use std::fmt::Display;
 
 use measure::values::{Values, growth, sum};
 
-use crate::files::{Files, entries, name, text};
+use crate::files::{Files, entries, field, name, text};
 
 /// Maximum attempts to read a process and its children while none of them ends.
 const FAMILY_TRIES: usize = 5;
@@ -24,6 +24,8 @@ pub struct ProcessStat {
     /// CPU time of the children that ended and were waited for, in clock ticks.
     reaped_ticks: u64,
     rss_bytes: u64,
+    /// Bytes that it has had written to disks, if the kernel tells.
+    written_bytes: Option<u64>,
     is_zombie: bool,
     is_stopped: bool,
 }
@@ -43,12 +45,15 @@ pub struct ProcessChange {
     /// CPU time in % of one CPU.
     cpu: Option<f64>,
     rss_bytes: Option<f64>,
+    written_mb_per_s: Option<f64>,
 }
 
 /// Reads the counters of a process; `pid` is a number or `self`. `None` if it has ended.
 #[must_use]
 pub fn read(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
-    parse(&text(files, format!("/proc/{pid}/stat"))?).filter(|process| !process.is_zombie)
+    let mut process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
+    process.written_bytes = written_bytes(files, &pid);
+    (!process.is_zombie).then_some(process)
 }
 
 /// The parent of a process; `None` if the process has ended.
@@ -99,7 +104,8 @@ pub fn family(files: &dyn Files, pid: u32) -> Vec<Relative> {
 /// The children of a process, including zombies.
 fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
     let process = |pid: u32| {
-        let process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
+        let mut process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
+        process.written_bytes = written_bytes(files, &pid);
         (process.parent == parent).then_some((pid, process))
     };
     match text(files, format!("/proc/{parent}/task/{parent}/children")) {
@@ -114,6 +120,12 @@ fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
             pids.filter_map(process).collect()
         }
     }
+}
+
+/// The bytes that a process, and children that ended, have had written to disks.
+fn written_bytes(files: &dyn Files, pid: &impl Display) -> Option<u64> {
+    let io = text(files, format!("/proc/{pid}/io"))?;
+    field(&io, "write_bytes", ':')?.parse().ok()
 }
 
 /// The shared memory of a process, in bytes.
@@ -141,6 +153,8 @@ impl ProcessStat {
         for (_, child) in children {
             let ticks = child.cpu_ticks.saturating_add(child.reaped_ticks);
             self.cpu_ticks = self.cpu_ticks.saturating_add(ticks);
+            let both = self.written_bytes.zip(child.written_bytes);
+            self.written_bytes = both.map(|(own, of_child)| own.saturating_add(of_child));
         }
         self
     }
@@ -158,6 +172,7 @@ pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
         cpu_ticks: number(11)?.checked_add(number(12)?)?,
         reaped_ticks: number(13)?.checked_add(number(14)?)?,
         rss_bytes: number(21)?.checked_mul(rustix::param::page_size() as u64)?,
+        written_bytes: None,
         is_zombie: matches!(state, "Z" | "X" | "x"),
         is_stopped: matches!(state, "T" | "t"),
     })
@@ -171,6 +186,11 @@ pub fn derive(before: &ProcessStat, after: &ProcessStat, seconds: f64) -> Option
         cpu: growth(before.cpu_ticks, after.cpu_ticks)
             .map(|ticks| 100.0 * ticks / ticks_per_s / seconds),
         rss_bytes: Some(after.rss_bytes as f64),
+        written_mb_per_s: before
+            .written_bytes
+            .zip(after.written_bytes)
+            .and_then(|(before, after)| growth(before, after))
+            .map(|bytes| bytes / 1e6 / seconds),
     })
 }
 
@@ -179,12 +199,18 @@ impl ProcessChange {
     pub fn add(&mut self, other: &Self) {
         self.cpu = sum(self.cpu, other.cpu);
         self.rss_bytes = sum(self.rss_bytes, other.rss_bytes);
+        self.written_mb_per_s = sum(self.written_mb_per_s, other.written_mb_per_s);
     }
 
     /// Writes the metrics of `owner`, for example `server[1]`.
     pub fn put(&self, owner: &str, values: &mut Values) {
         values.put(format!("{owner}.cpu"), self.cpu);
         values.put(format!("{owner}.rss_bytes"), self.rss_bytes);
+    }
+
+    /// Writes the metric of what the process had written, for servers.
+    pub fn put_written(&self, owner: &str, values: &mut Values) {
+        values.put(format!("{owner}.write_mb_per_s"), self.written_mb_per_s);
     }
 }
 

@@ -118,9 +118,13 @@ impl Building<'_> {
         placed(self.spec, &self.trial.planned.topology, error)
     }
 
-    /// Copies new data to the sites that are other machines. Then writes it to disk and drops it from
-    /// the page cache, unless the study wants it warm; returns how many seconds that took.
+    /// Shares equal blocks where the study wants that, and copies new data to the sites that are
+    /// other machines. Then writes it to disk and drops it from the page cache, unless the study
+    /// wants it warm; returns how many seconds that took.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
+        for one in data {
+            one.deduplicate().map_err(|error| self.placed(error))?;
+        }
         for (site, one) in sites.iter().zip(data) {
             let Some(machine) = site.machine() else {
                 continue;
@@ -261,6 +265,13 @@ impl Building<'_> {
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
+        let limits = &self.trial.planned.topology.node.volume.limits;
+        if !limits.is_none() {
+            let devices = data.devices(site.files());
+            let devices = devices.map_err(|error| self.placed(error))?;
+            site.limit_io(&devices, limits)
+                .map_err(|error| self.placed(error))?;
+        }
         let spec = servers::NodeSpec {
             number,
             data,

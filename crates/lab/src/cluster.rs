@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     primary: AtomicUsize,
     /// How they replicate; `None`: a single node.
     replication: Option<&'static dyn Replication>,
+    /// Locked while a member begins the group anew.
+    regrouping: Mutex<()>,
     /// What the members share; it ends after them.
     services: Option<Services>,
 }
@@ -67,6 +69,7 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
+            regrouping: Mutex::default(),
             services: None,
         };
         if let Some(first) = cluster.members.first() {
@@ -110,6 +113,12 @@ impl Cluster {
     /// The member that accepts writes, as far as dyno knows.
     pub(crate) fn primary(&self) -> Option<&Member> {
         self.members.get(self.primary_index())
+    }
+
+    /// Makes the caller the only one who has a member begin the group anew.
+    pub(crate) fn regroup(&self) -> MutexGuard<'_, ()> {
+        let regrouping = self.regrouping.lock();
+        regrouping.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its members, of which virtual users follow the primary; `None`: it is a single node.

@@ -15,6 +15,7 @@ use plan::{Protocol, ReplyTime};
 use workload::built_in::BuiltIn;
 
 use crate::Database;
+use crate::clock::Clock;
 use crate::failure::{Cause, Failure};
 use crate::faults;
 use crate::files;
@@ -49,7 +50,7 @@ pub(crate) fn drive(
             watches: &watches,
             outputs: &outputs,
         };
-        drive_all(trial, rig, beside, observer, interrupted)
+        drive_with(beside, trial, rig, observer, interrupted)
     });
     follow::clean_up(trial, rig);
     driven
@@ -64,15 +65,19 @@ struct Beside<'a> {
     outputs: &'a Path,
 }
 
-fn drive_all(
+fn drive_with(
+    beside: Beside<'_>,
     trial: &Trial,
     rig: &Rig,
-    beside: Beside<'_>,
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
+    let clock = Clock {
+        barrier: &barrier,
+        over: &over,
+    };
     let (sender, messages) = channel();
     let watches = beside.watches;
     let follow = trial.planned.topology.follow;
@@ -87,8 +92,7 @@ fn drive_all(
                     group,
                     follow,
                     route: Arc::clone(route),
-                    barrier: &barrier,
-                    over: &over,
+                    clock,
                     sender: sender.clone(),
                 };
                 threads.extend(follower.spawn(scope)?);
@@ -112,21 +116,12 @@ fn drive_all(
             rig,
             outputs: beside.outputs,
             watches,
-            barrier: &barrier,
-            over: &over,
+            clock,
         };
         threads.extend(faults::spawn(scope, schedule, &sender)?);
-        let schedule = ledger::Schedule {
-            trial,
-            barrier: &barrier,
-            over: &over,
-        };
+        let schedule = ledger::Schedule { trial, clock };
         threads.extend(ledger::spawn(scope, schedule, beside.ledgers)?);
-        let span = watch::Span {
-            barrier: &barrier,
-            over: &over,
-        };
-        let watchers = watch::spawn(scope, watches, rig, span)?;
+        let watchers = watch::spawn(scope, watches, rig, clock)?;
         let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
         monitor.run(&messages, &sender, interrupted);
         drop(end);

@@ -96,7 +96,7 @@ pub enum LabError {
         /// The maximum length, in bytes.
         limit: usize,
     },
-    /// `server.directory` is not suitable for servers' data.
+    /// `volume.directory` is not suitable for servers' data.
     #[error("{} {why}", path.display())]
     UnfitDirectory {
         /// The directory of the study.
@@ -130,6 +130,14 @@ pub enum LabError {
         /// What is missing.
         why: String,
         /// How to get it.
+        remedy: String,
+    },
+    /// This host cannot, or this user may not, make a volume as the study describes it.
+    #[error("cannot set up the volume: {why}")]
+    NoVolume {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
         remedy: String,
     },
     /// Servers cannot run on another host.
@@ -244,7 +252,7 @@ impl LabError {
         let text = match self {
             Self::Io { source, .. } => return io_remedy(source),
             Self::DiskFull { .. } => {
-                "free some disk space, use less data, or choose another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
+                "free some disk space, use less data, or choose another disk: DYNO_CACHE_DIR for dyno's cache, volume.directory for the servers' data"
             }
             Self::NoCacheDir => "set DYNO_CACHE_DIR to a directory with enough space",
             Self::Untrusted { .. } | Self::Unreachable { .. } => {
@@ -265,6 +273,7 @@ impl LabError {
             Self::UnfitDirectory { remedy, .. } => return Some(remedy.clone()),
             Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
+            | Self::NoVolume { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
@@ -324,7 +333,7 @@ impl LabError {
 fn io_remedy(error: &io::Error) -> Option<String> {
     let text = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some disk space, or choose another disk: DYNO_CACHE_DIR for dyno's cache, server.directory for the servers' data"
+            "free some disk space, or choose another disk: DYNO_CACHE_DIR for dyno's cache, volume.directory for the servers' data"
         }
         io::ErrorKind::ReadOnlyFilesystem => {
             "remount it read-write (mount -o remount,rw), or set DYNO_CACHE_DIR to a directory on another disk"

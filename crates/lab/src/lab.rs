@@ -60,7 +60,11 @@ impl Lab {
     pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
         let home = self.home()?;
         let failed = |error| placed(spec, topology, error);
-        site::set_up(home, topology, 1).map_err(failed)?;
+        for site in site::set_up(home, topology, 1).map_err(failed)? {
+            if let Some(machine) = site.machine() {
+                machine.check_program(&installed(spec)?).map_err(failed)?;
+            }
+        }
         volume::check(&topology.node.volume, home.account()).map_err(failed)
     }
 

@@ -9,6 +9,7 @@ pub mod account;
 mod broken_links;
 mod build;
 mod clean;
+mod clock;
 mod cluster;
 mod copy;
 pub mod doctor;

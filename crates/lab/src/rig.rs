@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::instance::{Reset, ResetHow};
+use measure::space::Space;
 use plan::EngineSpec;
 
 use crate::Database;
@@ -57,6 +58,17 @@ impl Rig {
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         clusters.flat_map(Cluster::members)
+    }
+
+    /// The disk space that the data of all nodes takes; `None` without nodes, or if that of one
+    /// cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let mut each = self.members().map(|member| member.try_lock()?.space());
+        let mut all = each.next()??;
+        for one in each {
+            all.add(&one?);
+        }
+        Some(all)
     }
 
     /// What the site of the nodes turned out to be.

@@ -72,9 +72,12 @@ pub(crate) fn run_on(
     let driven = driven.inspect_err(|_| {
         ledgers.iter().for_each(|ledger| ledger.clean_up(observer));
     })?;
+    let space = rig.space();
     let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
-    Ok(summarize(trial, rig, driven, &verified))
+    let mut ran = summarize(trial, rig, driven, &verified);
+    ran.summary.space = space;
+    Ok(ran)
 }
 
 fn summarize(

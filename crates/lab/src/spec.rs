@@ -2,7 +2,7 @@
 //! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{EngineSpec, Limits, Span, Topology};
+use plan::{Devices, EngineSpec, Limits, Span, Topology};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -59,6 +59,11 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
+        LabError::NoVolume { .. } => span_of_volume(topology),
+        LabError::UnusableHost { .. } => {
+            let host = topology.node.site.host.as_ref();
+            host.map(|host| host.name.span)
+        }
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
@@ -84,6 +89,17 @@ fn span_of_limit(limits: &Limits, key: &str) -> Option<Span> {
         "site.memory" => limits.memory.as_ref().map(|limit| limit.span),
         _ => None,
     }
+}
+
+/// What a volume that cannot be set up was asked to be.
+fn span_of_volume(topology: &Topology) -> Option<Span> {
+    let volume = &topology.node.volume;
+    let made = volume.file_system.as_ref().map(|made| match &made.devices {
+        Devices::Named(device) => device.span,
+        Devices::Loop { .. } => made.kind.span,
+    });
+    let scheduler = volume.scheduler.as_ref().map(|typed| typed.span);
+    made.or(scheduler)
 }
 
 fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, openat,
@@ -88,6 +89,15 @@ impl OpenDir {
         Ok(fd)
     }
 
+    /// Creates a file in this directory for writing, which only its owner can read, in place of the one
+    /// with that name.
+    pub(crate) fn create_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
+        self.remove_file(&name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
+        fd.map_err(at("create", &self.path.join(name.as_ref())))
+    }
+
     /// Removes a file from this directory, if it exists.
     pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), LabError> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
@@ -141,6 +151,22 @@ impl OpenDir {
             }
         }
         Ok(())
+    }
+
+    /// When one of its files, or of those below, was last written, as far as they can be read.
+    pub(crate) fn last_write(&self) -> Option<SystemTime> {
+        let entries = self.entries().ok()?;
+        let times = entries.iter().filter_map(|entry| match entry.kind() {
+            FileType::Directory => {
+                let name = OsStr::from_bytes(entry.name.to_bytes());
+                self.open_dir(name).ok()?.last_write()
+            }
+            _ => {
+                let after_epoch = Duration::from_secs(u64::try_from(entry.stat.st_mtime).ok()?);
+                SystemTime::UNIX_EPOCH.checked_add(after_epoch)
+            }
+        });
+        times.max()
     }
 
     fn used_bytes(&self) -> u64 {
@@ -230,6 +256,20 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn the_last_write_is_that_of_any_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || OpenDir::open(dir.path()).unwrap().last_write();
+        assert_eq!(open(), None);
+        let time = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        for (name, seconds) in [("old", 1000), ("a/b/new", 3000), ("a/newer", 2000)] {
+            let file = fs::File::create(dir.path().join(name)).unwrap();
+            file.set_modified(time(seconds)).unwrap();
+        }
+        assert_eq!(open(), Some(time(3000)));
+    }
 
     #[test]
     fn links_are_removed_and_what_they_lead_to_is_not() {

@@ -61,6 +61,15 @@ fn a_dyno() {
                 std::thread::sleep(Duration::from_secs(600));
                 drop(server);
             }
+            "file system" => loop {
+                // Killed in any phase of it.
+                let volume = mirrored(place);
+                let copied = empty(home, &installed, &[]).copy_to(1, &volume, &host::LOCAL);
+                let server =
+                    private::start_on(copied.unwrap().0, &installed, &[], None, &keep).unwrap();
+                private::killed::ready();
+                drop(server);
+            },
             _ => {
                 let many = options(8, 2_000_000);
                 rebuilt(home, &many, place).unwrap();
@@ -78,10 +87,25 @@ fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Dur
 
 /// A volume below a directory.
 fn volume(directory: &Path) -> plan::Volume {
-    plan::Volume::Directory(Some(plan::Spanned {
-        value: directory.to_owned(),
-        span: plan::Span::NOWHERE,
-    }))
+    plan::Volume {
+        directory: Some(plan::Spanned {
+            value: directory.to_owned(),
+            span: plan::Span::NOWHERE,
+        }),
+        ..plan::Volume::default()
+    }
+}
+
+/// A file system on loop devices whose files are below a directory.
+fn mirrored(directory: &Path) -> plan::Volume {
+    let text = format!(
+        "title = 't'\nserver.engine = 'mariadb'\n[volume]\nfilesystem = 'btrfs'\ndevices = 2\n\
+         profile = 'raid1'\ndevice_size = '512M'\ndirectory = '{}'",
+        directory.display()
+    );
+    let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
+    let mut trials = study.plan().unwrap().trials;
+    trials.remove(0).topology.node.volume
 }
 
 /// A site with a quota of CPU time.
@@ -550,6 +574,37 @@ fn nothing_lies_there_after_a_kill_and_a_sweep() {
         let cleaned = clean_in(&root, true).unwrap();
         assert!(cleaned.run_dirs == 1 && cleaned.bytes > 1 << 20);
         assert_only_theirs(disk.path());
+    }
+}
+
+/// Also in the middle of making or removing it.
+#[test]
+fn a_killed_dynos_file_system_goes_with_the_next_sweep() {
+    let disk = disk();
+    let template = empty(&kept_home(), &installed(MARIADB), &[]);
+    match template.copy_to(1, &mirrored(disk.path()), &host::LOCAL) {
+        Err(error @ LabError::NoVolume { .. }) => return testkit::skip(&error.to_string()),
+        copied => drop(copied.unwrap()),
+    }
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let traces = |of: &Path| {
+        let read = |path: &str| fs::read_to_string(path).unwrap();
+        let devices = fs::read_dir("/sys/block").unwrap().flatten();
+        let files = devices
+            .filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+        let all = files.chain([read("/proc/self/mountinfo")]);
+        let of = of.display().to_string();
+        all.filter(|text| text.contains(&of)).count()
+    };
+    for more_ms in [0, 20, 50, 90, 140, 200, 300] {
+        let one = dyno(&root, "file system", disk.path());
+        std::thread::sleep(Duration::from_millis(more_ms));
+        kill_with_servers(&root, one);
+        assert_eq!(clean_in(&root, false).unwrap().left, Vec::new());
+        wait_until("the devices to be detached", || traces(disk.path()) == 0);
+        assert_only_theirs(disk.path());
+        assert!(entries(&root.join("run")).is_empty());
     }
 }
 

@@ -6,6 +6,7 @@ use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
 use crate::recovery;
+use crate::space::Space;
 use crate::summary::{LatencySummary, TrialSummary};
 
 /// A number of a trial that is no metric.
@@ -48,6 +49,15 @@ const NUMBERS: &[Number] = &[
     number("ledger.diverged", "", "diverged members", |trial| {
         ledger(trial, |ledger| ledger.found(ledger.diverged))
     }),
+    number("space.data_bytes", "bytes", "data bytes", |trial| {
+        space(trial, |space| Some(space.data_bytes as f64))
+    }),
+    number("space.used_bytes", "bytes", "used bytes", |trial| {
+        space(trial, |space| space.used_bytes.map(|bytes| bytes as f64))
+    }),
+    number("space.savings_pct", "%", "space saved", |trial| {
+        space(trial, Space::savings_pct)
+    }),
     number("fault.at_s", "s", "fault at", |trial| {
         first_fault(trial, |fault| Some(fault.asked_s))
     }),
@@ -75,6 +85,11 @@ const fn number(
 
 fn count(count: u64) -> Option<Estimate> {
     Some(Estimate::exact(count as f64))
+}
+
+/// A number of the disk space that a trial's data took.
+fn space(trial: &TrialSummary, of: fn(&Space) -> Option<f64>) -> Option<Estimate> {
+    of(trial.space.as_ref()?).map(Estimate::exact)
 }
 
 /// A time of the first fault of a trial.

@@ -29,7 +29,7 @@ pub struct FaultRecord {
     pub heal_asked_s: Option<f64>,
     /// When it was healed, such as a restarted server ready; `None` if it never was.
     pub healed_s: Option<f64>,
-    /// Why it failed, or could not be healed.
+    /// Why it failed or could not be healed, or that its cluster lost its quorum.
     pub error: Option<String>,
     /// How dyno made another member the primary, because this fault took away the one that was.
     pub promotion: Option<Promotion>,
@@ -84,9 +84,10 @@ impl fmt::Display for FaultRecord {
         if let Some(healed_s) = self.healed_s {
             write!(f, ", healed at {healed_s:.1} s")?;
         }
-        match &self.error {
-            Some(error) => write!(f, ", failed: {error}"),
-            None => Ok(()),
+        match (&self.error, self.effect_s) {
+            (Some(error), None) => write!(f, ", failed: {error}"),
+            (Some(error), Some(_)) => write!(f, "; {error}"),
+            (None, _) => Ok(()),
         }
     }
 }

@@ -32,6 +32,7 @@ pub mod series;
 pub mod setup;
 pub mod size;
 pub mod slice;
+pub mod space;
 pub mod steady;
 mod student;
 pub mod summarize;

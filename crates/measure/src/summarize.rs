@@ -132,6 +132,7 @@ impl Summarizer {
             events: Vec::new(),
             faults: Vec::new(),
             ledgers: Vec::new(),
+            space: None,
             outcome: input.outcome,
             warnings: Vec::new(),
         };

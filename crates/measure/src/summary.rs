@@ -18,6 +18,7 @@ use crate::metric::Metrics;
 use crate::quantile::Range;
 use crate::setup::{Class, Outcome, Setup, Unfinished};
 use crate::slice::{Busy, RESTARTED};
+use crate::space::Space;
 use crate::steady::Steady;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
@@ -89,6 +90,9 @@ pub struct TrialSummary {
     /// What became of acknowledged commits, by the ledger beside each instance's load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<LedgerSummary>,
+    /// The disk space that its data took after the load; `None` unless dyno started the servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<Space>,
     /// How it ended.
     pub outcome: Outcome,
     /// Reasons to doubt these numbers.

@@ -1,12 +1,11 @@
 //! What a trial runs on: its instances, and the site and volume of each node.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::duration::{optional_text, text};
-use crate::{Fault, Follow, Network, Site, Spanned};
+use crate::{Fault, Follow, Network, Site, Spanned, Volume};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,27 +89,4 @@ pub struct Node {
     pub site: Site,
     /// Where its data is stored.
     pub volume: Volume,
-}
-
-/// Where a node's data is stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Volume {
-    /// A new directory below this absolute path; `None`: below dyno's cache.
-    Directory(Option<Spanned<PathBuf>>),
-}
-
-/// A directory below dyno's cache.
-impl Default for Volume {
-    fn default() -> Self {
-        Self::Directory(None)
-    }
-}
-
-impl Volume {
-    /// The directory that the study names; `None`: dyno's cache.
-    pub fn directory(&self) -> Option<&Spanned<PathBuf>> {
-        let Self::Directory(directory) = self;
-        directory.as_ref()
-    }
 }

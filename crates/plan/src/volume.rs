@@ -1,7 +1,79 @@
-//! Where the data of nodes is stored.
+//! What the data of a node, or its log, lies on.
 
-/// Limits of each device of a volume. `None`: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::shown_bytes;
+use crate::choice::choice;
+use crate::{Span, Spanned};
+
+/// What the data of a node, or its log, lies on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Volume {
+    /// The absolute path below which it is created; `None`: dyno's cache.
+    #[serde(default)]
+    pub directory: Option<Spanned<PathBuf>>,
+    /// A file system that is made for it; `None`: it is a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<Box<FileSystem>>,
+    /// The IO scheduler of its devices; `None`: as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Spanned<String>>,
+    /// How much each of its devices may do.
+    #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
+    pub limits: DiskLimits,
+}
+
+/// A file system that is made for a volume, and removed with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Its kind.
+    pub kind: Spanned<FileSystemKind>,
+    /// The block devices below it.
+    pub devices: Devices,
+    /// How btrfs distributes data and metadata over its devices.
+    #[serde(default)]
+    pub profile: Spanned<Profile>,
+    /// Whether btrfs has checksums of data.
+    #[serde(default = "yes")]
+    pub checksum: Spanned<bool>,
+    /// How btrfs compresses data.
+    #[serde(default)]
+    pub compression: Spanned<Compression>,
+    /// Whether equal blocks are shared before the measurement.
+    #[serde(default)]
+    pub deduplicate: Spanned<bool>,
+    /// More options of its mount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount_options: Option<Spanned<String>>,
+}
+
+fn yes() -> Spanned<bool> {
+    Spanned {
+        value: true,
+        span: Span::NOWHERE,
+    }
+}
+
+/// The block devices below a file system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Devices {
+    /// Loop devices on sparse files.
+    Loop {
+        /// How many, at least 1.
+        count: Spanned<u32>,
+        /// The size of each.
+        bytes: Spanned<u64>,
+    },
+    /// A device that the study names and allows to be formatted.
+    Named(Spanned<PathBuf>),
+}
+
+/// The most that each device of a volume may do; `None`: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskLimits {
     /// Reads per second.
     pub read_iops: Option<u64>,
@@ -11,4 +83,414 @@ pub struct DiskLimits {
     pub read_bytes_per_s: Option<u64>,
     /// Bytes written per second.
     pub write_bytes_per_s: Option<u64>,
+}
+
+choice! {
+    /// A kind of file system that dyno makes.
+    FileSystemKind {
+        /// ext4.
+        Ext4 = "ext4",
+        /// XFS.
+        Xfs = "xfs",
+        /// btrfs.
+        Btrfs = "btrfs",
+    }
+}
+
+choice! {
+    /// How btrfs distributes data and metadata over its devices.
+    #[derive(Default)]
+    Profile {
+        /// One copy, on any device.
+        #[default]
+        Single = "single",
+        /// One copy, striped over all devices.
+        Raid0 = "raid0",
+        /// Two copies on different devices.
+        Raid1 = "raid1",
+        /// Two copies, striped over all devices.
+        Raid10 = "raid10",
+        /// Striped over all devices, one part in each stripe for parity.
+        Raid5 = "raid5",
+    }
+}
+
+impl Profile {
+    /// The fewest devices.
+    #[must_use]
+    pub fn min_devices(self) -> u32 {
+        match self {
+            Self::Single | Self::Raid0 => 1,
+            Self::Raid1 | Self::Raid5 => 2,
+            Self::Raid10 => 4,
+        }
+    }
+
+    /// Whether data survives the loss of a device.
+    #[must_use]
+    pub fn is_redundant(self) -> bool {
+        matches!(self, Self::Raid1 | Self::Raid10 | Self::Raid5)
+    }
+
+    /// How many bytes on so many devices one byte of data takes.
+    #[must_use]
+    pub fn raw_per_byte(self, devices: u32) -> f64 {
+        match self {
+            Self::Single | Self::Raid0 => 1.0,
+            Self::Raid1 | Self::Raid10 => 2.0,
+            Self::Raid5 => f64::from(devices) / f64::from(devices.saturating_sub(1).max(1)),
+        }
+    }
+}
+
+/// How btrfs compresses data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// LZO.
+    Lzo,
+    /// Zstandard at this level, 1 to 15.
+    Zstd(u8),
+}
+
+impl Compression {
+    /// The level of btrfs if a study gives none.
+    const DEFAULT_LEVEL: u8 = 3;
+
+    /// Reads `none`, `lzo`, `zstd`, or `zstd:LEVEL`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            None if text == "none" => Some(Self::None),
+            None if text == "lzo" => Some(Self::Lzo),
+            None if text == "zstd" => Some(Self::Zstd(Self::DEFAULT_LEVEL)),
+            Some(("zstd", level)) => {
+                let level = level.parse().ok().filter(|level| (1..=15).contains(level));
+                level.map(Self::Zstd)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// As a study has it.
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Lzo => f.write_str("lzo"),
+            Self::Zstd(level) => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
+impl From<Compression> for String {
+    fn from(compression: Compression) -> Self {
+        compression.to_string()
+    }
+}
+
+impl TryFrom<String> for Compression {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{text}` is no compression"))
+    }
+}
+
+impl DiskLimits {
+    /// Whether nothing is limited.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// `at most 500 reads/s, 100.0 MiB/s written`; empty without limits.
+impl fmt::Display for DiskLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.read_iops.map(|n| format!("{n} reads/s")),
+            self.write_iops.map(|n| format!("{n} writes/s")),
+            self.read_bytes_per_s
+                .map(|n| format!("{}/s read", shown_bytes(n))),
+            self.write_bytes_per_s
+                .map(|n| format!("{}/s written", shown_bytes(n))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => Ok(()),
+            false => write!(f, "at most {}", parts.join(", ")),
+        }
+    }
+}
+
+impl Volume {
+    /// The directory that the study names; `None`: dyno's cache.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Spanned<PathBuf>> {
+        self.directory.as_ref()
+    }
+
+    /// Whether it is dyno's cache, as without a study's word.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether filling it fills nothing else that the study does not name.
+    #[must_use]
+    pub fn is_separate(&self) -> bool {
+        self.directory.is_some() || self.file_system.is_some()
+    }
+}
+
+impl FileSystem {
+    /// Number of its devices.
+    #[must_use]
+    pub fn device_count(&self) -> u32 {
+        match &self.devices {
+            Devices::Loop { count, .. } => count.value,
+            Devices::Named(_) => 1,
+        }
+    }
+
+    /// What the files below its devices may grow to, in bytes; `None` for a device.
+    #[must_use]
+    pub fn loop_bytes(&self) -> Option<u64> {
+        match &self.devices {
+            Devices::Loop { count, bytes } => {
+                Some(bytes.value.saturating_mul(u64::from(count.value)))
+            }
+            Devices::Named(_) => None,
+        }
+    }
+
+    /// The device that the study names.
+    #[must_use]
+    pub fn named_device(&self) -> Option<&Path> {
+        match &self.devices {
+            Devices::Loop { .. } => None,
+            Devices::Named(device) => Some(&device.value),
+        }
+    }
+
+    /// Why it cannot be made: what is wrong, the location, and what to do.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
+        let kind = self.kind.value;
+        let refused = |span, message: String, help| Err((span, message, help));
+        if kind != FileSystemKind::Btrfs {
+            return self.check_simple();
+        }
+        let (devices, least) = (self.device_count(), self.profile.min_devices());
+        if devices < least {
+            return refused(
+                self.profile.span,
+                format!("`{}` needs {least} devices, not {devices}", *self.profile),
+                "use more `devices`, or another `profile`",
+            );
+        }
+        if !self.checksum.value && self.compression.value != Compression::None {
+            return refused(
+                self.compression.span,
+                "btrfs compresses only data that has checksums".to_owned(),
+                "remove checksum = false, or use compression = \"none\"",
+            );
+        }
+        Ok(())
+    }
+
+    /// The same for a file system on one device without btrfs's features.
+    fn check_simple(&self) -> Result<(), (Span, String, &'static str)> {
+        let kind = self.kind.value;
+        let Self {
+            profile,
+            checksum,
+            compression,
+            deduplicate,
+            devices,
+            ..
+        } = self;
+        let count = match devices {
+            Devices::Loop { count, .. } => Some(count),
+            Devices::Named(_) => None,
+        };
+        let btrfs_only = [
+            (
+                "devices",
+                count.filter(|count| count.value != 1).map(|c| c.span),
+            ),
+            (
+                "profile",
+                (profile.value != Profile::Single).then_some(profile.span),
+            ),
+            ("checksum", (!checksum.value).then_some(checksum.span)),
+            (
+                "compression",
+                (compression.value != Compression::None).then_some(compression.span),
+            ),
+            (
+                "deduplicate",
+                (deduplicate.value && kind == FileSystemKind::Ext4).then_some(deduplicate.span),
+            ),
+        ];
+        let wrong = btrfs_only
+            .into_iter()
+            .find_map(|(key, span)| Some((key, span?)));
+        match wrong {
+            Some((key, span)) => Err((
+                span,
+                format!("{kind} has no `{key}`"),
+                "remove it, or use filesystem = \"btrfs\"",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `btrfs, raid10 of 4 loop devices of 2.0 GiB, compression zstd:3`.
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.value;
+        write!(f, "{kind}, ")?;
+        if kind == FileSystemKind::Btrfs {
+            write!(f, "{} of ", *self.profile)?;
+        }
+        match &self.devices {
+            Devices::Loop { count, bytes } => {
+                let plural = if count.value == 1 { "" } else { "s" };
+                let bytes = shown_bytes(bytes.value);
+                write!(f, "{} loop device{plural} of {bytes}", count.value)?;
+            }
+            Devices::Named(device) => write!(f, "{}", device.display())?,
+        }
+        if !self.checksum.value {
+            f.write_str(", no checksums")?;
+        }
+        if self.compression.value != Compression::None {
+            write!(f, ", compression {}", *self.compression)?;
+        }
+        if self.deduplicate.value {
+            f.write_str(", deduplicated")?;
+        }
+        match &self.mount_options {
+            Some(options) => write!(f, ", mounted with {}", options.value),
+            None => Ok(()),
+        }
+    }
+}
+
+/// `btrfs, raid10 of 4 loop devices of 2.0 GiB, scheduler none, at most 500 reads/s`.
+impl fmt::Display for Volume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file_system {
+            Some(file_system) => write!(f, "{file_system}")?,
+            None => f.write_str("directory")?,
+        }
+        if let Some(directory) = &self.directory {
+            write!(f, " in {}", directory.value.display())?;
+        }
+        if let Some(scheduler) = &self.scheduler {
+            write!(f, ", scheduler {}", scheduler.value)?;
+        }
+        match self.limits.is_none() {
+            true => Ok(()),
+            false => write!(f, ", {} on each device", self.limits),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn typed<T>(value: T) -> Spanned<T> {
+        Spanned {
+            value,
+            span: Span::NOWHERE,
+        }
+    }
+
+    fn of(kind: FileSystemKind, devices: u32, profile: Profile) -> FileSystem {
+        FileSystem {
+            kind: typed(kind),
+            devices: Devices::Loop {
+                count: typed(devices),
+                bytes: typed(1 << 30),
+            },
+            profile: typed(profile),
+            checksum: yes(),
+            compression: Spanned::default(),
+            deduplicate: Spanned::default(),
+            mount_options: None,
+        }
+    }
+
+    #[test]
+    fn compressions_are_read_and_shown() {
+        assert_eq!(Compression::parse("zstd"), Some(Compression::Zstd(3)));
+        assert_eq!(Compression::parse("zstd:15"), Some(Compression::Zstd(15)));
+        for wrong in ["", "zstd:", "zstd:0", "zstd:16", "lzo:1", "gzip", "zstd:x"] {
+            assert_eq!(Compression::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(Compression::Zstd(7).to_string(), "zstd:7");
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let btrfs = |devices, profile| of(FileSystemKind::Btrfs, devices, profile).check();
+        btrfs(4, Profile::Raid10).unwrap();
+        assert!(
+            btrfs(1, Profile::Raid1)
+                .unwrap_err()
+                .1
+                .contains("2 devices")
+        );
+        assert!(btrfs(3, Profile::Raid10).is_err());
+        let mut bare = of(FileSystemKind::Btrfs, 1, Profile::Single);
+        bare.checksum.value = false;
+        bare.check().unwrap();
+        bare.compression.value = Compression::Lzo;
+        assert!(bare.check().unwrap_err().1.contains("checksums"));
+        for (kind, devices) in [(FileSystemKind::Ext4, 2), (FileSystemKind::Xfs, 4)] {
+            let error = of(kind, devices, Profile::Single).check().unwrap_err();
+            assert!(error.1.contains("`devices`"), "{}", error.1);
+        }
+        let mut xfs = of(FileSystemKind::Xfs, 1, Profile::Single);
+        xfs.deduplicate.value = true;
+        xfs.check().unwrap();
+        xfs.kind.value = FileSystemKind::Ext4;
+        assert!(xfs.check().is_err());
+    }
+
+    #[test]
+    fn a_volume_is_stored_as_it_is_and_old_results_can_be_read() {
+        let old: Volume = serde_json::from_str(r#"{"directory":null}"#).unwrap();
+        assert!(old.is_default());
+        let mut file_system = of(FileSystemKind::Btrfs, 4, Profile::Raid10);
+        file_system.compression.value = Compression::Zstd(3);
+        let volume = Volume {
+            file_system: Some(Box::new(file_system)),
+            ..Volume::default()
+        };
+        let text = serde_json::to_string(&volume).unwrap();
+        assert_eq!(serde_json::from_str::<Volume>(&text).unwrap(), volume);
+        assert_eq!(
+            volume.to_string(),
+            "btrfs, raid10 of 4 loop devices of 1.0 GiB, compression zstd:3"
+        );
+    }
+
+    #[test]
+    fn redundancy_takes_space() {
+        assert!((Profile::Raid5.raw_per_byte(4) - 4.0 / 3.0).abs() < 1e-12);
+        assert!((Profile::Raid10.raw_per_byte(4) - 2.0).abs() < 1e-12);
+    }
 }

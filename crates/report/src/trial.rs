@@ -82,6 +82,7 @@ fn facts(trial: &TrialSummary) -> Facts {
     if let Some(share) = trial.lookups.missed_share.filter(|share| *share > 0.0) {
         facts.push(("Lookups without a row", number::percent(share)));
     }
+    facts.extend(trial.space.map(|space| ("Space", describe::space(&space))));
     facts.extend(trial.ended.map(|ended| ("Ended", ended.to_string())));
     if trial.reconnects > 0 {
         facts.push(("Reconnects", number::count(trial.reconnects)));

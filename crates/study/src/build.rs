@@ -5,11 +5,12 @@ use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
+use crate::volume::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
-    Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Ledger, Limited,
-    Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span, Spanned,
-    SplitMix64, TableSpec, Topology, Trial, Until, Volume, parse_bytes, parse_frequency,
+    Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
+    Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span,
+    Spanned, SplitMix64, TableSpec, Topology, Trial, Until, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -161,12 +162,22 @@ fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
         cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse)?,
         memory: at.maybe_parsed("site.memory", parse_bytes)?,
     };
-    let implied = match limits == Limits::default() {
-        true => SiteKind::Process,
-        false => SiteKind::Limited,
+    let host = match at.maybe_spanned("site.host")? {
+        Some(name) => Some(Host {
+            name,
+            ssh_config: at.maybe("site.ssh_config")?,
+            directory: at.get("site.directory")?,
+        }),
+        None => None,
+    };
+    let implied = match (&host, limits == Limits::default()) {
+        (Some(_), _) => SiteKind::Ssh,
+        (None, true) => SiteKind::Process,
+        (None, false) => SiteKind::Limited,
     };
     let kind = at.maybe_spanned("site.kind")?;
     Ok(Site {
+        host,
         kind: kind.unwrap_or(Spanned {
             value: implied,
             span: Span::NOWHERE,
@@ -179,7 +190,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let node = match is_process {
         true => Node {
             site: site(at)?,
-            volume: Volume::Directory(at.maybe_spanned("server.directory")?),
+            volume: volume(at, "volume")?,
         },
         false => Node::default(),
     };

@@ -252,7 +252,7 @@ mod tests {
             format!("cluster = \"{kind}\"\nmembers = {members}\nnetwork = \"namespaces\"\n")
         });
         format!(
-            "title = \"t\"\nserver = {{ engine = \"any\", directory = \"/d\" }}\n{rest}[topology]\n{cluster}"
+            "title = \"t\"\nserver.engine = \"any\"\nvolume.directory = \"/d\"\n{rest}[topology]\n{cluster}"
         )
     }
 

@@ -20,7 +20,7 @@ const NOT_IN_A_SEARCH: [&str; 5] = [
     CHAOS,
 ];
 /// Keys that limit what a site may use.
-const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
+pub(crate) const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
 const MAX_PORT: u64 = u16::MAX as u64;
 
 pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
@@ -38,6 +38,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
         clusters_are_copied(content, &base, diagnostics);
         ports_for_all(content, &base, diagnostics);
         processes_have_no_limits(content, &base, diagnostics);
+        crate::hosts::check(content, &base, diagnostics);
         measurement_ends(content, &base, diagnostics);
     }
     rows_of_tables(content, diagnostics);

@@ -19,6 +19,7 @@ mod engines;
 mod error;
 mod fault_toml;
 mod faults;
+mod hosts;
 mod name;
 mod nesting;
 mod order;
@@ -32,6 +33,7 @@ mod source;
 mod study;
 mod suggest;
 mod syntax;
+mod volume;
 mod walk;
 
 pub use error::{Location, Problem, StudyError};

@@ -7,9 +7,10 @@ use toml::de::DeValue;
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::setting;
+use crate::volume::BETWEEN_PATHS;
 use plan::key::{Key, Kind};
 use plan::{
-    CpuSet, FaultKind, Value, format_duration, nearest, parse_bytes, parse_duration,
+    CpuSet, FaultKind, Host, Value, format_duration, nearest, parse_bytes, parse_duration,
     parse_frequency, parse_percent, range_words, shown, shown_bytes,
 };
 
@@ -30,6 +31,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Choice(words) => choice(key, string(key, value)?, words),
         Kind::Url => url(key, string(key, value)?),
         Kind::Path => path(key, string(key, value)?),
+        Kind::Paths => paths(key, value),
         Kind::Version => version(key, string(key, value)?),
         Kind::Boolean => boolean(key, value),
         Kind::Integer { min, max } => integer(key, value, *min, *max),
@@ -41,6 +43,7 @@ pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic>
         Kind::Frequency => frequency(key, string(key, value)?),
         Kind::Bytes { min, max } => bytes(key, value, *min, *max),
         Kind::CpuSet => cpu_set(key, string(key, value)?),
+        Kind::Host => host(key, string(key, value)?),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
 }
@@ -68,6 +71,7 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         (_, Kind::Tables) => TABLES_EXAMPLE.into(),
         (_, Kind::Faults) => format!("write {short} = \"any\" or {short} = [\"kill\", \"pause\"]"),
         (_, Kind::Frequency) => format!("write, for example, {short} = \"1 per 30s\""),
+        (_, Kind::Paths) => format!("write {short} = [\"/…\"]"),
         (DeValue::Array(_), _) if key.axis => format!(
             "to run a trial with each value, put the list under [sweep]: \"{}\" = […]",
             name.full()
@@ -156,6 +160,17 @@ fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
         return Err(Diagnostic::new(message, help));
     }
     Ok(Value::Text(text.to_owned()))
+}
+
+/// A list of paths as one text.
+fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+    let list = value.as_array().ok_or_else(|| wrong_type(key, value))?;
+    let paths = list.iter().map(|entry| match entry.get_ref().as_str() {
+        Some(text) => path(key, text).map(|path| path.to_string()),
+        None => Err(wrong_type(key, entry.get_ref())),
+    });
+    let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
+    Ok(Value::Text(paths.join(BETWEEN_PATHS)))
 }
 
 fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {
@@ -319,6 +334,19 @@ fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, D
     }
     let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
     Err(out_of_range(key, text, &range))
+}
+
+fn host(key: &Name, text: &str) -> Result<Value, Diagnostic> {
+    match Host::is_name(text) {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err(Diagnostic::new(
+            format!("`{}` is not a host's name", shown(text)),
+            format!(
+                "write a name without spaces and quotes, as ssh takes it: {} = \"me@db1\"",
+                key.short()
+            ),
+        )),
+    }
 }
 
 fn cpu_set(key: &Name, text: &str) -> Result<Value, Diagnostic> {

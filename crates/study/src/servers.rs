@@ -60,7 +60,7 @@ impl Servers {
             instances: topology.instances,
             members: topology.members(),
             has_links: topology.network() == Network::Namespaces,
-            has_disk: topology.node.volume.directory().is_some(),
+            has_disk: topology.node.volume.is_separate(),
             promotes: cluster.is_some_and(|cluster| cluster.failover.is_some()),
         }
     }
@@ -100,7 +100,7 @@ impl Servers {
             has_links: networks
                 .iter()
                 .all(|n| n.as_text() == Some(Network::Namespaces.name())),
-            has_disk: is_given("server.directory"),
+            has_disk: is_given("volume.directory") || is_given("volume.filesystem"),
             promotes: is_given("topology.failover"),
         };
         let mut all = Vec::new();
@@ -194,7 +194,7 @@ impl Servers {
             ),
             _ if kind == FaultKind::FillDisk && !self.has_disk => refused(
                 "`fill_disk` would fill the disk of dyno's cache".to_owned(),
-                "name a directory on a disk that may become full: directory = \"/…\" under [server]",
+                "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
             ),
             _ => None,
         }

@@ -50,6 +50,8 @@ fn every_example_is_a_study() {
     // As the comments in them say.
     assert_eq!(
         trials,
-        [4, 3, 1, 4, 2, 3, 4, 8, 6, 1, 1, 3, 3, 10, 4, 1, 2, 2, 2]
+        [
+            4, 3, 1, 4, 2, 3, 4, 3, 1, 8, 6, 1, 1, 3, 3, 10, 4, 1, 2, 2, 2
+        ]
     );
 }

@@ -18,8 +18,8 @@ fn placed(trial: &Trial) -> (Option<f64>, Option<&Path>) {
 #[test]
 fn every_key_of_a_server_arrives() {
     let text = "title = \"t\"
-        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"\ndirectory = \"/mnt/a b\"
-        [site]\ncpus = 1.5
+        [server]\nengine = \"mysql\"\nbasedir = \"/opt/mysql\"\nversion = \"9.7\"\nport = 3501\nreset = \"rebuild\"
+        [site]\ncpus = 1.5\n[volume]\ndirectory = \"/mnt/a b\"
         [server.config]\ninnodb_buffer_pool_size = \"256M\"\ninnodb-flush-log-at-trx-commit = 0x2
         log_bin = false\nsync-binlog = -1\nlong_query_time = 0.50\nsql_mode = \"\"\nskip_name_resolve = true
         validate_password.policy = \"LOW\"
@@ -106,7 +106,7 @@ fn settings_of_the_server_are_axes() {
 fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
     let text = format!(
         "{SMALLEST}[[variant]]\nname = \"all\"\n[[variant]]\nname = \"half\"\nsite.cpus = 0.5\n\
-         [sweep]\nserver.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
+         [sweep]\nvolume.directory = [\"/mnt/a\", \"/mnt/b\"]\n"
     );
     let plan = plan(&text, &[]);
     let seen: Vec<_> = plan.trials.iter().map(placed).collect();
@@ -121,7 +121,7 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
         wanted.map(|(cpus, path)| (cpus, Some(Path::new(path))))
     );
     assert_eq!(labels(&plan)[3], "half, directory=/mnt/b");
-    let both = [("site.cpus", "2"), ("sweep.server.directory", "[\"/c\"]")];
+    let both = [("site.cpus", "2"), ("sweep.volume.directory", "[\"/c\"]")];
     for trial in self::plan(&text, &both).trials {
         assert_eq!(placed(&trial), (Some(2.0), Some(Path::new("/c"))));
     }
@@ -129,7 +129,7 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
         ("site.cpus", "0", "from 0.01 to 10000"),
         ("site.cpus", "nan", "out of range"),
         ("site.cpus", "two", "takes a number"),
-        ("server.directory", "mnt/a", "not an absolute path"),
+        ("volume.directory", "mnt/a", "not an absolute path"),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);
         assert!(error.contains(said), "{error}");

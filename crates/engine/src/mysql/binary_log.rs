@@ -69,7 +69,7 @@ impl Replication for BinaryLog {
         std::iter::once(own).chain(all).collect()
     }
 
-    fn restart_settings(&self, _: &Formation, _: &str, _: &str) -> Vec<(String, String)> {
+    fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {
         vec![("read_only".to_owned(), "ON".to_owned())]
     }
 

@@ -9,10 +9,10 @@
 use std::path::Path;
 
 use super::group_replication::uuid;
-use super::member::rows;
+use super::member::{rows, run};
 use crate::error::EngineError;
 use crate::replication::{
-    Formation, MemberAddress, MemberState, Recovery, Replication, View, cell, member_name,
+    Bootstrap, Formation, MemberAddress, MemberState, Replication, View, cell, member_name,
 };
 use crate::server::{Login, ServerFile};
 
@@ -26,13 +26,18 @@ const LIBRARIES: [&str; 3] = [
 ];
 /// The file in which a member notes its state.
 const STATE_FILE: &str = "grastate.dat";
-/// Its line, when the member was the last one of its cluster.
-const IS_LAST: &str = "safe_to_bootstrap: 1";
+/// In that file: the position is not known, as after a crash.
+const UNKNOWN: i64 = -1;
 /// What precedes the position in the output of [`Galera::recovery`].
 const RECOVERED: &str = "WSREP: Recovered position:";
 /// The state of a member.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status', \
      'wsrep_cluster_size', 'wsrep_local_state_comment', 'wsrep_ready', 'wsrep_incoming_addresses')";
+/// The last transaction that a member has applied, and how many others it has received.
+const RECEIVED: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_last_committed', \
+     'wsrep_local_recv_queue')";
+/// Makes a member a cluster by itself that was in none.
+const BEGIN: &str = "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'";
 /// What every member's configuration has; Galera requires both.
 const SETTINGS: [(&str, &str); 5] = [
     ("wsrep_on", "ON"),
@@ -68,11 +73,13 @@ impl Replication for Galera {
                 client.map_or_else(String::new, |client| client.to_string()),
             ),
             ("wsrep_sst_receive_address", at(2)),
-            // Without these, it would listen on all addresses of the host.
+            // Without the addresses, it would listen on all of the host's. A member that is started
+            // again would look for those that it knew before, which delays it in a group that has
+            // been begun anew.
             (
                 PROVIDER_OPTIONS,
                 format!(
-                    "gmcast.listen_addr=tcp://{}; ist.recv_addr={}",
+                    "gmcast.listen_addr=tcp://{}; ist.recv_addr={}; pc.recovery=FALSE",
                     at(0),
                     at(1)
                 ),
@@ -85,37 +92,22 @@ impl Replication for Galera {
 
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
         // Each join of a member takes the next number in the cluster's order.
-        let text = format!(
-            "# GALERA saved state\nversion: 2.1\nuuid:    {}\nseqno:   {}\nsafe_to_bootstrap: {}\n",
-            uuid(&cluster.id),
-            number.saturating_sub(1),
-            u8::from(number == 1),
-        );
-        vec![ServerFile {
-            name: STATE_FILE,
-            text,
-            is_temporary: false,
-        }]
+        let joins = number.saturating_sub(1);
+        vec![state_file(cluster, joins.into(), number == 1)]
     }
 
-    fn recovery(&self) -> Option<Recovery> {
-        Some(Recovery {
-            arguments: &["--wsrep-recover"],
-            state_file: STATE_FILE,
-        })
+    fn recovery(&self) -> Option<&'static [&'static str]> {
+        Some(&["--wsrep-recover"])
     }
 
     fn restart_settings(
         &self,
         cluster: &Formation,
         printed: &str,
-        state: &str,
+        bootstraps: bool,
     ) -> Vec<(String, String)> {
-        let is_last = state.lines().any(|line| line.trim() == IS_LAST);
-        let mut lines = printed.lines().rev();
-        let position = lines.find_map(|line| Some(line.split_once(RECOVERED)?.1.trim()));
-        let position = position.map(|position| ("wsrep_start_position", position.to_owned()));
-        let settings = [("wsrep_cluster_address", peers(cluster, is_last))];
+        let position = position(printed).map(|found| ("wsrep_start_position", found.to_owned()));
+        let settings = [("wsrep_cluster_address", peers(cluster, bootstraps))];
         let settings = settings.into_iter().chain(position);
         settings
             .map(|(name, value)| (name.to_owned(), value))
@@ -124,6 +116,16 @@ impl Replication for Galera {
 
     fn join(&self, _: &Formation, _: u32, _: &Login<'_>) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
+        Some(&Self)
+    }
+
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        let counts = rows(login, RECEIVED)?;
+        let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
+        Ok(counts.fold(0, u64::saturating_add))
     }
 
     fn elects(&self) -> bool {
@@ -157,10 +159,58 @@ impl Replication for Galera {
     }
 }
 
+impl Bootstrap for Galera {
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
+        let rows = rows(login, STATUS)?;
+        let size = status(&rows, "wsrep_cluster_size").parse().ok();
+        Ok(size.filter(|_| is_in_primary_component(&rows)))
+    }
+
+    fn recovered(&self, printed: &str) -> u64 {
+        let number = position(printed).and_then(|found| found.rsplit_once(':'));
+        number
+            .and_then(|(_, number)| number.parse().ok())
+            .unwrap_or(0)
+    }
+
+    fn data_files(&self, cluster: &Formation) -> Vec<ServerFile> {
+        vec![state_file(cluster, UNKNOWN, true)]
+    }
+
+    fn begin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
+        run(cluster, login, &[BEGIN.to_owned()])
+    }
+}
+
+/// The file of a member that has the cluster's state up to this transaction.
+fn state_file(cluster: &Formation, last: i64, may_bootstrap: bool) -> ServerFile {
+    let text = format!(
+        "# GALERA saved state\nversion: 2.1\nuuid:    {}\nseqno:   {last}\nsafe_to_bootstrap: {}\n",
+        uuid(&cluster.id),
+        u8::from(may_bootstrap),
+    );
+    ServerFile {
+        name: STATE_FILE,
+        text,
+        is_temporary: false,
+    }
+}
+
+/// The last position that a member's program has printed.
+fn position(printed: &str) -> Option<&str> {
+    let mut lines = printed.lines().rev();
+    lines.find_map(|line| Some(line.split_once(RECOVERED)?.1.trim()))
+}
+
+/// Whether a member belongs to the part of its cluster that has the majority.
+fn is_in_primary_component(rows: &[Vec<Option<String>>]) -> bool {
+    status(rows, "wsrep_cluster_status") == "Primary"
+}
+
 /// A member that gives or gets a copy of the data accepts no writes for that time.
 fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
     let is = |name, value| status(rows, name) == value;
-    let accepts_writes = is("wsrep_cluster_status", "Primary")
+    let accepts_writes = is_in_primary_component(rows)
         && is("wsrep_local_state_comment", "Synced")
         && is("wsrep_ready", "ON");
     match accepts_writes {

@@ -1,10 +1,11 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
+use super::gtid;
 use super::member::{ACCOUNT, as_root, create_account, rows, run};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{Formation, MemberState, Replication, View, cell, text};
+use crate::replication::{Bootstrap, Formation, MemberState, Replication, View, cell, text};
 use crate::server::Login;
 
 /// What the account for replication may do.
@@ -12,6 +13,11 @@ const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_R
 /// Whether it is the member that is asked, role, state, and port of each member.
 const VIEW: &str = "SELECT member_id = @@server_uuid, member_role, member_state, member_port \
      FROM performance_schema.replication_group_members ORDER BY member_port";
+/// The transactions that a member has applied, and those that it has only received.
+const RECEIVED: &str = "SELECT @@global.gtid_executed, GTID_SUBTRACT((SELECT received_transaction_set \
+     FROM performance_schema.replication_connection_status \
+     WHERE channel_name = 'group_replication_applier'), @@global.gtid_executed)";
+const STOP: &str = "STOP GROUP_REPLICATION";
 /// What every member's configuration has. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
 const SETTINGS: [(&str, &str); 9] = [
@@ -63,14 +69,27 @@ impl Replication for GroupReplication {
     }
 
     fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        // The other members keep the group; a group of one must be bootstrapped again.
-        start(cluster, cluster.count() == 1, login)
+        match self.group_size(login)? {
+            // It was the one that began the group anew.
+            Some(_) => Ok(()),
+            None => start(cluster, false, login),
+        }
+    }
+
+    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
+        Some(&Self)
+    }
+
+    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
+        let sets = rows(login, RECEIVED)?;
+        let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
+        Ok(counts.fold(0, u64::saturating_add))
     }
 
     /// A shutdown under load hangs (seen in 9.7): transactions that wait for their certification
     /// are not told that the member has left.
     fn leave(&self, login: &Login<'_>) -> Result<(), EngineError> {
-        rows(login, "STOP GROUP_REPLICATION").map(drop)
+        rows(login, STOP).map(drop)
     }
 
     fn elects(&self) -> bool {
@@ -113,8 +132,8 @@ impl Replication for GroupReplication {
     }
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
-        let own = rows.iter().find(|row| cell(row, 0) == "1");
-        let state = match own.map(|row| (cell(row, 1), cell(row, 2))) {
+        let state = match own(rows) {
+            _ if !is_in_majority(rows) => MemberState::Detached,
             Some(("PRIMARY", "ONLINE")) => MemberState::Primary,
             Some(("SECONDARY", "ONLINE")) => MemberState::Replica,
             _ => MemberState::Detached,
@@ -128,6 +147,57 @@ impl Replication for GroupReplication {
     fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
         Ok(self.view(&rows(login, VIEW)?).state)
     }
+}
+
+impl Bootstrap for GroupReplication {
+    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
+        let view = rows(login, VIEW)?;
+        let size = u32::try_from(view.len()).ok();
+        Ok(size.filter(|_| is_in_majority(&view)))
+    }
+
+    fn begin(
+        &self,
+        cluster: &Formation,
+        number: u32,
+        login: &Login<'_>,
+    ) -> Result<(), EngineError> {
+        let view = rows(login, VIEW)?;
+        let state = own(&view).map(|(_, state)| state);
+        match state {
+            Some("ONLINE" | "RECOVERING") => leave_others(cluster, number, login),
+            Some("ERROR") => {
+                rows(login, STOP)?;
+                start(cluster, true, login)
+            }
+            _ => start(cluster, true, login),
+        }
+    }
+}
+
+/// The role and the state of the member that was asked.
+fn own(view: &[Vec<Option<String>>]) -> Option<(&str, &str)> {
+    let own = view.iter().find(|row| cell(row, 0) == "1");
+    own.map(|row| (cell(row, 1), cell(row, 2)))
+}
+
+/// Whether a member belongs to a group of which it reaches the majority.
+fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
+    let is_connected = |row: &&Vec<_>| ["ONLINE", "RECOVERING"].contains(&cell(row, 2));
+    let is_member = view
+        .iter()
+        .filter(is_connected)
+        .any(|row| cell(row, 0) == "1");
+    is_member && 2 * view.iter().filter(is_connected).count() > view.len()
+}
+
+/// Has a member that lost the majority go on without the others.
+fn leave_others(cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
+    let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
+    let own = cluster.group_addresses().nth(place);
+    let own = own.map_or_else(String::new, |address| address.to_string());
+    let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
+    run(cluster, login, &[force(own), force(String::new())])
 }
 
 fn start(cluster: &Formation, is_new: bool, login: &Login<'_>) -> Result<(), EngineError> {

@@ -15,6 +15,9 @@ use crate::server::Login;
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
+/// How long a member may take to do what `root` asks for: without a quorum, some statements never
+/// end.
+const ROOT_LIMIT: Duration = Duration::from_secs(120);
 /// How long another member may take to answer.
 const OTHER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -59,7 +62,14 @@ pub(super) fn as_root<T>(
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {
     let target = socket_target(login)?;
-    on_reactor(on_connection(&target, LOGIN_LIMIT, work))
+    let done = on_reactor(timeout(
+        ROOT_LIMIT,
+        on_connection(&target, LOGIN_LIMIT, work),
+    ))?;
+    done.map_err(|_| {
+        let message = format!("{} did not answer within {ROOT_LIMIT:?}", login.server);
+        EngineError::failed(Cause::Server, message)
+    })
 }
 
 /// The rows of a statement on the member of this number, as the account for replication, which

@@ -102,12 +102,13 @@ impl Replication for Patroni {
         streaming::create_roles(cluster, login, grants.chain(slots))
     }
 
-    /// The managers check as rarely from now on as the study wants.
+    /// The managers check as rarely from now on as the study wants, and drop the slots of members that
+    /// are gone.
     fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
         if matches!(self, Self::Synchronous) && cluster.count() > 1 {
             wait_for_synchronous_standby(cluster, login)?;
         }
-        let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl)});
+        let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl), "ignore_slots": null});
         request(cluster, 1, login, ("PATCH", "/config"), &wanted)
     }
 
@@ -409,6 +410,8 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
         // It wants loop_wait + 2 * retry_timeout <= ttl.
         "retry_timeout": (ttl_s - loop_wait_s(ttl)) / 2,
         "maximum_lag_on_failover": MAX_LAG_BYTES,
+        // The first primary must not drop the slots of members that have yet to start.
+        "ignore_slots": [{"type": "physical"}],
         "postgresql": {"use_pg_rewind": true, "use_slots": true, "parameters": parameters},
     })
 }

@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check<DataStorage>] = &[
             why: "Logs, swap and program files share the disk with the data.",
             source: "Sun and VMware paper, best practices (operating system and database on separate disks)",
             remedy: Remedy::Words(
-                "use a separate disk for the data: server.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
+                "use a separate disk for the data: volume.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir",
             ),
         },
         judge: beside_system,

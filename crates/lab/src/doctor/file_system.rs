@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check<DataStorage>] = &[
             why: "A file system in memory never waits for a disk, a network file system always waits for the network, and a copy-on-write file system fragments tables.",
             source: "tmpfs(5), nfs(5), btrfs(5)",
             remedy: Remedy::Words(
-                "use ext4 or XFS on a local disk: server.directory in the study, or DYNO_CACHE_DIR=/path",
+                "use ext4 or XFS on a local disk: volume.directory in the study, or DYNO_CACHE_DIR=/path",
             ),
         },
         judge: |data| {

@@ -28,12 +28,39 @@ pub(super) struct Hit {
     pub(super) kind: FaultKind,
     /// The number of the node that it hit, if any.
     pub(super) node: Option<u32>,
+    pub(super) healing: Healing,
+}
+
+/// Whether a fault that lasts will be healed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Healing {
+    Never,
+    Later,
+    /// That has begun.
+    Now,
 }
 
 impl Disturbance {
     /// A fault is about to hit a node.
     pub(super) fn begin(&self, hit: Hit) {
         self.lock().active.push(hit);
+    }
+
+    /// A fault is about to be healed.
+    pub(super) fn heal(&self, fault: u32) {
+        let mut state = self.lock();
+        let mut active = state.active.iter_mut();
+        if let Some(hit) = active.find(|hit| hit.fault == fault) {
+            hit.healing = Healing::Now;
+        }
+    }
+
+    /// Whether the faults that a node suffers from will be healed: the one that is healed first decides.
+    pub(super) fn healing(&self, node: u32) -> Healing {
+        let state = self.lock();
+        let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
+        let healing = of_node.map(|hit| hit.healing).max();
+        healing.unwrap_or(Healing::Now)
     }
 
     /// A fault has been healed, or had no effect.
@@ -78,6 +105,7 @@ mod tests {
             fault,
             kind: FaultKind::Kill,
             node,
+            healing: Healing::Later,
         };
         let lost_at = Instant::now();
         assert!(!disturbance.explains_loss(lost_at), "nothing was broken");

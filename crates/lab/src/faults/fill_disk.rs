@@ -119,7 +119,7 @@ fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
 }
 
 fn no_disk() -> LabError {
-    let message = "dyno fills only a disk that the study names: set server.directory to a directory \
-                   on a disk of its own";
+    let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
+                   volume.directory to a directory on a disk of its own";
     LabError::Impossible(message.to_owned())
 }

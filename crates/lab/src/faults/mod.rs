@@ -8,6 +8,7 @@ mod links;
 mod partition;
 mod pause;
 mod quorum;
+mod regroup;
 mod scene;
 mod schedule;
 mod slow_link;

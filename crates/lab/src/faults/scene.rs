@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::MemberState;
 
-use super::not_started;
+use super::{not_started, regroup};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
@@ -16,6 +16,8 @@ use crate::servers::Node;
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long its cluster may refuse it.
+const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// Where a fault strikes.
 #[derive(Clone, Copy)]
@@ -53,22 +55,40 @@ impl<'a> Scene<'a> {
     /// Starts the node, on a copy of the primary's data if its own may have diverged; returns when
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, LabError> {
+        let needs_group = self.node()?.starts_in_group();
+        let turn = needs_group.then(|| regroup::wait(self)).transpose()?;
         let mut node = self.node()?;
         if let Some(successor) = self.successor()
             && self.was_primary
         {
             node.copy_from(successor, self.over)?;
         }
-        node.start_again(self.over)
+        // The turn lasts until the node has started.
+        node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
     /// Has the node, which has been started again, join its cluster.
     pub(super) fn join(&self) -> Result<(), LabError> {
         match self.successor() {
             Some(primary) => self.node()?.follow(primary)?,
-            None => self.node()?.rejoin(self.over)?,
+            None => self.rejoin()?,
         }
         self.wait_until_it_replicates()
+    }
+
+    /// Has the node join its cluster within 60 s once that accepts commits: the others may still
+    /// have to notice that it was gone.
+    fn rejoin(&self) -> Result<(), LabError> {
+        drop(regroup::wait(self)?);
+        let deadline = Instant::now() + JOIN_LIMIT;
+        loop {
+            match self.node()?.try_rejoin() {
+                Err(_) if self.over.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+                Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
+                joined => return joined,
+            }
+            drop(regroup::wait(self)?);
+        }
     }
 
     /// Has the node, which ran all the time, return to its cluster.

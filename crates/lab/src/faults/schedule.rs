@@ -1,16 +1,15 @@
 //! When the faults of a trial strike.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use load::Barrier;
 use plan::{Chaos, Fault};
 
 use super::strike::{Strike, Struck};
 use super::target;
+use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::threads;
@@ -30,10 +29,9 @@ pub(crate) struct Schedule<'a> {
     pub(crate) watches: &'a [Watch],
     /// The directory for the output of commands.
     pub(crate) outputs: &'a Path,
-    pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended: later faults do not strike, and those that must not
-    /// outlive the load are ended.
-    pub(crate) over: &'a AtomicBool,
+    /// When the loads have ended, later faults do not strike, and those that must not outlive the
+    /// load are ended.
+    pub(crate) clock: Clock<'a>,
 }
 
 /// Starts a thread for the faults of a trial, unless it has none. It ends once the trial is over.
@@ -91,16 +89,8 @@ impl<'a> Schedule<'a> {
 
     /// Waits until this time of the measurement; false if the trial ends before.
     pub(super) fn wait(self, at: Duration) -> bool {
-        while self.is_running() {
-            let begun = self.barrier.begun();
-            let due = begun.map(|begun| begun + self.trial.planned.load.warmup + at);
-            let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
-            match wait {
-                Some(Duration::ZERO) => return true,
-                wait => sleep(wait.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL)),
-            }
-        }
-        false
+        let begun = self.clock.begun();
+        begun.is_some_and(|begun| self.clock.wait(begun + self.trial.planned.load.warmup + at))
     }
 
     /// When a fault strikes. Random ones wait until the servers have recovered from the earlier ones,
@@ -109,11 +99,11 @@ impl<'a> Schedule<'a> {
     fn due<T>(self, fault: &Fault, strikes: &[ScopedJoinHandle<'_, T>]) -> Option<Duration> {
         let planned = &self.trial.planned;
         if !self.wait(fault.at) || planned.chaos.is_none() {
-            return self.is_running().then_some(fault.at);
+            return (!self.clock.is_over()).then_some(fault.at);
         }
         let mut has_waited = false;
         while !strikes.iter().all(ScopedJoinHandle::is_finished) {
-            if !self.is_running() {
+            if self.clock.is_over() {
                 return None;
             }
             has_waited = true;
@@ -124,13 +114,9 @@ impl<'a> Schedule<'a> {
         (!has_waited || healed <= planned.load.time).then_some(at)
     }
 
-    fn is_running(self) -> bool {
-        !self.over.load(Ordering::Relaxed)
-    }
-
     /// A time of the measurement; `None` if it has not begun.
     pub(super) fn measured(self, at: Instant) -> Option<Duration> {
-        let begun = self.barrier.begun()? + self.trial.planned.load.warmup;
+        let begun = self.clock.barrier.begun()? + self.trial.planned.load.warmup;
         Some(at.saturating_duration_since(begun))
     }
 
@@ -141,14 +127,13 @@ impl<'a> Schedule<'a> {
     }
 
     fn wait_until_over(self) {
-        while self.is_running() {
+        while !self.clock.is_over() {
             sleep(POLL_INTERVAL);
         }
     }
 
     /// A time on the trial's clock.
     pub(super) fn seconds(self, at: Instant) -> f64 {
-        let elapsed = at.saturating_duration_since(self.barrier.origin());
-        elapsed.as_secs_f64()
+        self.clock.seconds(at)
     }
 }

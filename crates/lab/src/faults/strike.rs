@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use measure::fault::{FaultRecord, Promotion};
 use plan::FaultKind;
 
-use super::disturbance::Hit;
+use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
 use super::{Fault, Scene, planned, quorum, succession, target};
 use crate::cluster::Cluster;
@@ -64,11 +64,15 @@ impl<'a> Strike<'a> {
             fault: self.number,
             kind: self.fault.kind,
             node: record.node,
+            healing: match self.heals_after() {
+                Some(_) => Healing::Later,
+                None => Healing::Never,
+            },
         });
         match fault.strike(&scene) {
             Ok(effect) => {
                 if let Some(watch) = self.watch {
-                    watch.took_effect(effect, self.schedule.barrier);
+                    watch.took_effect(effect, self.schedule.clock);
                 }
                 record.effect_s = Some(self.schedule.seconds(effect));
                 let quorum = self.quorum();
@@ -195,6 +199,7 @@ impl<'a> Strike<'a> {
 
     fn heal(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
         record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
+        self.instance.disturbance.heal(self.number);
         match fault.heal(scene) {
             Ok(healed) => {
                 record.healed_s = Some(self.schedule.seconds(healed));
@@ -241,7 +246,7 @@ impl<'a> Strike<'a> {
             instance: self.instance,
             index: None,
             was_primary: false,
-            over: self.schedule.over,
+            over: self.schedule.clock.over,
         };
         if let Some(cluster) = &self.instance.cluster {
             let switches = self.fault.kind == FaultKind::Switchover;

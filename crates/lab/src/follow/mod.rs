@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use client::route::Route;
 use engine::replication::MemberState;
-use load::Barrier;
 use measure::event::{NodeEvent, NodeEventKind};
 use plan::Follow;
 
 use crate::Database;
+use crate::clock::Clock;
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::group::Group;
@@ -172,9 +172,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) group: Group<'a>,
     pub(crate) follow: Follow,
     pub(crate) route: Arc<Route>,
-    pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended.
-    pub(crate) over: &'a AtomicBool,
+    pub(crate) clock: Clock<'a>,
     pub(crate) sender: Sender<TrialMessage>,
 }
 
@@ -223,7 +221,7 @@ impl<'a> Follower<'a> {
 impl Following<'_> {
     fn run(&self, index: usize, mut probe: MemberProbe) {
         let mut alerts = 0;
-        while !self.follower.over.load(Ordering::Relaxed) {
+        while !self.follower.clock.is_over() {
             let begun = Instant::now();
             let is_next = self.probe(index, &mut probe);
             if is_next && probe.write().accepted.is_ok() {
@@ -282,7 +280,7 @@ impl Following<'_> {
 
     fn tell(&self, before: u32, node: u32) {
         let event = NodeEvent {
-            at_s: self.follower.barrier.origin().elapsed().as_secs_f64(),
+            at_s: self.follower.clock.seconds(Instant::now()),
             node,
             what: NodeEventKind::BecamePrimary,
             reason: format!("server {before} was the primary"),

@@ -17,7 +17,7 @@
 
 pub(crate) mod lock;
 pub(crate) mod marker;
-mod mounted;
+pub(crate) mod mounted;
 pub(crate) mod outside;
 mod root;
 mod run_dir;

@@ -1,12 +1,25 @@
-//! Where the file system of a path is mounted, and whether it is mounted now.
+//! Where the file system of a path is mounted, and whether it is mounted now; unmounts what dyno
+//! has mounted.
 //!
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use host::LOCAL;
 use host::mounts::{self, Mount};
+use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
+
+use crate::error::LabError;
+use crate::process::POLL_INTERVAL;
+use crate::volume::wipe_own;
+
+/// How long a file system may stay in use by processes that were killed.
+const BUSY_LIMIT: Duration = Duration::from_secs(5);
 
 /// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
@@ -22,6 +35,43 @@ pub(super) fn depth(path: &Path) -> Option<usize> {
 /// Whether a file system is mounted at this depth above `path` and not covered by another.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
     is_at_in(&mounts::all(&LOCAL), depth, path)
+}
+
+/// Unmounts everything that is mounted in a directory of dyno's, the last mount first; a device
+/// with a file system of dyno's is empty afterward.
+///
+/// # Errors
+/// When the operating system refuses.
+pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
+    let below = mounts::all(&LOCAL).into_iter().rev();
+    for mount in below.filter(|mount| mount.point.starts_with(dir)) {
+        unmount(&mount.point)?;
+        let source = Path::new(&mount.source);
+        let is_loop = source
+            .file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(b"loop"));
+        if source.starts_with("/dev") && !is_loop {
+            wipe_own(source)?;
+        }
+    }
+    Ok(())
+}
+
+/// What was just killed may still have files open.
+fn unmount(point: &Path) -> Result<(), LabError> {
+    let deadline = Instant::now() + BUSY_LIMIT;
+    loop {
+        let flags = match Instant::now() < deadline {
+            true => UnmountFlags::NOFOLLOW,
+            false => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
+        };
+        match rustix::mount::unmount(point, flags) {
+            Err(Errno::BUSY) if !flags.contains(UnmountFlags::DETACH) => sleep(POLL_INTERVAL),
+            unmounted => {
+                return unmounted.map_err(|error| LabError::at("unmount", point)(error.into()));
+            }
+        }
+    }
 }
 
 fn depth_in(mounts: &[Mount], path: &Path) -> Option<usize> {

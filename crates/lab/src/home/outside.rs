@@ -228,7 +228,10 @@ fn remove_directory(path: &Path) -> Result<(), LabError> {
         return fs::remove_dir(path).map_err(LabError::at("remove", path));
     }
     match marker::is_marked(path)? {
-        true => tree::remove(path),
+        true => {
+            mounted::unmount_below(path)?;
+            tree::remove(path)
+        }
         false => Err(marker::unmarked(path)),
     }
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::outside::{self, Unmounted};
-use super::{Cleaned, LOCK, Leftover, root, run_dir, shared_memory, survivors, trust};
+use super::{Cleaned, LOCK, Leftover, mounted, root, run_dir, shared_memory, survivors, trust};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::site::machine;
 use crate::tree;
+use crate::volume::put_back_all;
 
 /// The directory of a dead run, claimed by this process.
 #[derive(Debug)]
@@ -94,6 +95,8 @@ fn remove_dead(
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
+    put_back_all(&dead.dir)?;
+    mounted::unmount_below(&dead.dir)?;
     machine::remove_all(&dead.dir)?;
     let inside_bytes = tree::used_bytes(&dead.dir);
     let outside = outside::remove_all(&dead.dir)?;
@@ -107,6 +110,8 @@ fn remove_dead(
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+    put_back_all(dir)?;
+    mounted::unmount_below(dir)?;
     machine::remove_all(dir)?;
     let unmounted = outside::remove_all(dir)?.unmounted;
     remove_content(root, dir, &unmounted)

@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
     /// Reads one replica after the other, each for one user after the other, until the measurement
     /// ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
-        let Some(begun) = self.schedule.begun() else {
+        let Some(begun) = self.schedule.clock.begun() else {
             return;
         };
         let members = self.ledger.databases();

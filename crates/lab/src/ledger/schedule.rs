@@ -1,59 +1,29 @@
 //! When the transfers of a ledger are made.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use load::Barrier;
-
+use crate::clock::Clock;
 use crate::trial::Trial;
-
-/// How often to check whether the trial has begun or is over.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The time of a trial, for what runs beside its loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
-    pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended.
-    pub(crate) over: &'a AtomicBool,
+    pub(crate) clock: Clock<'a>,
 }
 
 impl Schedule<'_> {
-    /// Waits for the start of the loads; `None` if the trial ends before.
-    pub(super) fn begun(self) -> Option<Instant> {
-        while !self.over.load(Ordering::Relaxed) {
-            if let Some(begun) = self.barrier.begun() {
-                return Some(begun);
-            }
-            sleep(POLL_INTERVAL);
-        }
-        None
-    }
-
     /// Waits until an instant; false if the measurement ends before.
     pub(super) fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
-        let Some(due) = due else {
-            return false;
-        };
         let load = &self.trial.planned.load;
         let end = load.longest().map(|time| begun + load.warmup + time);
-        if end.is_some_and(|end| due >= end) {
-            return false;
-        }
-        while !self.over.load(Ordering::Relaxed) {
-            match due.saturating_duration_since(Instant::now()) {
-                Duration::ZERO => return true,
-                wait => sleep(wait.min(POLL_INTERVAL * 5)),
-            }
-        }
-        false
+        let due = due.filter(|due| end.is_none_or(|end| *due < end));
+        due.is_some_and(|due| self.clock.wait(due))
     }
 
     /// Now, on the trial's clock.
     pub(super) fn now_s(self) -> f64 {
-        self.barrier.origin().elapsed().as_secs_f64()
+        self.clock.seconds(Instant::now())
     }
 }
 

@@ -44,7 +44,7 @@ impl<'a> User<'a> {
 
     /// Makes transfers until the measurement ends, or nothing more can be recorded.
     pub(super) fn run(mut self) {
-        let Some(begun) = self.schedule.begun() else {
+        let Some(begun) = self.schedule.clock.begun() else {
             return;
         };
         let (rate, users) = (self.ledger.planned.rate, self.ledger.planned.users());

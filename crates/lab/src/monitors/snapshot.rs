@@ -60,6 +60,10 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
         change.put("generator", &mut values);
     }
     servers(before, after, seconds, &mut values);
+    let get = |name: &str| values.0.get(name).copied();
+    let written = get("disk.write_mb_per_s").zip(get("server.write_mb_per_s"));
+    let amplification = written.map(|(devices, servers)| devices / servers);
+    values.put("write_amplification", amplification);
     values
 }
 
@@ -82,6 +86,7 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
         }
         if let Some(change) = process {
             change.put(&owner, values);
+            change.put_written(&owner, values);
             processes.get_or_insert_default().add(&change);
         }
         if let (Some(before), Some(after)) = (&before.usage, &after.usage) {
@@ -100,6 +105,7 @@ fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Value
     }
     if let Some(processes) = processes {
         processes.put("server", values);
+        processes.put_written("server", values);
     }
     if let Some(usages) = usages {
         usages.put("server", values);

@@ -1,22 +1,23 @@
 //! The directory of one server, with its data.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use engine::{Paths, Server};
+use host::{Files, device};
 use ipnet::Ipv4Net;
+use measure::space::Space;
 
 use crate::error::LabError;
 use crate::home::Home;
 use crate::tree::{self, OpenDir};
-use crate::volume::{self, Volume};
+use crate::volume::{self, Scheduler, Volume};
 
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
-/// How much of a file of the data is read.
-const MAX_READ_BYTES: u64 = 64 * 1024;
 
 /// A server's directory in the run directory; it is removed with this value.
 ///
@@ -32,6 +33,8 @@ const MAX_READ_BYTES: u64 = 64 * 1024;
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
+    /// Put back before the volume ends.
+    scheduler: Option<Scheduler>,
     /// Contains `data`.
     volume: Box<dyn Volume>,
 }
@@ -44,6 +47,7 @@ impl DataDir {
         let own = dir.join(OWN);
         let mut new = Self {
             home: home.clone(),
+            scheduler: None,
             volume: Box::new(own.clone()),
             dir,
         };
@@ -51,6 +55,9 @@ impl DataDir {
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
         new.volume = volume::create(home, volume, own)?;
+        if let Some(wanted) = &volume.scheduler {
+            new.scheduler = Some(Scheduler::set(home, new.volume.path(), wanted)?);
+        }
         Ok(new)
     }
 
@@ -116,12 +123,47 @@ impl DataDir {
         self.home.account().own(&path)
     }
 
+    /// Has equal blocks of its data shared, if the study wants that.
+    pub(crate) fn deduplicate(&self) -> Result<(), LabError> {
+        self.volume.deduplicate()
+    }
+
+    /// The numbers of the block devices that its data lies on.
+    ///
+    /// # Errors
+    /// When it lies on none.
+    pub(crate) fn devices(&self, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
+        let names = device::below_dir(files, self.volume.path());
+        let number = |name: &String| {
+            let number = host::line(files, format!("/sys/block/{name}/dev"))?;
+            let (major, minor) = number.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let numbers: Vec<_> = names.iter().filter_map(number).collect();
+        match numbers.is_empty() {
+            false => Ok(numbers),
+            true => Err(LabError::NoVolume {
+                why: format!("{} is on no block device", self.volume.path().display()),
+                remedy: "remove its limits, or choose a directory on a disk".to_owned(),
+            }),
+        }
+    }
+
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        let data_bytes = tree::used_bytes(&self.data());
+        let used_bytes = self.volume.used_bytes().ok()?;
+        let unreduced = data_bytes as f64 * self.volume.raw_per_byte();
+        Some(Space {
+            data_bytes,
+            used_bytes,
+            unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+        })
+    }
+
     /// Removes a file of its data, if it exists.
     pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
-        // The server's account could replace what it owns, but nothing above that.
-        let data = self.data();
-        let parent = data.parent().unwrap_or(&self.dir);
-        OpenDir::open(parent)?.open_dir("data")?.remove_file(name)
+        self.open_data()?.remove_file(name)
     }
 
     /// Removes all its data, but not the directory.
@@ -129,31 +171,29 @@ impl DataDir {
     /// # Errors
     /// What could not be removed.
     pub(crate) fn empty(&self) -> Result<(), LabError> {
+        self.open_data()?.remove_content()
+    }
+
+    /// Writes a file of its data, while no server uses it.
+    pub(crate) fn write_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
+        let mut file = File::from(self.open_data()?.create_file(name)?);
+        let owned = self.home.account().own_file(&file).map_err(io::Error::from);
+        let written = owned.and_then(|()| file.write_all(text.as_bytes()));
+        written.map_err(LabError::at("write", &self.data().join(name)))
+    }
+
+    /// For how long nothing has been written to its data; `None` if that is unknown.
+    pub(crate) fn quiet_for(&self) -> Option<Duration> {
+        let last = self.open_data().ok()?.last_write()?;
+        // A time ahead of the clock is as good as now.
+        Some(last.elapsed().unwrap_or_default())
+    }
+
+    /// The server's account could replace what it owns, but nothing above that.
+    fn open_data(&self) -> Result<OpenDir, LabError> {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
-        OpenDir::open(parent)?.open_dir("data")?.remove_content()
-    }
-
-    /// The beginning of a file of its data, if there is one that can be read.
-    pub(crate) fn read_data_file(&self, name: &str) -> Option<String> {
-        let data = self.data();
-        let dir = OpenDir::open(data.parent()?).ok()?.open_dir("data").ok()?;
-        let file = File::from(dir.open_file(name).ok()?);
-        let mut bytes = Vec::new();
-        file.take(MAX_READ_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Adds a file to its data, before the server's part is handed over.
-    pub(crate) fn add_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
-        let path = self.data().join(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let added = options.open(&path).and_then(|mut file| {
-            self.home.account().own_file(&file)?;
-            file.write_all(text.as_bytes())
-        });
-        added.map_err(LabError::at("create", &path))
+        OpenDir::open(parent)?.open_dir("data")
     }
 
     /// Removes it with all its data.
@@ -164,8 +204,8 @@ impl DataDir {
         tree::remove(&self.dir).and(self.volume.end())
     }
 
-    /// Hands `own` over to the server's account. From then on dyno creates nothing in it, because the
-    /// account could redirect that with a symbolic link.
+    /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,
+    /// because the account could redirect that with a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), LabError> {
         self.home.account().own(&self.own())
     }
@@ -204,10 +244,13 @@ mod tests {
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
-        let volume = plan::Volume::Directory(Some(plan::Spanned {
-            value: disk.clone(),
-            span: plan::Span::NOWHERE,
-        }));
+        let volume = plan::Volume {
+            directory: Some(plan::Spanned {
+                value: disk.clone(),
+                span: plan::Span::NOWHERE,
+            }),
+            ..plan::Volume::default()
+        };
         let made = || DataDir::new(&home, "s1.", &volume).unwrap();
         made().end().unwrap();
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);

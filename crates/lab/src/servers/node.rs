@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use engine::replication::{MemberState, Replication};
 use engine::{Database, EngineError, Login};
+use measure::space::Space;
 
 use crate::error::LabError;
 use crate::process;
 use crate::servers::membership::Membership;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
-use crate::servers::start::{Launcher, Started};
+use crate::servers::start::{Launcher, Start, Started};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
 
@@ -40,6 +41,8 @@ pub struct Node {
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
+    /// What it has of what its group agreed on, once its program was asked while it does not run.
+    recovered: Option<u64>,
 }
 
 impl Node {
@@ -51,6 +54,7 @@ impl Node {
             notes: started.notes,
             public_key: started.public_key,
             data,
+            recovered: None,
         }
     }
 
@@ -118,6 +122,11 @@ impl Node {
         }
     }
 
+    /// The disk space that its data takes; `None` if that cannot be read.
+    pub(crate) fn space(&self) -> Option<Space> {
+        self.data.space()
+    }
+
     /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.
     pub(crate) fn filler(&self) -> Option<PathBuf> {
         self.data.filler()
@@ -181,14 +190,10 @@ impl Node {
     pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
-            let joined = self.as_member(|member, login| {
-                let replication = member.replication;
-                replication.rejoin(&member.formation, member.number, login)
-            });
-            match joined {
+            match self.try_rejoin() {
                 Err(_) if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
                 Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
-                joined => return joined.map(drop),
+                joined => return joined,
             }
         }
     }
@@ -327,24 +332,29 @@ impl Node {
             self.kill();
         }
         self.stop_process(interrupted)?;
-        self.start_again(interrupted)?;
+        self.start_again(false, interrupted)?;
         self.rejoin(interrupted)
     }
 
     /// Starts it with the same data, port, and password, or what was killed of it; returns when it
-    /// accepted connections.
+    /// accepted connections. `bootstraps`: it begins its group anew.
     ///
     /// # Errors
     /// As [`crate::servers::start`]'s.
-    pub(crate) fn start_again(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+    pub(crate) fn start_again(
+        &mut self,
+        bootstraps: bool,
+        interrupted: &AtomicBool,
+    ) -> Result<Instant, LabError> {
         if let Some(running) = &mut self.running {
             self.launcher
                 .start_rest(running, &self.data, self.port, interrupted)?;
             return Ok(Instant::now());
         }
-        let started = self
-            .launcher
-            .start(&self.data, Some(self.port), interrupted)?;
+        let port = self.port;
+        let again = Start::Again { port, bootstraps };
+        self.recovered = None;
+        let started = self.launcher.start(&self.data, again, interrupted)?;
         self.running = Some(started.running);
         self.notes = started.notes;
         self.public_key = started.public_key;

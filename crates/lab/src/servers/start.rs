@@ -20,7 +20,8 @@ use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
 use crate::site::{Launched, Site};
 
-/// How long a server may take until it accepts connections.
+/// How long a server that has not accepted connections yet may write nothing to its data: a member
+/// may be getting all of it from another one.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How many free ports to try if other processes take them before the server does, and the pause
 /// between two attempts.
@@ -53,6 +54,17 @@ pub struct NodeSpec<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
+/// Whether a server has run before.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start {
+    First,
+    /// It has, on this port. `bootstraps`: it begins its group anew.
+    Again {
+        port: u16,
+        bootstraps: bool,
+    },
+}
+
 /// Everything that is needed to start a server, the first time and again.
 #[derive(Debug)]
 pub(super) struct Launcher {
@@ -77,7 +89,8 @@ pub(super) struct Started {
     pub(super) public_key: Option<Vec<u8>>,
 }
 
-/// Starts a server and waits until it accepts connections, at most 60 s.
+/// Starts a server and waits until it accepts connections, as long as it writes to its data and for at
+/// most 60 s more.
 ///
 /// # Errors
 /// A setting that dyno or the server rejects; a taken port; a server that ends or does not answer,
@@ -87,7 +100,7 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
     fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;
     let membership = spec.membership;
     for file in membership.iter().flat_map(Membership::data_files) {
-        spec.data.add_data_file(file.name, &file.text)?;
+        spec.data.write_data_file(file.name, &file.text)?;
     }
     spec.data.hand_over()?;
     let volume = spec.data.data().parent().map(Path::to_owned);
@@ -114,7 +127,7 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         },
         membership,
     };
-    let started = launcher.start(&spec.data, None, spec.interrupted)?;
+    let started = launcher.start(&spec.data, Start::First, spec.interrupted)?;
     Ok(Node::new(launcher, started, spec.data))
 }
 
@@ -143,18 +156,22 @@ impl Launcher {
     pub(super) fn start(
         &self,
         data: &DataDir,
-        before: Option<u16>,
+        start: Start,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
         if let Some(port) = self.fixed_port {
             port::check_free(SocketAddrV4::new(self.site.address().addr(), port))?;
         }
         let of_member = self.membership.as_ref().and_then(Membership::port);
+        let before = match start {
+            Start::First => None,
+            Start::Again { port, .. } => Some(port),
+        };
         let fixed = self.fixed_port.or(before).or(of_member);
         let mut tries = 1;
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
-            match self.try_start(data, port, before.is_some(), interrupted) {
+            match self.try_start(data, port, start, interrupted) {
                 // Another process took it in the meantime, perhaps only for an outgoing connection.
                 Err(LabError::PortTaken { .. })
                     if self.fixed_port.is_none() && tries < MAX_PORT_TRIES =>
@@ -171,19 +188,19 @@ impl Launcher {
         &self,
         data: &DataDir,
         port: u16,
-        is_restart: bool,
+        start: Start,
         interrupted: &AtomicBool,
     ) -> Result<Started, LabError> {
-        let (engine, address) = (self.installed.engine, self.site.address());
-        let paths = data.paths(engine, self.number, address, port, self.connections);
+        let engine = self.installed.engine;
+        let paths = self.paths(data, port);
         // A killed server leaves its socket, which must not be mistaken for the new one's.
         let _ = fs::remove_file(&paths.socket);
+        let of_restart = match start {
+            Start::First => Vec::new(),
+            Start::Again { bootstraps, .. } => self.again(data, port, bootstraps, interrupted)?,
+        };
+        self.write_config(&paths, data.home().account(), &of_restart)?;
         let on_site = self.on_site(&paths);
-        self.write_config(&paths, data.home().account(), &[])?;
-        if is_restart {
-            let found = self.recover(data, &paths, interrupted)?;
-            self.write_config(&paths, data.home().account(), &found)?;
-        }
         let files = engine.files(&on_site, self.password.text());
         for file in &files {
             write_for_server(
@@ -201,7 +218,7 @@ impl Launcher {
         let mut running = Running::new(first, &self.site, &self.process, data)?;
         let path = self.log_path();
         let log = || log::read_tail(&path, log_start);
-        let public_key = self.wait_until_ready(&mut running, &paths, &log, interrupted)?;
+        let public_key = self.wait_until_ready(&mut running, data, &paths, &log, interrupted)?;
         running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
@@ -254,8 +271,7 @@ impl Launcher {
         port: u16,
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
-        let (engine, address) = (self.installed.engine, self.site.address());
-        let paths = data.paths(engine, self.number, address, port, self.connections);
+        let paths = self.paths(data, port);
         let manager = match running.is_orphaned() {
             true => self.managed(&paths, data.home().account())?,
             false => None,
@@ -264,7 +280,7 @@ impl Launcher {
             running.adopt(self.spawn(data, &paths, &manager.invocation)?.0);
         }
         let log = || log::read_tail(&self.log_path(), 0);
-        self.wait_until_ready(running, &paths, &log, interrupted)
+        self.wait_until_ready(running, data, &paths, &log, interrupted)
             .map(drop)
     }
 
@@ -284,40 +300,62 @@ impl Launcher {
         Ok((first, metadata.len()))
     }
 
-    /// The settings of a member's restart, after its program has said how far its data goes.
-    fn recover(
+    /// The settings of a member's restart.
+    fn again(
         &self,
         data: &DataDir,
-        paths: &Paths,
+        port: u16,
+        bootstraps: bool,
         interrupted: &AtomicBool,
     ) -> Result<Vec<(String, String)>, LabError> {
         let Some(member) = &self.membership else {
             return Ok(Vec::new());
         };
-        let (mut printed, mut state) = (String::new(), None);
-        if let Some(recovery) = member.replication.recovery() {
-            let mut invocation = self.installed.engine.start(&self.installed, paths);
-            let arguments = recovery.arguments.iter().map(Into::into);
-            invocation.arguments.extend(arguments);
-            let (mut first, log_start) = self.spawn(data, paths, &invocation)?;
-            process::finish(&mut first.child, START_LIMIT, interrupted)?;
-            printed = log::read_tail(&self.log_path(), log_start);
-            state = data.read_data_file(recovery.state_file);
+        let printed = self.recover(data, port, interrupted)?.unwrap_or_default();
+        let (replication, formation) = (member.replication, &member.formation);
+        if let Some(bootstrap) = replication.bootstrap().filter(|_| bootstraps) {
+            for file in bootstrap.data_files(formation) {
+                data.write_data_file(file.name, &file.text)?;
+            }
         }
-        let (formation, state) = (&member.formation, state.unwrap_or_default());
-        Ok(member
-            .replication
-            .restart_settings(formation, &printed, &state))
+        Ok(replication.restart_settings(formation, &printed, bootstraps))
+    }
+
+    /// How far the data of a member that does not run goes, in the words of its program; `None` if it
+    /// is not asked.
+    pub(super) fn recover(
+        &self,
+        data: &DataDir,
+        port: u16,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<String>, LabError> {
+        let membership = self.membership.as_ref();
+        let Some(recovery) = membership.and_then(|member| member.replication.recovery()) else {
+            return Ok(None);
+        };
+        let paths = self.paths(data, port);
+        self.write_config(&paths, data.home().account(), &[])?;
+        let mut invocation = self.installed.engine.start(&self.installed, &paths);
+        invocation.arguments.extend(recovery.iter().map(Into::into));
+        let (mut first, log_start) = self.spawn(data, &paths, &invocation)?;
+        process::finish(&mut first.child, START_LIMIT, interrupted)?;
+        Ok(Some(log::read_tail(&self.log_path(), log_start)))
+    }
+
+    fn paths(&self, data: &DataDir, port: u16) -> Paths {
+        let (engine, address) = (self.installed.engine, self.site.address());
+        data.paths(engine, self.number, address, port, self.connections)
     }
 
     fn wait_until_ready(
         &self,
         running: &mut Running,
+        data: &DataDir,
         paths: &Paths,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
     ) -> Result<Option<Vec<u8>>, LabError> {
-        let deadline = Instant::now() + START_LIMIT;
+        let mut deadline = Instant::now() + START_LIMIT;
         let login = Login {
             server: &self.name(),
             socket: &paths.socket,
@@ -341,7 +379,13 @@ impl Launcher {
                 return Err(LabError::Interrupted);
             }
             if Instant::now() > deadline {
-                return Err(self.too_slow("answer", START_LIMIT, &log()));
+                let rest = data
+                    .quiet_for()
+                    .and_then(|quiet| START_LIMIT.checked_sub(quiet));
+                let Some(rest) = rest.filter(|rest| !rest.is_zero()) else {
+                    return Err(self.too_slow("answer", START_LIMIT, &log()));
+                };
+                deadline += rest;
             }
             sleep(POLL_INTERVAL);
         }

@@ -20,6 +20,7 @@ use engine::{Invocation, LOOPBACK};
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
+use plan::SiteKind;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
@@ -173,7 +174,8 @@ pub trait Site: fmt::Debug + Send + Sync {
 /// Sets up a site for each of these nodes.
 ///
 /// # Errors
-/// When this machine cannot enforce their limits, or give them a network of their own.
+/// When this machine cannot enforce their limits, or give them a network of their own, and when
+/// another host cannot be used.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
@@ -185,6 +187,13 @@ pub fn set_up(
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
     let site = |_| -> Result<Arc<dyn Site>, LabError> {
+        if let (SiteKind::Ssh, Some(host)) = (planned.kind.value, &planned.host) {
+            let to = Destination {
+                host: host.name.value.clone(),
+                ssh_config: host.ssh_config.clone(),
+            };
+            return Ok(Arc::new(Ssh::new(home, &to, &host.directory)?));
+        }
         Ok(match &switch {
             None => Arc::new(ThisHost::new(home, planned)?),
             Some(switch) => Arc::new(Namespace::new(home, switch, planned)?),

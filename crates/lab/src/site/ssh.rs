@@ -84,6 +84,10 @@ impl Site for Ssh {
         self.0.address()
     }
 
+    fn platform(&self) -> Option<String> {
+        Some(self.0.platform())
+    }
+
     fn machine(&self) -> Option<&Machine> {
         Some(&self.0)
     }

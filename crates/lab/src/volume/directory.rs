@@ -1,4 +1,4 @@
-//! `server.directory`: a new directory for each node on the disk under test.
+//! `volume.directory`: a new directory for each node on the disk under test.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,14 @@
-//! Where a node's data is stored. Each kind of volume is one file.
+//! What a node's data lies on. Each kind of volume is one file.
 
+mod btrfs;
 mod directory;
+mod ext4;
+mod loop_device;
+mod made;
+mod named_device;
+mod scheduler;
+mod tool;
+mod xfs;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,16 +17,82 @@ use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
 
-/// Where a node's data is stored. Dropping it ends it.
+pub(crate) use named_device::wipe_own;
+pub(crate) use scheduler::{Scheduler, put_back_all};
+
+/// The label of each file system that dyno makes.
+const LABEL: &str = "dyno-volume";
+
+/// What a node's data lies on. Dropping it ends it.
 pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// The directory that contains the data directory.
     fn path(&self) -> &Path;
+
+    /// Bytes that its devices hold for what has been written since it was made, with all copies
+    /// and parity; `None` for a directory, whose file system has other files, too.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn used_bytes(&self) -> Result<Option<u64>, LabError> {
+        Ok(None)
+    }
+
+    /// How many bytes on its devices a byte of data takes without compression and deduplication.
+    fn raw_per_byte(&self) -> f64 {
+        1.0
+    }
+
+    /// Has equal blocks of the data shared, if the study wants that.
+    ///
+    /// # Errors
+    /// When the tool fails, in its own words.
+    fn deduplicate(&self) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// Removes the data and whatever was set up for it.
     ///
     /// # Errors
     /// What could not be removed.
     fn end(&self) -> Result<(), LabError>;
+}
+
+/// A kind of file system.
+trait FileSystem: fmt::Debug + Send + Sync {
+    /// Checks that the programs that it needs are installed.
+    ///
+    /// # Errors
+    /// What to install.
+    fn check(&self) -> Result<(), LabError>;
+
+    /// Makes it on empty devices, with [`LABEL`].
+    ///
+    /// # Errors
+    /// When its tool fails, in its own words.
+    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError>;
+
+    /// Its own options of the mount of these devices.
+    fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
+
+    /// Bytes that its devices hold; what it is mounted at has been synchronized.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, LabError>;
+
+    /// Makes the kernel forget unmounted devices.
+    fn forget(&self, devices: &[PathBuf]) {
+        let _ = devices;
+    }
+}
+
+/// How a file system of a study is made.
+fn file_system(plan: &plan::FileSystem) -> Box<dyn FileSystem> {
+    match plan.kind.value {
+        plan::FileSystemKind::Ext4 => Box::new(ext4::Ext4),
+        plan::FileSystemKind::Xfs => Box::new(xfs::Xfs),
+        plan::FileSystemKind::Btrfs => Box::new(btrfs::Btrfs::new(plan)),
+    }
 }
 
 /// Creates a volume for one node; `own` is the node's directory in the cache.
@@ -30,9 +104,10 @@ pub(crate) fn create(
     volume: &plan::Volume,
     own: PathBuf,
 ) -> Result<Box<dyn Volume>, LabError> {
-    Ok(match volume.directory() {
-        None => Box::new(own),
-        Some(below) => Box::new(directory::Directory::new(home, below)?),
+    Ok(match (&volume.file_system, volume.directory()) {
+        (Some(plan), below) => Box::new(made::Made::new(home, plan, below.map(|d| &*d.value))?),
+        (None, Some(below)) => Box::new(directory::Directory::new(home, below)?),
+        (None, None) => Box::new(own),
     })
 }
 
@@ -52,9 +127,12 @@ impl Volume for PathBuf {
 /// # Errors
 /// Why they cannot.
 pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
-    match volume.directory() {
+    if let Some(below) = volume.directory() {
+        directory::check(below, account)?;
+    }
+    match &volume.file_system {
+        Some(plan) => made::check(plan),
         None => Ok(()),
-        Some(below) => directory::check(below, account).map(drop),
     }
 }
 
@@ -62,3 +140,6 @@ pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabE
 pub(crate) fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
     volume.directory().map_or(home.root(), |below| below)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,16 +6,16 @@ mod prober;
 mod sampler;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Scope, ScopedJoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Instant;
 
 use engine::replication::Replication;
-use load::{Barrier, Pulse};
+use load::Pulse;
 use measure::recovery::{self, FirstWrite, Observed, Probe};
 use measure::setup::Class;
 
 use crate::Database;
+use crate::clock::{Clock, seconds};
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::member_probe;
@@ -29,22 +29,11 @@ use alert::Alert;
 use prober::Prober;
 use sampler::{Sampled, Sampler};
 
-/// How often to check whether the loads have begun.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
 /// What is watched of an instance. Faults tell it what they do.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) pulse: Arc<Pulse>,
     alert: Alert,
-}
-
-/// When and for how long instances are watched.
-#[derive(Clone, Copy)]
-pub(crate) struct Span<'a> {
-    pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended.
-    pub(crate) over: &'a AtomicBool,
 }
 
 /// The threads that watch the instances of a trial.
@@ -87,9 +76,9 @@ impl Watch {
     }
 
     /// A fault has taken effect.
-    pub(crate) fn took_effect(&self, at: Instant, barrier: &Barrier) {
+    pub(crate) fn took_effect(&self, at: Instant, clock: Clock<'_>) {
         self.alert.took_effect(at);
-        self.pulse.await_first(ns(at, barrier));
+        self.pulse.await_first(clock.ns(at));
     }
 }
 
@@ -101,20 +90,20 @@ pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     watches: &'env [Watch],
     rig: &'env Rig,
-    span: Span<'env>,
+    clock: Clock<'env>,
 ) -> Result<Option<Watchers<'scope>>, Failure> {
     if watches.is_empty() {
         return Ok(None);
     }
     let samplers: Vec<Sampler> = watches.iter().map(Sampler::new).collect();
-    let sample = move || sampler::run(samplers, span);
+    let sample = move || sampler::run(samplers, clock);
     let sampler = threads::spawn(scope, "dyno-sampler".to_owned(), sample)?;
     let mut probers = Vec::new();
     for (index, watch) in watches.iter().enumerate() {
         let spawn = |server: Server<'env>| {
             let name = format!("dyno-probe-{}", server.number);
             threads::spawn(scope, name, move || {
-                Prober::new(&server, &watch.alert, span).run()
+                Prober::new(&server, &watch.alert, clock).run()
             })
         };
         let of_instance = servers(rig, index).into_iter().map(spawn);
@@ -184,38 +173,6 @@ impl Watchers<'_> {
             }
         }
     }
-}
-
-impl Span<'_> {
-    /// Waits until the loads have begun; false if the trial ends before.
-    fn wait(self) -> bool {
-        while !self.is_over() {
-            if self.barrier.begun().is_some() {
-                return true;
-            }
-            sleep(POLL_INTERVAL);
-        }
-        false
-    }
-
-    fn is_over(self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    /// A time on the trial's clock, in seconds.
-    fn seconds(self, at: Instant) -> f64 {
-        seconds(ns(at, self.barrier))
-    }
-}
-
-/// A time on the trial's clock.
-fn ns(at: Instant, barrier: &Barrier) -> u64 {
-    let elapsed = at.saturating_duration_since(barrier.origin());
-    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 fn first_writes(pulse: &Pulse) -> Vec<FirstWrite> {

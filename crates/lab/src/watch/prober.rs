@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use engine::replication::{MemberState, View};
 use measure::recovery::{Probe, ProbedView, ProbedWrite, Role};
 
+use super::Server;
 use super::alert::{Alert, Level};
-use super::{Server, Span};
+use crate::clock::Clock;
 use crate::member_probe::{self, MemberProbe, Probed, Write};
 
 /// Most probes that are kept of a member; after that, only those that find a change.
@@ -27,28 +28,28 @@ pub(super) struct Prober<'a> {
     server: u32,
     probe: MemberProbe,
     alert: &'a Alert,
-    span: Span<'a>,
+    clock: Clock<'a>,
     probes: Vec<Probe>,
 }
 
 impl<'a> Prober<'a> {
-    pub(super) fn new(server: &Server<'_>, alert: &'a Alert, span: Span<'a>) -> Self {
+    pub(super) fn new(server: &Server<'_>, alert: &'a Alert, clock: Clock<'a>) -> Self {
         let row = member_probe::row_of_watch(server.number);
         Self {
             server: server.number,
             probe: MemberProbe::new(server.database.clone(), server.replication, row),
             alert,
-            span,
+            clock,
             probes: Vec::new(),
         }
     }
 
     /// Probes until the load has ended; returns what was found, without quiet repetitions.
     pub(super) fn run(mut self) -> Vec<Probe> {
-        if !self.span.wait() {
+        if self.clock.begun().is_none() {
             return Vec::new();
         }
-        while !self.span.is_over() {
+        while !self.clock.is_over() {
             let begun = Instant::now();
             let probed = self.probe.probe();
             if let Some(write) = probed.write.as_ref().filter(|_| probed.has_accepted()) {
@@ -61,7 +62,7 @@ impl<'a> Prober<'a> {
     }
 
     fn keep(&mut self, probed: &Probed) {
-        let seconds = |at| self.span.seconds(at);
+        let seconds = |at| self.clock.seconds(at);
         let write = |write: &Write| ProbedWrite {
             sent_s: seconds(write.sent_at),
             answered_s: seconds(write.answered_at),

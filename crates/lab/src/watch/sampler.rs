@@ -8,7 +8,8 @@ use load::TimedError;
 use measure::recovery::{Count, FirstWrite, TimedError as ObservedError};
 
 use super::alert::Level;
-use super::{Span, Watch, first_writes, seconds};
+use super::{Watch, first_writes};
+use crate::clock::{Clock, seconds};
 
 /// How often the pulses are read.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -40,12 +41,12 @@ pub(super) struct Sampled {
 }
 
 /// Reads the pulses until the loads have ended.
-pub(super) fn run(mut samplers: Vec<Sampler<'_>>, span: Span<'_>) -> Vec<Sampled> {
-    if span.wait() {
+pub(super) fn run(mut samplers: Vec<Sampler<'_>>, clock: Clock<'_>) -> Vec<Sampled> {
+    if clock.begun().is_some() {
         let mut due = Instant::now();
-        while !span.is_over() {
+        while !clock.is_over() {
             let now = Instant::now();
-            let t_s = span.seconds(now);
+            let t_s = clock.seconds(now);
             samplers.iter_mut().for_each(|sampler| sampler.read(t_s));
             // A late reading makes the next one no earlier.
             due = (due + INTERVAL).max(now);

@@ -49,6 +49,9 @@ pub const METRICS: &[Metric] = &[
         "CPU time of the server's processes; above 100 when they use several CPUs."),
     metric("server.rss_bytes", SERVER, "bytes", Level, Processes, "server memory",
         "Resident memory of the server's processes."),
+    metric("server.write_mb_per_s", SERVER, "MB/s", Growth, Processes, "server write MB/s",
+        "What the server's processes have had written to disks (`write_bytes` of `/proc/PID/io`), \
+         before the file system adds copies, metadata, and its journal."),
     metric("server.throttled", SERVER, "%", Growth, Processes, "server throttled",
         "Periods (tenths of a second) in which the server used up its CPU quota (`site.cpus`) \
          and was throttled, as a share of those in which it ran; absent without a quota."),
@@ -92,6 +95,9 @@ pub const METRICS: &[Metric] = &[
     metric("disk.util", DEVICE, "%", Growth, Disk, "disk busy",
         "Time in which the device had at least one request; of several devices, that of the \
          busiest. A device that serves many requests at once is not saturated at 100 %."),
+    metric("write_amplification", Never, "", Growth, Disk, "write amplification",
+        "Bytes written to all of the data's devices divided by the bytes that the servers have had \
+         written; other programs that write to these devices count, too."),
     metric("disk.flushes_per_s", DEVICE, "1/s", Growth, Disk, "disk flushes/s",
         "Flushes of the device's write cache, if the kernel counts them."),
     metric("disk.flush_await_ms", DEVICE, "ms", Growth, Disk, "disk flush ms",

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Window;
 
+/// For how long a member that is back may answer no probe, or accept no write, and still be in
+/// service: its host may be busy, or its disk.
+const BUSY_S: f64 = 10.0;
 /// For how long a server may go on that was killed: some of its processes notice it late.
 const DYING_S: f64 = 0.2;
 
@@ -115,13 +118,37 @@ pub(super) fn first_write_s(probes: &[Probe], hit: Option<u32>, window: Window) 
         .min_by(f64::total_cmp)
 }
 
-/// When the member that was hit was in service again, and stayed so until the end of the window.
+/// When the member that was hit was in service again, and did not leave until the end of the window.
 /// `None` if it never was out of service.
 pub(super) fn rejoined_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
     let of_hit = probes.iter().filter(|probe| Some(probe.server) == hit);
     let inside =
         of_hit.filter(|probe| probe.asked_s >= window.effect_s && probe.answered_s < window.end_s);
     let inside: Vec<&Probe> = inside.collect();
-    let last_out = inside.iter().rposition(|probe| !probe.is_in_service())?;
-    inside.get(last_out + 1).map(|probe| probe.end_s())
+    let spells = inside.chunk_by(|one, next| one.is_in_service() == next.is_in_service());
+    let spells: Vec<&[&Probe]> = spells.collect();
+    let is_first_out = |index: usize| spells.iter().take(index).all(|one| is_in_service(one));
+    let has_left = |index: &usize| {
+        let next = spells.get(index + 1).and_then(|next| next.first());
+        !is_in_service(spells[*index]) && (is_first_out(*index) || has_left(spells[*index], next))
+    };
+    let last_out = (0..spells.len()).rfind(has_left)?;
+    let back = spells.get(last_out + 1).and_then(|back| back.first());
+    back.map(|probe| probe.end_s())
+}
+
+fn is_in_service(spell: &[&Probe]) -> bool {
+    spell.iter().all(|probe| probe.is_in_service())
+}
+
+/// Whether a member that was out of service until the next probe was not only busy.
+fn has_left(spell: &[&Probe], next: Option<&&Probe>) -> bool {
+    let is_detached = |probe: &&Probe| probe.view.is_some_and(|view| view.role == Role::Detached);
+    let (begin_s, end_s) = match spell {
+        [first, .., last] => (first.asked_s, last.end_s()),
+        [only] => (only.asked_s, only.end_s()),
+        [] => return false,
+    };
+    let end_s = next.map_or(end_s, |next| next.asked_s);
+    spell.iter().any(is_detached) || end_s - begin_s >= BUSY_S
 }

@@ -376,6 +376,31 @@ fn a_member_that_was_always_in_service_did_not_rejoin() {
 }
 
 #[test]
+fn a_member_that_is_busy_for_a_moment_has_not_left() {
+    let times = (0..600).map(|step| f64::from(step) * 0.1);
+    let probes = times.map(|t_s| match t_s {
+        t if (20.05..20.25).contains(&t) => probe(1, t, None, 0, false),
+        t => probe(1, t, Some(Role::Primary), 0, !(30.0..39.0).contains(&t)),
+    });
+    let mut observed = Observed {
+        probes: probes.collect(),
+        ..observed(60.0, failover)
+    };
+    // The first time was short, too, but the fault's.
+    close(one(&observed).rejoined_s, 20.302 - 20.0, 0.01);
+    observed.probes[599] = probe(1, 59.9, None, 0, false);
+    close(one(&observed).rejoined_s, 20.302 - 20.0, 0.01);
+    // It says so, or is away for longer.
+    observed.probes[450] = probe(1, 45.0, Some(Role::Detached), 0, false);
+    close(one(&observed).rejoined_s, 45.102 - 20.0, 0.01);
+    observed
+        .probes
+        .retain(|probe| !(46.05..58.25).contains(&probe.asked_s));
+    observed.probes[460] = probe(1, 46.0, None, 0, false);
+    close(one(&observed).rejoined_s, 58.302 - 20.0, 0.01);
+}
+
+#[test]
 fn a_distribution_has_its_values() {
     let found = Distribution::of([Some(9.0), None, Some(6.5), Some(21.0), Some(7.0)]).unwrap();
     assert_eq!(found.values(), [6.5, 7.0, 9.0, 21.0]);

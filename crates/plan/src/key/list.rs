@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::make::{
-    bench, bench_as, count, fixed, key, members, needs, option, optional, processes, running, span,
-    started, word, work,
+    bench, bench_as, count, fixed, joined, key, members, needs, option, optional, processes,
+    running, span, started, word, work,
 };
+use super::volume;
 use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
@@ -29,11 +30,15 @@ const TIMES: Kind = count(0, 10_000);
 pub static SECTIONS: &[(&str, &str)] = &[
     (
         "server",
-        "What to measure: either `engine` or `url`. `basedir`, `version`, `port`, `directory`, `reset`, `cold_data`, and `config` apply to servers that dyno starts as processes, the others to a server that is already running.",
+        "What to measure: either `engine` or `url`. `basedir`, `version`, `port`, `reset`, `cold_data`, and `config` apply to servers that dyno starts as processes, the others to a server that is already running.",
     ),
     (
         "site",
         "Where each server runs that dyno starts, and how much of the machine it may use.",
+    ),
+    (
+        "volume",
+        "What the data of each server lies on: by default, a directory in dyno's cache.",
     ),
     ("data", "The data of each server at the start of a trial."),
     ("load", "What virtual users do, and how often."),
@@ -57,9 +62,12 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ("report", "Additions to the report."),
 ];
 
-/// Every key, in the order of the reference page.
+/// Every key, in the order of the reference page within each section.
+pub static KEYS: &[Key] = &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, &volume::DATA]);
+
+/// The keys of all but volumes.
 #[rustfmt::skip]
-pub static KEYS: &[Key] = &[
+const GENERAL: &[Key] = &[
     fixed(Key { required: true, ..optional("title", Kind::Text { max_chars: 200 },
         "The question of the study in one line; the heading of its report.") }),
     fixed(optional("description", Kind::Text { max_chars: 10_000 },
@@ -75,8 +83,6 @@ pub static KEYS: &[Key] = &[
         "Required version, to the given precision: `\"10.11\"` accepts 10.11.14, but not 10.1 or 10.12.")),
     started(optional("server.port", count(1024, 65_535),
         "Port of the first instance; the others use the ports after it. Default: any free ports.")),
-    started(optional("server.directory", Kind::Path,
-        "Directory on the disk to test, such as `/mnt/nvme`. Each server's data is in a new directory below it, which is removed with the server. Default: dyno's cache, where prepared data is always kept.")),
     started(key("server.reset", Kind::Choice(Reset::WORDS), "\"copy\"",
         "How a trial gets its data: `copy` (a copy of a data directory that is prepared once and kept for later studies), `rebuild` (prepared anew for each trial), or `none` (the data as the previous trial left it, so trials are not independent; a trial that needs other data, or follows the death of a server, starts from a copy).")),
     started(key("server.cold_data", Kind::Boolean, "true",
@@ -103,13 +109,20 @@ pub static KEYS: &[Key] = &[
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
-        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), or `container` (with a root directory and namespaces of its own, and the limits below). Default: `limited` if there is a limit, else `process`.")),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
         "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
     started(optional("site.cpuset", Kind::CpuSet,
         "CPUs on which each server runs, by their numbers. All servers share them. Needs root, or a control group that root delegated. Default: all.")),
     started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 44 },
         "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit.")),
+
+    started(optional("site.host", Kind::Host,
+        "Host on which servers run, as ssh knows it: `db1`, `me@db1`, or an alias in ssh's configuration. dyno logs in with keys only, and its host key must be known. The server's program must be installed there as on this host; nothing of dyno needs to be.")),
+    started(optional("site.ssh_config", Kind::Path,
+        "ssh's configuration file for this host. Default: the user's.")),
+    started(key("site.directory", Kind::Path, "\"/var/tmp\"",
+        "Directory on the host below which dyno stores the servers' data and files, in a new directory that it removes at the end.")),
 
     work(bench(key("data.tables", count(1, 100_000), "1", "Number of tables: `sbtest1`, `sbtest2`…"))),
     work(bench(key("data.rows", count(1, MAX_ROWS), "10_000", "Rows in each table."))),

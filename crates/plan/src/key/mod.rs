@@ -3,6 +3,7 @@
 
 mod list;
 mod make;
+mod volume;
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +14,7 @@ pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
 
 /// One option of a trial: a key of a study file, and often an option of `dyno bench`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Dotted name, as in an axis or an override.
     pub name: &'static str,
@@ -47,7 +48,7 @@ pub enum Work {
 }
 
 /// How `dyno bench` spells a key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Without dashes; empty: the key's own name, see [`Key::flag_name`].
     name: &'static str,
@@ -56,7 +57,7 @@ pub struct Flag {
 }
 
 /// What a key takes.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
     /// Any text.
@@ -73,6 +74,8 @@ pub enum Kind {
     Url,
     /// An absolute path.
     Path,
+    /// A list of absolute paths.
+    Paths,
     /// The leading components of a version.
     Version,
     /// Yes or no.
@@ -97,6 +100,8 @@ pub enum Kind {
     Bytes { min: u64, max: u64 },
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
+    /// A host's name for ssh.
+    Host,
 }
 
 /// What must be in the study for a key to have an effect.
@@ -127,7 +132,10 @@ pub enum Needs {
 }
 
 /// Keys that were renamed: the old name, and the new one.
-pub const RENAMED: [(&str, &str); 1] = [("server.cpus", "site.cpus")];
+pub const RENAMED: [(&str, &str); 2] = [
+    ("server.cpus", "site.cpus"),
+    ("server.directory", "volume.directory"),
+];
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.
@@ -181,6 +189,7 @@ impl Key {
             Kind::Text { .. } | Kind::Name { .. } | Kind::Choice(_) => "a string",
             Kind::Engine | Kind::Cluster => "a string",
             Kind::Url | Kind::Path | Kind::Version => "a string",
+            Kind::Paths => "a list of strings",
             Kind::Boolean => "`true` or `false`",
             Kind::Integer { .. } => "a whole number",
             Kind::Number { .. } => "a number",
@@ -192,6 +201,7 @@ impl Key {
             Kind::Frequency => "a frequency",
             Kind::Bytes { .. } => "a size in bytes",
             Kind::CpuSet => "a list of CPUs",
+            Kind::Host => "a host",
         }
     }
 
@@ -208,6 +218,7 @@ impl Key {
             }
             Kind::Url => "an address".into(),
             Kind::Path => "an absolute path".into(),
+            Kind::Paths => "a list of absolute paths".into(),
             Kind::Version => "a version".into(),
             Kind::Boolean | Kind::Settings | Kind::Tables | Kind::Faults => what.into(),
             Kind::Frequency => "a number of faults per duration".into(),
@@ -218,6 +229,7 @@ impl Key {
                     shown_bytes(*max)
                 )
             }
+            Kind::Host => "a host's name for ssh, such as `\"me@db1\"`".into(),
             Kind::CpuSet => "CPUs and ranges of CPUs, such as `\"0-1,3\"`".into(),
             Kind::Integer { min, max } => format!("{what}, {}", range_words(*min, *max)),
             Kind::Number { min, max } => format!("{what}, from {min} to {max}"),

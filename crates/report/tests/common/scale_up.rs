@@ -266,7 +266,10 @@ fn monitors(number: u32, instances: u32, luck: f64) -> Vec<MonitorPoint> {
             0.92 + (wander(seed) % 1000) as f64 / 6250.0
         };
         let mut values = std::collections::BTreeMap::new();
-        for (salt, metric) in METRICS.iter().enumerate() {
+        // Only servers with limits or in containers have groups.
+        let is_known = |name: &str| !name.starts_with("server.group_");
+        let metrics = METRICS.iter().enumerate();
+        for (salt, metric) in metrics.filter(|(_, metric)| is_known(metric.name)) {
             let size = match metric.unit {
                 "%" => 34.0,
                 "bytes" => 300e6,

@@ -191,8 +191,9 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
         Kind::Integer { .. }
         | Kind::Number { .. }
         | Kind::Boolean
-        | Kind::Bytes { .. }
         | Kind::Tables
+        | Kind::Bytes { .. }
+        | Kind::Paths
         | Kind::Faults => true,
         Kind::Settings if name.setting().is_some() => !matches!(
             value,

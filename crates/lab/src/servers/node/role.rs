@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::replication::{Copying, MemberState, Replication};
+use engine::replication::{Bootstrap, Copying, MemberState, Replication};
 
 use super::Node;
 use crate::error::LabError;
@@ -58,6 +58,74 @@ impl Node {
     pub(crate) fn received(&self) -> Result<u64, LabError> {
         let received = self.as_member(|member, login| member.replication.received(login));
         Ok(received?.unwrap_or(0))
+    }
+
+    /// Joins its cluster again; it may succeed later.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn try_rejoin(&self) -> Result<(), LabError> {
+        let joined = self.as_member(|member, login| {
+            let replication = member.replication;
+            replication.rejoin(&member.formation, member.number, login)
+        });
+        joined.map(drop)
+    }
+
+    /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
+    /// does not run.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn group_size(&self) -> Result<Option<u32>, LabError> {
+        let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
+            return Ok(None);
+        };
+        let size = self.as_member(|_, login| bootstrap.group_size(login));
+        Ok(size?.flatten())
+    }
+
+    /// How much it has of what its group agreed on; `None` if it does not run, and only then could
+    /// be asked.
+    ///
+    /// # Errors
+    /// When it cannot be asked; the user's wish to stop.
+    pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, LabError> {
+        if self.is_running() {
+            return self.received().map(Some);
+        }
+        if let (None, Some(bootstrap)) = (self.recovered, self.bootstrap()) {
+            let printed = self.launcher.recover(&self.data, self.port, interrupted)?;
+            self.recovered = printed.map(|printed| bootstrap.recovered(&printed));
+        }
+        Ok(self.recovered)
+    }
+
+    /// Has it, which runs, begin its group anew.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    pub(crate) fn begin_group(&self) -> Result<(), LabError> {
+        let Some(bootstrap) = self.bootstrap() else {
+            return Ok(());
+        };
+        let begun = self
+            .as_member(|member, login| bootstrap.begin(&member.formation, member.number, login));
+        begun.map(drop)
+    }
+
+    /// Whether it cannot start without a group that accepts commits.
+    pub(crate) fn starts_in_group(&self) -> bool {
+        self.replication()
+            .is_some_and(|kind| kind.bootstrap().is_some() && kind.recovery().is_some())
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
+        self.replication()?.bootstrap()
     }
 
     /// Makes it replicate from the member with this number in its cluster.

@@ -128,11 +128,15 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     let log = last_run(third);
     assert!(!log.contains("SST completed"), "{log}");
 
-    // All of them stop: the last one is where the cluster begins again.
+    // All of them stop: the last one has most, and is where the cluster begins again.
     for node in [&mut *first, &mut *third, &mut *second] {
+        assert!(node.group_size().unwrap().is_some());
         node.stop_process(&NEVER).unwrap();
+        assert_eq!(node.group_size().unwrap(), None);
     }
-    second.restart(&NEVER).unwrap();
+    let position = |node: &mut Node| node.position(&NEVER).unwrap().unwrap();
+    assert!(position(second) > position(first));
+    second.start_again(true, &NEVER).unwrap();
     first.restart(&NEVER).unwrap();
     assert_back(second, "501");
     assert_back(first, "501");

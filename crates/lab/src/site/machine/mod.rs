@@ -23,7 +23,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::{Installed, Invocation, LOOPBACK, Paths};
-use host::Files;
+use host::{Files, HostFacts};
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
@@ -122,6 +122,17 @@ impl Machine {
     #[must_use]
     pub fn files(&self) -> &dyn Files {
         &self.agent
+    }
+
+    /// The host, and what it is like.
+    pub(crate) fn platform(&self) -> String {
+        let facts = HostFacts::read(&self.agent);
+        let cpus = facts.cpu.threads.map(|cpus| format!("{cpus} CPUs"));
+        let memory = facts.memory.total_bytes.map(plan::shown_bytes);
+        let found = [Some(self.host().to_owned()), facts.cpu.model, cpus, memory];
+        let system = [facts.kernel, facts.virtualization];
+        let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
+        found.join(", ")
     }
 
     /// Checks that a server program of this host is there in the same version.

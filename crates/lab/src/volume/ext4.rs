@@ -1,0 +1,33 @@
+//! ext4 on one device.
+
+use std::path::{Path, PathBuf};
+
+use super::tool::{Tool, shown};
+use super::{FileSystem, LABEL, made};
+use crate::error::LabError;
+
+#[derive(Debug)]
+pub(super) struct Ext4;
+
+impl FileSystem for Ext4 {
+    fn check(&self) -> Result<(), LabError> {
+        Tool::MKFS_EXT4.check()
+    }
+
+    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
+        let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
+        let options = ["-q", "-F", "-L", LABEL, "-E", lazy];
+        let devices = devices.iter().map(|device| shown(device));
+        let arguments = options.into_iter().map(str::to_owned).chain(devices);
+        Tool::MKFS_EXT4.run(arguments).map(drop)
+    }
+
+    /// The kernel must not write inode tables during the measurement.
+    fn mount_options(&self, _: &[PathBuf]) -> Vec<String> {
+        vec!["noinit_itable".to_owned()]
+    }
+
+    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, LabError> {
+        made::allocated_bytes(mount_point)
+    }
+}

@@ -1,0 +1,212 @@
+//! Loop devices: block devices on files.
+//!
+//! The kernel detaches one when its last user closes it, so none outlives dyno unless it is
+//! mounted.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
+
+use crate::error::LabError;
+
+/// Where free devices are asked for.
+const CONTROL: &str = "/dev/loop-control";
+/// The requests of `linux/loop.h`.
+const CONFIGURE: Opcode = 0x4C0A;
+const GET_FREE: Opcode = 0x4C82;
+/// Detach when the last user closes it; do not cache what the file system below caches.
+const AUTO_CLEAR: u32 = 4;
+const DIRECT_IO: u32 = 16;
+/// The kernel's limit of a name.
+const NAME_BYTES: usize = 64;
+/// How often another program may take the device that was free.
+const TRIES: u32 = 100;
+
+/// A loop device, detached with this value unless something still uses it.
+#[derive(Debug)]
+pub(crate) struct LoopDevice {
+    /// Keeps it attached.
+    _device: File,
+    path: PathBuf,
+}
+
+/// The layout of the kernel's `struct loop_info64`.
+#[repr(C)]
+struct Info {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; NAME_BYTES],
+    crypt_name: [u8; NAME_BYTES],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// The layout of the kernel's `struct loop_config`.
+#[repr(C)]
+struct Config {
+    file: i32,
+    block_size: u32,
+    info: Info,
+    reserved: [u64; 8],
+}
+
+/// A request whose result is the number that it returns.
+struct GetFree;
+
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix has this request, which reads and writes no memory"
+)]
+// SAFETY: LOOP_CTL_GET_FREE has no argument; the kernel only returns a number.
+unsafe impl Ioctl for GetFree {
+    type Output = i32;
+
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        GET_FREE
+    }
+
+    fn as_ptr(&mut self) -> *mut rustix::ffi::c_void {
+        std::ptr::null_mut()
+    }
+
+    unsafe fn output_from_ptr(
+        output: IoctlOutput,
+        _: *mut rustix::ffi::c_void,
+    ) -> rustix::io::Result<i32> {
+        Ok(output)
+    }
+}
+
+impl LoopDevice {
+    /// Attaches a file to a free device, whose name for people is `name`.
+    pub(crate) fn attach(file: &Path, name: &str) -> Result<Self, LabError> {
+        let backing = OpenOptions::new().read(true).write(true).open(file);
+        let backing = backing.map_err(LabError::at("open", file))?;
+        for _ in 0..TRIES {
+            let path = free().map_err(no_loop)?;
+            let device = open(&path).map_err(no_loop)?;
+            match configure(&device, &backing, name) {
+                Ok(()) => {
+                    return Ok(Self {
+                        _device: device,
+                        path,
+                    });
+                }
+                Err(Errno::BUSY) => {}
+                Err(error) => return Err(no_loop(error.into())),
+            }
+        }
+        Err(no_loop(io::Error::other(
+            "other programs take each free device",
+        )))
+    }
+
+    /// Its path, such as `/dev/loop3`.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A device that nothing uses.
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix has this request, which reads and writes no memory"
+)]
+fn free() -> io::Result<PathBuf> {
+    let control = OpenOptions::new().read(true).write(true).open(CONTROL)?;
+    // SAFETY: see `GetFree`.
+    let number = unsafe { ioctl(&control, GetFree)? };
+    Ok(PathBuf::from(format!("/dev/loop{number}")))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let device = OpenOptions::new().read(true).write(true).open(path)?;
+    match device.metadata()?.file_type().is_block_device() {
+        true => Ok(device),
+        false => Err(io::Error::other(format!(
+            "{} is no block device",
+            path.display()
+        ))),
+    }
+}
+
+fn info(size_limit: u64, name: &str) -> Info {
+    let mut file_name = [0; NAME_BYTES];
+    // The last byte ends the name.
+    for (to, from) in file_name[..NAME_BYTES - 1].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    Info {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: AUTO_CLEAR,
+        file_name,
+        crypt_name: [0; NAME_BYTES],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+    }
+}
+
+/// Attaches the file, past the page cache where its file system can do that.
+fn configure(device: &File, backing: &File, name: &str) -> rustix::io::Result<()> {
+    match configure_with(device, backing, name, AUTO_CLEAR | DIRECT_IO) {
+        Err(Errno::INVAL) => configure_with(device, backing, name, AUTO_CLEAR),
+        configured => configured,
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix has this request; the call only reads a structure"
+)]
+fn configure_with(device: &File, backing: &File, name: &str, flags: u32) -> rustix::io::Result<()> {
+    let config = Config {
+        file: backing.as_raw_fd(),
+        block_size: 0,
+        info: Info {
+            flags,
+            ..info(0, name)
+        },
+        reserved: [0; 8],
+    };
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, whose layout the type has.
+    unsafe { ioctl(device, Setter::<CONFIGURE, _>::new(config)) }
+}
+
+fn no_loop(error: io::Error) -> LabError {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "run dyno as root (a container needs --privileged, or the loop devices), or remove \
+             volume.filesystem"
+        }
+        io::ErrorKind::NotFound => {
+            "load the kernel's module (modprobe loop); in a container, give it /dev/loop-control \
+             and /dev/loop*"
+        }
+        _ => "detach loop devices that nothing needs (losetup -a lists them)",
+    };
+    LabError::NoVolume {
+        why: format!("cannot attach a loop device: {error}"),
+        remedy: remedy.to_owned(),
+    }
+}

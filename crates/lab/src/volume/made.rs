@@ -1,0 +1,252 @@
+//! A file system that is made for one node, on loop devices or on a device of the study's.
+//!
+//! ```text
+//! volume7/device1, …   sparse files of the loop devices
+//! volume7/mounted/     where it is mounted
+//! ```
+//!
+//! The directory is in the run directory, or below one that the study names. Cleaning up unmounts
+//! what is mounted in it; then the kernel detaches the loop devices.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plan::Devices;
+
+use super::loop_device::LoopDevice;
+use super::tool::{Tool, shown};
+use super::{FileSystem, Volume, directory, file_system, named_device};
+use crate::error::LabError;
+use crate::home::outside::{Kind, Outside};
+use crate::home::{Home, mounted};
+use crate::needs;
+use crate::site::{Site, ThisHost};
+use crate::tree;
+
+/// A mounted file system.
+#[derive(Debug)]
+pub(super) struct Made {
+    kind: Box<dyn FileSystem>,
+    plan: plan::FileSystem,
+    base: Base,
+    mount_point: PathBuf,
+    devices: Vec<PathBuf>,
+    /// Until they are detached.
+    loops: Mutex<Vec<LoopDevice>>,
+    /// What it takes without data.
+    empty_bytes: u64,
+}
+
+/// The directory of the loop devices' files and of the mount point.
+#[derive(Debug)]
+enum Base {
+    InRun(PathBuf),
+    Outside(Outside),
+}
+
+impl Base {
+    fn new(home: &Home, below: Option<&Path>) -> Result<Self, LabError> {
+        if let Some(below) = below {
+            let below = directory::check(below, home.account())?;
+            return Outside::make(home, Kind::Directory, &below).map(Self::Outside);
+        }
+        let path = home.new_path("volume");
+        make_dir(&path)?;
+        Ok(Self::InRun(path))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::InRun(path) => path,
+            Self::Outside(outside) => outside.path(),
+        }
+    }
+
+    fn end(&self) -> Result<(), LabError> {
+        match self {
+            Self::InRun(path) if !path.exists() => Ok(()),
+            Self::InRun(path) => tree::remove(path),
+            Self::Outside(outside) => outside.end(),
+        }
+    }
+}
+
+/// Checks that a file system can be made: that its tools are installed, and its device is empty.
+pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(LabError::NoVolume {
+            why: "only root can make and mount a file system".to_owned(),
+            remedy: "run dyno as root, or mount one and name it with volume.directory".to_owned(),
+        });
+    }
+    file_system(plan).check()?;
+    if plan.deduplicate.value {
+        Tool::DUPEREMOVE.check()?;
+    }
+    match plan.named_device() {
+        Some(device) => named_device::check(device),
+        None => Ok(()),
+    }
+}
+
+impl Made {
+    pub(super) fn new(
+        home: &Home,
+        plan: &plan::FileSystem,
+        below: Option<&Path>,
+    ) -> Result<Self, LabError> {
+        check(plan)?;
+        let base = Base::new(home, below)?;
+        let mut made = Self {
+            kind: file_system(plan),
+            plan: plan.clone(),
+            mount_point: base.path().join("mounted"),
+            base,
+            devices: Vec::new(),
+            loops: Mutex::default(),
+            empty_bytes: 0,
+        };
+        // What fails below is taken down as this value is dropped.
+        made.attach()?;
+        made.kind.make(&made.devices)?;
+        make_dir(&made.mount_point)?;
+        made.mount()?;
+        made.empty_bytes = made.all_used_bytes()?;
+        Ok(made)
+    }
+
+    fn attach(&mut self) -> Result<(), LabError> {
+        let (count, bytes) = match &self.plan.devices {
+            Devices::Named(device) => {
+                self.devices = vec![device.value.clone()];
+                return Ok(());
+            }
+            Devices::Loop { count, bytes } => (count.value, bytes.value),
+        };
+        self.has_room()?;
+        for number in 1..=count {
+            let file = self.base.path().join(format!("device{number}"));
+            let mut options = OpenOptions::new();
+            let made = options.write(true).create_new(true).mode(0o600).open(&file);
+            let made = made.and_then(|made| made.set_len(bytes));
+            made.map_err(LabError::at("create", &file))?;
+            let attached = LoopDevice::attach(&file, &format!("dyno {}", shown(&file)))?;
+            self.devices.push(attached.path().to_owned());
+            self.loops().push(attached);
+        }
+        Ok(())
+    }
+
+    /// The sparse files must not fill the disk under the server.
+    fn has_room(&self) -> Result<(), LabError> {
+        let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
+        let host = ThisHost::default();
+        let free_bytes = needs::free_bytes(host.files(), self.base.path())?;
+        if needed_bytes <= free_bytes {
+            return Ok(());
+        }
+        let count = self.plan.device_count();
+        let base = self.base.path();
+        Err(LabError::DiskFull {
+            what: format!("a volume of {count} loop devices, whose sparse files may grow so far,"),
+            path: base.parent().unwrap_or(base).to_owned(),
+            needed_bytes,
+            free_bytes,
+        })
+    }
+
+    fn mount(&self) -> Result<(), LabError> {
+        let mut options = self.kind.mount_options(&self.devices);
+        let typed = self.plan.mount_options.iter();
+        options.extend(typed.map(|typed| typed.value.clone()));
+        // The last ones count.
+        options.push("nosuid,nodev".to_owned());
+        let first = self.devices.first().map(|device| shown(device));
+        let arguments = [
+            "-t".to_owned(),
+            self.plan.kind.name().to_owned(),
+            "-o".to_owned(),
+            options.join(","),
+            first.unwrap_or_default(),
+            shown(&self.mount_point),
+        ];
+        Tool::MOUNT.run(arguments).map(drop)
+    }
+
+    fn all_used_bytes(&self) -> Result<u64, LabError> {
+        let dir = fs::File::open(&self.mount_point);
+        let dir = dir.map_err(LabError::at("open", &self.mount_point))?;
+        rustix::fs::syncfs(&dir)
+            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))?;
+        self.kind.used_bytes(&self.mount_point, &self.devices)
+    }
+
+    fn loops(&self) -> MutexGuard<'_, Vec<LoopDevice>> {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Volume for Made {
+    fn path(&self) -> &Path {
+        &self.mount_point
+    }
+
+    fn used_bytes(&self) -> Result<Option<u64>, LabError> {
+        let bytes = self.all_used_bytes()?;
+        Ok(Some(bytes.saturating_sub(self.empty_bytes)))
+    }
+
+    fn raw_per_byte(&self) -> f64 {
+        self.plan.profile.raw_per_byte(self.plan.device_count())
+    }
+
+    fn deduplicate(&self) -> Result<(), LabError> {
+        if !self.plan.deduplicate.value {
+            return Ok(());
+        }
+        let options = ["-d", "-r", "-q", "-b", "16k", "--hashfile=:memory:"];
+        let options = options.into_iter().map(str::to_owned);
+        let arguments = options.chain([shown(&self.mount_point)]);
+        Tool::DUPEREMOVE.run(arguments).map(drop)
+    }
+
+    fn end(&self) -> Result<(), LabError> {
+        if !self.base.path().exists() {
+            return Ok(());
+        }
+        mounted::unmount_below(self.base.path())?;
+        self.kind.forget(&self.devices);
+        self.loops().clear();
+        if let Some(device) = self.plan.named_device() {
+            named_device::wipe_own(device)?;
+        }
+        self.base.end()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What remains is removed with the run directory.
+        let _ = self.end();
+    }
+}
+
+/// Bytes of the blocks that are not free.
+pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, LabError> {
+    let space = rustix::fs::statvfs(mount_point);
+    let space = space
+        .map_err(|error| LabError::at("read the file system of", mount_point)(error.into()))?;
+    Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
+}
+
+/// A directory of dyno's that others may enter.
+fn make_dir(path: &Path) -> Result<(), LabError> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o755);
+    builder.create(path).map_err(LabError::at("create", path))?;
+    // The mode above is subject to the umask.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(path, permissions).map_err(LabError::at("change the permissions of", path))
+}

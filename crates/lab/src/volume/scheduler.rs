@@ -1,0 +1,149 @@
+//! The IO scheduler of a volume's devices, which the next run puts back if dyno is killed.
+//!
+//! ```text
+//! CACHE/run/5e1c…/scheduler7   "vda mq-deadline": each device, and its scheduler before
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use host::{device, text};
+
+use crate::error::LabError;
+use crate::home::Home;
+use crate::site::{Site, ThisHost};
+
+/// The prefix of records' names.
+const RECORD: &str = "scheduler";
+
+/// The schedulers that were changed, put back with this value.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    record: PathBuf,
+}
+
+impl Scheduler {
+    /// Gives the devices below a directory a scheduler.
+    pub(crate) fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, LabError> {
+        let host = ThisHost::default();
+        let devices = device::below_dir(host.files(), dir);
+        if devices.is_empty() {
+            return Err(unfit(
+                format!("{} is on no block device", dir.display()),
+                "remove the scheduler, or choose a directory on a disk",
+            ));
+        }
+        let mut before = Vec::new();
+        for device in &devices {
+            let words = text(host.files(), file(device)).unwrap_or_default();
+            let current = current(device, &words, wanted)?;
+            if current != wanted {
+                before.push(format!("{device} {current}\n"));
+            }
+        }
+        let record = home.new_path(RECORD);
+        fs::write(&record, before.concat()).map_err(LabError::at("write", &record))?;
+        let set = Self { record };
+        for device in &devices {
+            write(device, wanted)?;
+        }
+        Ok(set)
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        // What cannot be put back now is tried again with the run directory.
+        let _ = put_back(&self.record);
+    }
+}
+
+/// Puts back the schedulers that a run has changed.
+///
+/// # Errors
+/// When the operating system refuses; the record stays.
+pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
+    for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
+        let path = entry.map_err(LabError::at("read", run))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_prefix(RECORD);
+        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+            put_back(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn put_back(record: &Path) -> Result<(), LabError> {
+    let text = match fs::read_to_string(record) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(LabError::at("read", record))?,
+    };
+    for (device, before) in text.lines().filter_map(|line| line.split_once(' ')) {
+        // A device may have been removed since.
+        if Path::new(&file(device)).exists() {
+            write(device, before)?;
+        }
+    }
+    fs::remove_file(record).map_err(LabError::at("remove", record))
+}
+
+/// The current one of the words `none [mq-deadline] kyber`, among which the wanted one must be.
+fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, LabError> {
+    let bare = |word: &'a str| word.trim_matches(['[', ']']);
+    let known: Vec<&str> = words.split_whitespace().map(bare).collect();
+    let mut typed = words.split_whitespace();
+    match typed.find(|word| word.starts_with('[')) {
+        Some(current) if known.contains(&wanted) => Ok(bare(current)),
+        Some(_) => Err(unfit(
+            format!("{device} has no IO scheduler {wanted}"),
+            &format!("use one that it has: {}", known.join(", ")),
+        )),
+        None => Err(unfit(
+            format!("{device} has no IO scheduler"),
+            "remove the scheduler from the study",
+        )),
+    }
+}
+
+fn write(device: &str, scheduler: &str) -> Result<(), LabError> {
+    let file = file(device);
+    fs::write(&file, scheduler).map_err(|error| {
+        unfit(
+            format!("cannot write {file}: {error}"),
+            "run dyno as root, or remove the scheduler from the study",
+        )
+    })
+}
+
+fn file(device: &str) -> String {
+    format!("/sys/block/{device}/queue/scheduler")
+}
+
+fn unfit(why: String, remedy: &str) -> LabError {
+    LabError::NoVolume {
+        why,
+        remedy: remedy.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_says_which_schedulers_it_has() {
+        let words = "none [mq-deadline] kyber bfq\n";
+        assert_eq!(current("vda", words, "bfq").unwrap(), "mq-deadline");
+        let error = current("vda", words, "cfq").unwrap_err();
+        assert!(error.to_string().contains("vda has no IO scheduler cfq"));
+        assert!(
+            error
+                .remedy()
+                .unwrap()
+                .contains("none, mq-deadline, kyber, bfq")
+        );
+        current("vda", "", "none").unwrap_err();
+    }
+}

@@ -1,0 +1,313 @@
+//! Volumes are made, filled, and leave nothing; a device that holds something is not touched.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use plan::{Compression, Devices, FileSystemKind, Profile, Spanned};
+use tempfile::TempDir;
+use testkit::SmallDisk;
+
+use super::*;
+
+fn typed<T>(value: T) -> Spanned<T> {
+    Spanned {
+        value,
+        span: plan::Span::NOWHERE,
+    }
+}
+
+fn plan_of(kind: FileSystemKind, devices: u32, profile: Profile) -> plan::FileSystem {
+    plan::FileSystem {
+        kind: typed(kind),
+        devices: Devices::Loop {
+            count: typed(devices),
+            bytes: typed(512 << 20),
+        },
+        profile: typed(profile),
+        checksum: typed(true),
+        compression: typed(Compression::None),
+        deduplicate: typed(false),
+        mount_options: None,
+    }
+}
+
+fn volume_of(file_system: plan::FileSystem) -> plan::Volume {
+    plan::Volume {
+        file_system: Some(Box::new(file_system)),
+        ..plan::Volume::default()
+    }
+}
+
+fn home() -> (TempDir, Home) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+    (dir, home)
+}
+
+/// The volume, unless this machine cannot make it: then the error says why.
+fn made(home: &Home, volume: &plan::Volume) -> Option<Box<dyn Volume>> {
+    match create(home, volume, PathBuf::new()) {
+        Ok(made) => Some(made),
+        Err(error @ LabError::NoVolume { .. }) => {
+            testkit::skip(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Loop devices on files below a directory.
+fn loops_below(dir: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir("/sys/block").unwrap().flatten();
+    let all = all.map(|entry| entry.path());
+    let is_below = |device: &PathBuf| {
+        let file = fs::read_to_string(device.join("loop/backing_file"));
+        file.is_ok_and(|file| Path::new(file.trim()).starts_with(dir))
+    };
+    all.filter(is_below).collect()
+}
+
+fn mounts_below(dir: &Path) -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let dir = dir.display().to_string();
+    mounts.lines().filter(|line| line.contains(&dir)).count()
+}
+
+/// The kernel detaches a device a moment after its last user.
+fn assert_nothing_left(dir: &Path) {
+    assert_eq!(mounts_below(dir), 0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !loops_below(dir).is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", loops_below(dir));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn each_kind_is_made_counts_its_space_and_leaves_nothing() {
+    let kinds = [
+        (FileSystemKind::Ext4, 1, Profile::Single, 1.0),
+        (FileSystemKind::Xfs, 1, Profile::Single, 1.0),
+        (FileSystemKind::Btrfs, 1, Profile::Single, 1.0),
+        (FileSystemKind::Btrfs, 4, Profile::Raid10, 2.0),
+        (FileSystemKind::Btrfs, 4, Profile::Raid5, 4.0 / 3.0),
+    ];
+    let (_dir, home) = home();
+    for (kind, devices, profile, raw) in kinds {
+        let volume = volume_of(plan_of(kind, devices, profile));
+        let Some(made) = made(&home, &volume) else {
+            return;
+        };
+        let count = loops_below(home.run_dir()).len();
+        assert_eq!(count, usize::try_from(devices).unwrap());
+        let data: Vec<u8> = (0..8_000_000_u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
+        fs::write(made.path().join("data"), &data).unwrap();
+        let used = made.used_bytes().unwrap().unwrap() as f64;
+        let expected = data.len() as f64 * raw;
+        assert!(
+            (expected..expected * 1.2).contains(&used),
+            "{kind} {profile}: {used}"
+        );
+        assert!((made.raw_per_byte() - raw).abs() < 1e-9);
+        let options = fs::read_to_string("/proc/self/mounts").unwrap();
+        let at = made.path().display().to_string();
+        let mount = options.lines().find(|line| line.contains(&at)).unwrap();
+        assert!(
+            mount.contains("nosuid") && mount.contains("nodev"),
+            "{mount}"
+        );
+        made.end().unwrap();
+        assert!(!made.path().exists());
+        assert_nothing_left(home.run_dir());
+    }
+}
+
+#[test]
+fn compressed_and_shared_blocks_take_less_space() {
+    let (_dir, home) = home();
+    let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
+    plan.compression = typed(Compression::Zstd(3));
+    let Some(compressed) = made(&home, &volume_of(plan.clone())) else {
+        return;
+    };
+    fs::write(compressed.path().join("data"), vec![b'x'; 8_000_000]).unwrap();
+    let used = compressed.used_bytes().unwrap().unwrap();
+    assert!((1..2_000_000).contains(&used), "{used}");
+    drop(compressed);
+
+    plan.compression = typed(Compression::None);
+    plan.deduplicate = typed(true);
+    let Some(shared) = made(&home, &volume_of(plan)) else {
+        return;
+    };
+    let data: Vec<u8> = (0..4_000_000_u32)
+        .map(|n| (n.wrapping_mul(n) >> 13) as u8)
+        .collect();
+    for name in ["one", "two"] {
+        fs::write(shared.path().join(name), &data).unwrap();
+    }
+    let before = shared.used_bytes().unwrap().unwrap();
+    shared.deduplicate().unwrap();
+    let after = shared.used_bytes().unwrap().unwrap();
+    assert!(before > 8_000_000 && after < 6_000_000, "{before} {after}");
+    assert_eq!(fs::read(shared.path().join("two")).unwrap(), data);
+    drop(shared);
+    assert_nothing_left(home.run_dir());
+}
+
+/// Also what fails after the devices were attached takes them down.
+#[test]
+fn what_cannot_be_made_leaves_nothing_and_says_why() {
+    let (_dir, home) = home();
+    let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
+    plan.mount_options = Some(typed("no_such_option".to_owned()));
+    let error = create(&home, &volume_of(plan), PathBuf::new()).unwrap_err();
+    assert!(matches!(error, LabError::NoVolume { .. }), "{error}");
+    assert_nothing_left(home.run_dir());
+    let Some(disk) = SmallDisk::new("100m") else {
+        return;
+    };
+    let mut small = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    small.directory = Some(typed(disk.path().to_owned()));
+    let error = create(&home, &small, PathBuf::new()).unwrap_err();
+    let LabError::DiskFull {
+        needed_bytes,
+        free_bytes,
+        what,
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert!(*needed_bytes == 512 << 20 && *free_bytes < 101 << 20 && what.contains("sparse"));
+    assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
+    let (dir, home) = home();
+    let volume = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    let Some(made) = made(&home, &volume) else {
+        return;
+    };
+    let device = loops_below(home.run_dir()).remove(0);
+    let file = device.join("queue/scheduler");
+    let words = || fs::read_to_string(&file).unwrap();
+    let before = words();
+    let other = before
+        .split_whitespace()
+        .find(|word| !word.starts_with('['));
+    let Some(other) = other else {
+        return testkit::skip("a loop device has only one scheduler here");
+    };
+    let set = Scheduler::set(&home, made.path(), other).unwrap();
+    assert!(words().contains(&format!("[{other}]")));
+    drop(set);
+    assert_eq!(words(), before);
+    // As after a kill.
+    std::mem::forget(Scheduler::set(&home, made.path(), other).unwrap());
+    put_back_all(home.run_dir()).unwrap();
+    assert_eq!(words(), before);
+    let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();
+    assert!(
+        error.to_string().contains("has no IO scheduler cfq"),
+        "{error}"
+    );
+    Scheduler::set(&home, Path::new("/dev/shm"), other).unwrap_err();
+    drop(made);
+    assert_nothing_left(dir.path());
+}
+
+/// A block device of a test, detached with it.
+struct Device {
+    path: PathBuf,
+    _file: tempfile::NamedTempFile,
+}
+
+impl Device {
+    fn new() -> Option<Self> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(512 << 20).unwrap();
+        let mut losetup = Command::new("losetup");
+        let output = losetup.args(["--find", "--show"]).arg(file.path()).output();
+        let Some(output) = output.ok().filter(|output| output.status.success()) else {
+            testkit::skip("this user cannot attach a loop device");
+            return None;
+        };
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        Some(Self { path, _file: file })
+    }
+
+    fn begins_with(&self) -> Vec<u8> {
+        use std::io::Read;
+        let mut bytes = vec![0; 128 << 10];
+        let mut file = fs::File::open(&self.path).unwrap();
+        file.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
+    }
+}
+
+#[test]
+fn a_device_that_holds_something_is_not_touched() {
+    let (dir, home) = home();
+    let Some(device) = Device::new() else {
+        return;
+    };
+    let mut plan = plan_of(FileSystemKind::Ext4, 1, Profile::Single);
+    plan.devices = Devices::Named(typed(device.path.clone()));
+    let volume = volume_of(plan);
+    let refused = |said: &str| {
+        let before = device.begins_with();
+        for error in [
+            check(&volume, home.account()).unwrap_err(),
+            create(&home, &volume, PathBuf::new()).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        assert!(device.begins_with() == before);
+    };
+    let run = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).status().unwrap();
+        assert!(status.success(), "{program} {arguments:?}");
+    };
+    let path = device.path.to_str().unwrap();
+    // Empty, it is used, and is empty again afterward.
+    for _ in 0..2 {
+        let Some(used) = made(&home, &volume) else {
+            return;
+        };
+        fs::write(used.path().join("data"), "x").unwrap();
+        refused("is in use");
+        used.end().unwrap();
+    }
+    run("mkfs.xfs", &["-q", "-f", path]);
+    refused("holds data (xfs)");
+    run("wipefs", &["-a", "-q", path]);
+    run("mkfs.ext4", &["-q", "-F", "-L", "theirs", path]);
+    refused("holds data (ext4)");
+    let point = dir.path().join("point");
+    fs::create_dir(&point).unwrap();
+    run("mount", &[path, point.to_str().unwrap()]);
+    refused("is in use");
+    run("umount", &[point.to_str().unwrap()]);
+    for (path, said) in [
+        ("/dev/no-such-device", "does not exist"),
+        ("/dev/null", "no block device"),
+    ] {
+        let error = named_device::check(Path::new(path))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -1,0 +1,31 @@
+//! XFS on one device.
+
+use std::path::{Path, PathBuf};
+
+use super::tool::{Tool, shown};
+use super::{FileSystem, LABEL, made};
+use crate::error::LabError;
+
+#[derive(Debug)]
+pub(super) struct Xfs;
+
+impl FileSystem for Xfs {
+    fn check(&self) -> Result<(), LabError> {
+        Tool::MKFS_XFS.check()
+    }
+
+    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
+        let options = ["-q", "-f", "-K", "-L", LABEL];
+        let devices = devices.iter().map(|device| shown(device));
+        let arguments = options.into_iter().map(str::to_owned).chain(devices);
+        Tool::MKFS_XFS.run(arguments).map(drop)
+    }
+
+    fn mount_options(&self, _: &[PathBuf]) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, LabError> {
+        made::allocated_bytes(mount_point)
+    }
+}
