@@ -58,9 +58,9 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(
     let rest = format!(
         "failover = \"500ms\"\n{rest}\n\
         [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
-        [[fault]]\nat = \"20s\"\nswitchover = \"replica\"\n"
+        [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n"
     );
-    let study = study(engine, cluster, "32s", &rest);
+    let study = study(engine, cluster, "42s", &rest);
     let done = study.cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
@@ -99,8 +99,8 @@ fn report(done: &Finished) -> String {
 #[test]
 fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
     let rest = "members = 2\n\
-        [[fault]]\nat = \"28s\"\nkill = \"replica\"\nheal = \"never\"\nexpect_outage = true\n\
-        [[fault]]\nat = \"29s\"\nkill = 1\nheal = \"never\"\nexpect_outage = true\n";
+        [[fault]]\nat = \"38s\"\nkill = \"replica\"\nheal = \"never\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"39s\"\nkill = 1\nheal = \"never\"\nexpect_outage = true\n";
     let done =
         a_replica_is_promoted_and_the_old_primary_follows_it("postgres", "synchronous", rest);
     let dirs = store::trial_dirs(&done.out()).unwrap();
