@@ -109,6 +109,10 @@ fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
     // Told to do both, it may sleep for 5 s before it is promoted.
     assert!(!before.contains("received SIGHUP"), "{log}");
     assert!(after.contains("\"FIRST 1 (dyno1)\""), "{log}");
+    // Whom they follow is logged, too.
+    let logs = log + &fs::read_to_string(dirs[0].join("servers/1/error.log")).unwrap();
+    let is_logged = logs.contains("\"primary_conninfo\"");
+    assert!(is_logged && !logs.contains("password="), "{logs}");
     let last = done.trial().faults.pop().unwrap();
     let refused = last.promotion.as_ref().unwrap();
     assert_eq!((refused.node, refused.done_s), (None, None), "{last:?}");

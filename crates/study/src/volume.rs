@@ -140,7 +140,7 @@ impl Keys<'_, '_> {
         }
         let allowed: Option<String> = self.value("allow_format")?;
         let mut allowed = allowed.iter().flat_map(|list| list.split(BETWEEN_PATHS));
-        if !allowed.any(|allowed| PathBuf::from(allowed) == device.value) {
+        if !allowed.any(|allowed| device.value == *allowed) {
             let path = device.display();
             let message = format!("`{path}` may not be formatted");
             let help = format!(

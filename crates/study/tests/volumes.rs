@@ -1,4 +1,8 @@
 //! `[volume]`: what data lies on.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test file: its helpers may fail loudly too"
+)]
 
 mod common;
 

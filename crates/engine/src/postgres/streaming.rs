@@ -26,6 +26,9 @@ use crate::server::{Invocation, Login, ServerFile};
 const KEPT_LOG: &str = "512MB";
 /// Makes a data directory a standby's.
 const STANDBY_SIGNAL: &str = "standby.signal";
+/// The password with which a standby logs in, in its data directory, which is a server's working directory. In
+/// `primary_conninfo`, a server would log it whenever it is changed.
+const PASSWORD_FILE: &str = "dyno.pgpass";
 /// Answers one cell: what the member does.
 pub(super) const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
@@ -119,7 +122,7 @@ impl Replication for Streaming {
             ("hot_standby", "on".to_owned()),
         ];
         if number != 1 {
-            settings.push(("primary_conninfo", with_password(cluster, number, 1)));
+            settings.push(("primary_conninfo", with_password_file(cluster, number, 1)));
             let awaited = self.awaited_once_promoted(cluster, number);
             settings.extend(awaited.map(|names| (AWAITED, names)));
         }
@@ -127,13 +130,16 @@ impl Replication for Streaming {
         settings.into_iter().map(owned).collect()
     }
 
-    fn data_files(&self, _: &Formation, number: u32) -> Vec<ServerFile> {
-        let signal = ServerFile {
-            name: STANDBY_SIGNAL,
-            text: String::new(),
+    fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
+        let file = |name, text| ServerFile {
+            name,
+            text,
             is_temporary: false,
         };
-        (number != 1).then_some(signal).into_iter().collect()
+        let password = format!("*:*:*:{REPLICATION_ROLE}:{}\n", cluster.password);
+        let mut files = vec![file(PASSWORD_FILE, password)];
+        files.extend((number != 1).then(|| file(STANDBY_SIGNAL, String::new())));
+        files
     }
 
     /// The primary creates the role with which standbys log in.
@@ -187,7 +193,7 @@ impl Replication for Streaming {
         primary: u32,
         login: &Login<'_>,
     ) -> Result<(), EngineError> {
-        let source = with_password(cluster, number, primary);
+        let source = with_password_file(cluster, number, primary);
         let mut settings = vec![("primary_conninfo", source)];
         // A copy of the primary's data has the primary's value.
         let awaited = self.awaited_once_promoted(cluster, number);
@@ -314,9 +320,9 @@ fn source(cluster: &Formation, number: u32, primary: u32) -> String {
     )
 }
 
-fn with_password(cluster: &Formation, number: u32, primary: u32) -> String {
+fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String {
     let source = source(cluster, number, primary);
-    format!("{source} password={}", cluster.password)
+    format!("{source} passfile={PASSWORD_FILE}")
 }
 
 /// Does something as the superuser, through the socket.

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use engine::replication::MemberState;
+
 use super::{Fault, Scene, nodes, succession};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
@@ -53,9 +55,17 @@ impl Fault for Switchover {
             cluster.set_primary(index);
             return Ok(Instant::now());
         }
+        // A member that does not replicate, such as one whose data has diverged, stays as it is.
+        let does_not_replicate =
+            |member: &&Member| matches!(member.lock().role(), Ok(Some(MemberState::Detached)));
+        let left_behind = cluster.members().iter().filter(does_not_replicate);
+        let left_behind: Vec<u32> = left_behind.map(|member| member.number).collect();
         let refuses_at = self.demote(old, from, to, scene)?;
-        let is_away =
-            |number| self.is_down(cluster, number) || scene.instance.disturbance.hits(number);
+        let is_away = |number| {
+            self.is_down(cluster, number)
+                || left_behind.contains(&number)
+                || scene.instance.disturbance.hits(number)
+        };
         succession::promote(cluster, index)?;
         succession::follow(cluster, is_away)?;
         Ok(refuses_at)
