@@ -110,7 +110,10 @@ fn an_interrupted_load_is_never_taken_for_data() {
     };
     let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&url, &wanted(&options, Mode::Missing, 2), listener);
-    assert!(matches!(stopped, Err(PrepareError::Interrupted)));
+    assert!(
+        matches!(stopped, Err(PrepareError::Interrupted)),
+        "{stopped:?}"
+    );
     assert_eq!(marked(|sql| server.sql(sql), 1).0, "loading");
     let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert!(prepared.loaded > 0);

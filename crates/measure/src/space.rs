@@ -44,12 +44,12 @@ mod tests {
         };
         assert_eq!(mirrored.savings_pct(), Some(40.0));
         mirrored.add(&Space {
-            used_bytes: Some(200),
+            used_bytes: Some(180),
             ..mirrored
         });
         assert_eq!(
             (mirrored.data_bytes, mirrored.savings_pct()),
-            (200, Some(20.0))
+            (200, Some(25.0))
         );
         mirrored.add(&Space::default());
         assert_eq!(mirrored.savings_pct(), None);

@@ -23,6 +23,8 @@ const BUSY_LIMIT: Duration = Duration::from_secs(5);
 
 /// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+/// The directory at which dyno mounts the file system that it made for a volume.
+pub(crate) const MOUNT_POINT: &str = "mounted";
 /// Stands for a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
@@ -37,24 +39,31 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
     is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
-/// Unmounts everything that is mounted in a directory of dyno's, the last mount first; a device
-/// with a file system of dyno's is empty afterward.
+/// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first;
+/// their devices are empty afterward. What others mounted there stays.
 ///
 /// # Errors
 /// When the operating system refuses.
 pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
     let below = mounts::all(&LOCAL).into_iter().rev();
-    for mount in below.filter(|mount| mount.point.starts_with(dir)) {
+    for mount in below.filter(|mount| mount.point.starts_with(dir) && is_made(mount)) {
         unmount(&mount.point)?;
         let source = Path::new(&mount.source);
         let is_loop = source
             .file_name()
             .is_some_and(|name| name.as_bytes().starts_with(b"loop"));
-        if source.starts_with("/dev") && !is_loop {
+        if !is_loop {
             wipe_own(source)?;
         }
     }
     Ok(())
+}
+
+/// A whole device at the place where dyno mounts one.
+fn is_made(mount: &Mount) -> bool {
+    mount.point.ends_with(MOUNT_POINT)
+        && mount.root == Path::new("/")
+        && mount.source.starts_with("/dev/")
 }
 
 /// What was just killed may still have files open.

@@ -102,7 +102,7 @@ impl Made {
         let mut made = Self {
             kind: file_system(plan),
             plan: plan.clone(),
-            mount_point: base.path().join("mounted"),
+            mount_point: base.path().join(mounted::MOUNT_POINT),
             base,
             devices: Vec::new(),
             loops: Mutex::default(),
