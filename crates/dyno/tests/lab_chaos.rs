@@ -60,7 +60,7 @@ fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
         "{}",
         shown(&trial)
     );
-    // However late it struck, it lasted as long as it was to.
+    // A fault that was delayed still lasts as long as planned.
     for fault in struck {
         let planned = &trial.setup.planned.topology.faults[fault.number as usize - 1];
         if let (Some(heal), Some(asked_s)) = (planned.heal, fault.heal_asked_s) {

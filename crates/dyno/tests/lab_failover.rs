@@ -106,7 +106,7 @@ fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
     let dirs = store::trial_dirs(&done.out()).unwrap();
     let log = fs::read_to_string(dirs[0].join("servers/2/error.log")).unwrap();
     let (before, after) = log.split_once("received promote request").unwrap();
-    // Told to do both, it may sleep for 5 s before it is promoted.
+    // A reload just before the promotion may delay it by 5 s.
     assert!(!before.contains("received SIGHUP"), "{log}");
     assert!(after.contains("\"FIRST 1 (dyno1)\""), "{log}");
     // Whom they follow is logged, too.

@@ -212,7 +212,7 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
         late_s
     };
     eprintln!("{cluster}: back after {rejoined_s:.2} s, {late_s:.2} s later than its log says");
-    // A busy machine asks late.
+    // On a busy machine, probes are late.
     assert!(
         (-0.1..10.0).contains(&late_s),
         "{late_s}, {}",

@@ -28,7 +28,7 @@ impl fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// A new one, for a service at this address and for its clients.
+    /// Generates a certificate for a service at this address and for its clients.
     ///
     /// # Errors
     /// When the operating system has no random bytes.

@@ -40,7 +40,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 /// How long it may take to choose a synchronous standby, and how often it is asked.
 const STANDBY_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Its word for that in its description of the cluster.
+/// The role that Patroni's REST API reports for a synchronous standby.
 const SYNCHRONOUS_STANDBY: &str = "\"sync_standby\"";
 /// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
 /// Patroni's default.

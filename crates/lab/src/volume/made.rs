@@ -108,7 +108,7 @@ impl Made {
             loops: Mutex::default(),
             empty_bytes: 0,
         };
-        // What fails below is taken down as this value is dropped.
+        // If a step below fails, dropping this value undoes the ones before it.
         made.attach()?;
         made.kind.make(&made.devices)?;
         make_dir(&made.mount_point)?;

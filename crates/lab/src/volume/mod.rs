@@ -71,7 +71,7 @@ trait FileSystem: fmt::Debug + Send + Sync {
     /// When its tool fails, in its own words.
     fn make(&self, devices: &[PathBuf]) -> Result<(), LabError>;
 
-    /// Its own options of the mount of these devices.
+    /// Mount options that this file system needs for these devices.
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
 
     /// Bytes that its devices hold; what it is mounted at has been synchronized.

@@ -114,7 +114,7 @@ impl Node {
         begun.map(drop)
     }
 
-    /// Whether it cannot start without a group that accepts commits.
+    /// Whether it can start only if its group has a quorum.
     pub(crate) fn starts_in_group(&self) -> bool {
         self.replication()
             .is_some_and(|kind| kind.bootstrap().is_some() && kind.recovery().is_some())

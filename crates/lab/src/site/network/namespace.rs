@@ -39,8 +39,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates one with an address that no other namespace of the switch has, whose processes run
-    /// as on a [`ThisHost`].
+    /// Creates a namespace with an unused address of the switch; its processes run as on a
+    /// [`ThisHost`].
     ///
     /// # Errors
     /// When this user may not, or the kernel cannot.
