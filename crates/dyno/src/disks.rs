@@ -1,11 +1,12 @@
 //! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use host::LOCAL;
 use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Trial, shown_bytes};
-use plan::Span;
+use plan::{Span, Volume};
 
 /// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
@@ -29,14 +30,22 @@ pub(crate) fn demands(
     }];
     let mut cache_bytes = 0;
     for (trial, needs) in trials.iter().zip(needs) {
-        let at = place_of(trial, &mut demands)?;
+        let topology = &trial.planned.topology;
+        let at = place_of(&topology.node.volume, &mut demands)?;
         let data_bytes = data_bytes(trial, needs.disk_bytes - needs.template_bytes)?;
         if demands[at].disk.is_memory {
             needs.memory_bytes += data_bytes;
         }
         cache_bytes += needs.template_bytes;
-        demands[0].grow(cache_bytes);
-        demands[at].grow(if at == 0 { cache_bytes } else { 0 } + data_bytes);
+        let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
+        *trial_bytes.entry(at).or_default() += data_bytes;
+        if let Some(log) = &topology.node.log_volume {
+            let at = place_of(log, &mut demands)?;
+            *trial_bytes.entry(at).or_default() += log_bytes(log, topology.nodes());
+        }
+        for (at, bytes) in trial_bytes {
+            demands[at].grow(bytes);
+        }
     }
     Ok(demands)
 }
@@ -68,9 +77,17 @@ fn data_bytes(trial: &Trial, needed_bytes: u64) -> Result<u64, lab::Failure> {
     Ok(bytes.saturating_mul(nodes))
 }
 
-/// The index of the disk with the data of a trial, which is added to the list if it is new.
-fn place_of(trial: &Trial, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = trial.planned.topology.node.volume.directory() else {
+/// What the sparse files of the logs' file systems may grow to. Without such files, the logs are part of
+/// what the servers need.
+fn log_bytes(log: &Volume, nodes: u32) -> u64 {
+    let made = log.file_system.as_ref();
+    let bytes = made.and_then(|made| made.loop_bytes()).unwrap_or_default();
+    bytes.saturating_mul(u64::from(nodes))
+}
+
+/// The index of the disk with a volume, which is added to the list if it is new.
+fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
+    let Some(directory) = volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&LOCAL, &directory.value)?;

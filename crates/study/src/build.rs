@@ -5,7 +5,7 @@ use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
-use crate::volume::volume;
+use crate::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
     Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
@@ -190,7 +190,8 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let node = match is_process {
         true => Node {
             site: site(at)?,
-            volume: volume(at, "volume")?,
+            volume: volume::volume(at)?,
+            log_volume: volume::log_volume(at)?,
         },
         false => Node::default(),
     };
@@ -202,7 +203,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let ttl = at.get("topology.ttl")?;
     let failover = at.maybe("topology.failover")?;
     let network = at.spanned("topology.network")?;
-    Ok(Topology {
+    let topology = Topology {
         instances: at.get("topology.instances")?,
         follow: at.get("topology.follow")?,
         cluster: cluster.map(|kind| Cluster {
@@ -214,7 +215,9 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         }),
         node,
         faults: Vec::new(),
-    })
+    };
+    volume::check(&topology)?;
+    Ok(topology)
 }
 
 /// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study
