@@ -30,18 +30,24 @@ pub(crate) fn demands(
     }];
     let mut cache_bytes = 0;
     for (trial, needs) in trials.iter().zip(needs) {
-        let topology = &trial.planned.topology;
-        let at = place_of(&topology.node.volume, &mut demands)?;
-        let data_bytes = data_bytes(trial, needs.disk_bytes - needs.template_bytes)?;
-        if demands[at].disk.is_memory {
-            needs.memory_bytes += data_bytes;
-        }
+        let (node, nodes) = (&trial.planned.topology.node, trial.planned.topology.nodes());
+        let server_bytes = needs.disk_bytes - needs.template_bytes;
+        let stored = match &node.log_volume {
+            None => vec![("data", &node.volume, server_bytes)],
+            Some(log) => vec![
+                ("data", &node.volume, server_bytes - needs.log_bytes),
+                ("log", log, needs.log_bytes),
+            ],
+        };
         cache_bytes += needs.template_bytes;
         let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
-        *trial_bytes.entry(at).or_default() += data_bytes;
-        if let Some(log) = &topology.node.log_volume {
-            let at = place_of(log, &mut demands)?;
-            *trial_bytes.entry(at).or_default() += log_bytes(log, topology.nodes());
+        for (what, volume, needed_bytes) in stored {
+            let at = place_of(volume, &mut demands)?;
+            let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
+            if demands[at].disk.is_memory {
+                needs.memory_bytes += bytes;
+            }
+            *trial_bytes.entry(at).or_default() += bytes;
         }
         for (at, bytes) in trial_bytes {
             demands[at].grow(bytes);
@@ -50,39 +56,38 @@ pub(crate) fn demands(
     Ok(demands)
 }
 
-/// What the data of a trial may take on its disk: of file systems on loop devices, what their
-/// sparse files may grow to, which must be enough for the data.
-fn data_bytes(trial: &Trial, needed_bytes: u64) -> Result<u64, lab::Failure> {
-    let topology = &trial.planned.topology;
-    let Some(made) = &topology.node.volume.file_system else {
+/// What the data or the logs of a trial may take on their disk: of file systems on loop devices, what
+/// their sparse files may grow to, which must be enough.
+fn volume_bytes(
+    what: &str,
+    volume: &Volume,
+    nodes: u32,
+    needed_bytes: u64,
+) -> Result<u64, lab::Failure> {
+    let Some(made) = &volume.file_system else {
         return Ok(needed_bytes);
     };
     let Some(bytes) = made.loop_bytes() else {
         return Ok(0);
     };
-    let nodes = u64::from(topology.nodes());
+    let nodes = u64::from(nodes);
     let raw = made.profile.raw_per_byte(made.device_count());
     let room_bytes = (bytes as f64 / raw) as u64;
     let each_bytes = needed_bytes / nodes;
     if each_bytes > room_bytes {
         let message = format!(
-            "the data of each server needs {}; its file system has {}",
+            "the {what} of each server needs {}; its file system has {}",
             shown_bytes(each_bytes),
             shown_bytes(room_bytes)
         );
-        let remedy = "use a larger device_size or more devices under [volume], or fewer rows";
+        let remedy = match what {
+            "log" => "use a larger device_size or more devices under [log_volume]",
+            _ => "use a larger device_size or more devices under [volume], or fewer rows",
+        };
         let failure = lab::Failure::new(Cause::Usage, message);
         return Err(failure.remedy(Some(remedy.to_owned())).at(made.kind.span));
     }
     Ok(bytes.saturating_mul(nodes))
-}
-
-/// What the sparse files of the logs' file systems may grow to. Without such files, the logs are part of
-/// what the servers need.
-fn log_bytes(log: &Volume, nodes: u32) -> u64 {
-    let made = log.file_system.as_ref();
-    let bytes = made.and_then(|made| made.loop_bytes()).unwrap_or_default();
-    bytes.saturating_mul(u64::from(nodes))
 }
 
 /// The index of the disk with a volume, which is added to the list if it is new.

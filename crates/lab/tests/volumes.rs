@@ -69,7 +69,7 @@ fn start(
 }
 
 /// Where a server says that its log is.
-fn log_of(server: &Node, engine: &dyn Server) -> PathBuf {
+fn log_of(server: &Node, engine: &'static dyn Server) -> PathBuf {
     match engine == POSTGRES {
         true => fs::read_link(server.data_dir().join("pg_wal")).unwrap(),
         false => value(server, "SELECT @@innodb_log_group_home_dir").into(),
