@@ -98,8 +98,9 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
                 stored.path.display(),
                 existing.join(", ")
             );
-            return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("name one with --new; --base is the first unless it is given")));
+            return Err(Failure::new(Exit::Usage, message).remedy(Some(
+                "name one with --new; --base is the first unless it is given",
+            )));
         }
     };
     check_variant(stored, base)?;

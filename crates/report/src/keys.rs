@@ -66,10 +66,9 @@ pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&
             size(a).total_cmp(&size(b))
         });
     } else {
-        let place = |trial: &&TrialSummary| trial.setup.planned.place;
         values.sort_by_cached_key(|wanted| {
             let having = trials.iter().filter(|trial| value(trial, key) == *wanted);
-            having.map(|trial| place(trial)).min()
+            having.map(|trial| trial.setup.planned.place).min()
         });
     }
     values
