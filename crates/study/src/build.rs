@@ -38,6 +38,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             }
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.place = u32::try_from(index).unwrap_or(u32::MAX);
             trial.topology.faults = faults(content, trial.data.seed, repeat);
             let servers = Servers::of(&trial, engines);
             if servers.are_processes() {
@@ -105,6 +106,7 @@ fn trial(
             label.join(", ")
         },
         repeat,
+        place: 0,
         server: server(at, engines, is_process)?,
         data: section(at, "data")?,
         load: load(at)?,
