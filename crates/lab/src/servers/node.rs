@@ -122,6 +122,16 @@ impl Node {
         }
     }
 
+    /// The directories of its data and of its log on its site.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let here = self.data.directories().into_iter();
+        here.map(|here| match self.site().machine() {
+            None => here,
+            Some(machine) => machine.path(&here),
+        })
+        .collect()
+    }
+
     /// The disk space that its data takes; `None` if that cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
         self.data.space()
