@@ -405,6 +405,8 @@ fn p5_storage_policy_on_mariadb() {
     assert_eq!((disks("baseline"), disks("stripe width 6")), (2, 12));
     let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
     for words in [
+        "tps change, %",
+        "used bytes change, %",
         "space saved",
         "raid10 of 12 loop devices",
         "compression zstd:3, deduplicated",

@@ -65,7 +65,7 @@ impl Lab {
                 machine.check_program(&installed(spec)?).map_err(failed)?;
             }
         }
-        volume::check(&topology.node.volume, home.account()).map_err(failed)
+        volume::check(&topology.node, home.account()).map_err(failed)
     }
 
     /// Checks that the programs of the private servers accept the settings of every trial. Starts
@@ -213,6 +213,7 @@ impl Lab {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.planned.topology.nodes(),
                 volume: node.volume.clone(),
+                log_volume: node.log_volume.clone(),
             },
         };
         let kept = self.kept.take();

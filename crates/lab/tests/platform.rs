@@ -90,19 +90,18 @@ fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Dur
     quietly(|listener| template::rebuild(home, &installed, &wanted, &[], &volume(place), listener))
 }
 
-/// A volume below a directory.
-fn volume(directory: &Path) -> plan::Volume {
-    plan::Volume {
-        directory: Some(plan::Spanned {
-            value: directory.to_owned(),
-            span: plan::Span::NOWHERE,
-        }),
-        ..plan::Volume::default()
-    }
+/// A node with its data below a directory.
+fn volume(directory: &Path) -> plan::Node {
+    let mut node = plan::Node::default();
+    node.volume.directory = Some(plan::Spanned {
+        value: directory.to_owned(),
+        span: plan::Span::NOWHERE,
+    });
+    node
 }
 
 /// A file system on loop devices whose files are below a directory.
-fn mirrored(directory: &Path) -> plan::Volume {
+fn mirrored(directory: &Path) -> plan::Node {
     let text = format!(
         "title = 't'\nserver.engine = 'mariadb'\n[volume]\nfilesystem = 'btrfs'\ndevices = 2\n\
          profile = 'raid1'\ndevice_size = '512M'\ndirectory = '{}'",
@@ -110,7 +109,7 @@ fn mirrored(directory: &Path) -> plan::Volume {
     );
     let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
     let mut trials = study.plan().unwrap().trials;
-    trials.remove(0).topology.node.volume
+    trials.remove(0).topology.node
 }
 
 /// A site with a quota of CPU time.

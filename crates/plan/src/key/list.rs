@@ -41,6 +41,10 @@ pub static SECTIONS: &[(&str, &str)] = &[
         "volume",
         "What the data of each server lies on: by default, a directory in dyno's cache.",
     ),
+    (
+        "log_volume",
+        "What the transaction log of each server lies on (the redo log or write-ahead log, and the binary log if there is one), with the keys of `[volume]`. By default, it lies with the data. Not for members of clusters.",
+    ),
     ("data", "The data of each server at the start of a trial."),
     ("load", "What virtual users do, and how often."),
     (
@@ -64,7 +68,8 @@ pub static SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// Every key, in the order of the reference page within each section.
-pub static KEYS: &[Key] = &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, &volume::DATA]);
+pub static KEYS: &[Key] =
+    &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, volume::DATA, volume::LOG]);
 
 /// The keys of all but volumes.
 #[rustfmt::skip]

@@ -16,7 +16,6 @@ use measure::result::RunResult;
 use serde::Serialize;
 
 use crate::keys;
-use crate::list::distinct;
 use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
@@ -150,8 +149,6 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 #[must_use]
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
-    match keys::axes(result).contains(&keys::VARIANT) {
-        true => distinct(trials.iter().filter_map(|trial| keys::variant(trial))),
-        false => Vec::new(),
-    }
+    let values = keys::values(&trials, keys::VARIANT).into_iter();
+    values.filter_map(|name| name?.as_text()).collect()
 }
