@@ -14,6 +14,7 @@ continues with the first incomplete trial.
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,7 @@ def number(text):
 
 def plain(value):
     """A value of a paper."""
-    return value if isinstance(value, str) else f"{value:,}"
+    return value or "–" if isinstance(value, str) else f"{value:,}"
 
 
 def csv_lines(path):
@@ -267,14 +268,24 @@ def change(before, after):
 
 
 def answer_text(result, part):
+    others = [result.parent / name for name in part.get("also", [])]
+    all_results = [result, *(other for other in others if content(other))]
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "out"
-        command = [DYNO, part["command"][0], result, *part["command"][1:], "--out", out]
+        command = [DYNO, part["command"][0], *all_results, *part["command"][1:], "--out", out]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return f"No answer: {done.stderr.strip()}"
         page = (out / f"{part['command'][0]}.md").read_text()
-    tables = [block for block in page.split("\n\n") if block.lstrip().startswith("|")]
+    # A board's name stands above its table.
+    blocks = [block.strip() for block in page.split("\n\n")]
+    is_named = part["command"][0] == "rank"
+    tables = [
+        text
+        for before, block in zip(blocks, blocks[1:])
+        if block.startswith("|")
+        for text in ([before, block] if is_named else [block])
+    ]
     texts = []
     for board in part.get("boards", []):
         lines = [[str(cell) for cell in row] for row in board["rows"]]
@@ -301,8 +312,13 @@ def is_complete(result):
     return found is not None and len(found["trials"]) >= found["design"]["trials"]
 
 
-def command_line(study, settings):
-    return " ".join(["dyno run", f"studies/{study}.toml", *(f"--set '{one}'" for one in settings)])
+def command_line(results, name, of_run):
+    """The command that made a result, or would make it, without places of this machine."""
+    found = content(results / name)
+    words = shlex.split(found["environment"]["command"]) if found else []
+    settings = [value for option, value in zip(words, words[1:]) if option == "--set"]
+    settings = settings if found else of_run.get("set", [])
+    return " ".join(["dyno run", f"studies/{of_run.get('of', name)}.toml", *(f"--set '{one}'" for one in settings)])
 
 
 def setup_text(found):
@@ -322,8 +338,7 @@ def part_text(results, part, studies):
     text = [f"### {part['title']}", f"Shown in the paper as: {', '.join(part['shows'])}."]
     if "note" in part:
         text.append(part["note"])
-    settings = studies.get(study, {}).get("set", [])
-    text.append(f"`{command_line(study, settings)}`")
+    text += [f"`{command_line(results, name, studies[name])}`" for name in [study, *part.get("also", [])]]
     found = content(results / study)
     if found is None or not found["trials"]:
         return "\n\n".join([*text, f"**No result.** {reason(results, study)}"])
@@ -378,19 +393,19 @@ def overview(results, papers, counts):
         left_out = {name for one in paper.get("omitted", []) for name in one["shows"]}
         wanted = len(paper["contents"]) - len(left_out)
         rows.append([paper["title"], f"{len(shown)} of {wanted}", str(same), str(other), str(unclear)])
-    header = ["paper", "tables and figures measured", "pairs in the paper's order", "in the opposite order", "undecided"]
+    header = ["paper", "tables and figures with a result", "pairs in the paper's order", "in the opposite order", "undecided"]
     return grid(header, rows)
 
 
-def run(results, study, settings):
-    result, log = results / study, results / f"{study}.log"
+def run(results, name, of_run):
+    result, log = results / name, results / f"{name}.log"
     if is_complete(result):
         return
-    path = ROOT / "studies" / f"{study}.toml"
+    path = ROOT / "studies" / f"{of_run.get('of', name)}.toml"
     command = [DYNO, "run", path, "--out", result]
     command += ["--resume"] if result.exists() else []
-    command += [word for one in settings for word in ("--set", one)]
-    print(f"== {study}", end="", flush=True)
+    command += [word for one in of_run.get("set", []) for word in ("--set", one)]
+    print(f"== {name}", end="", flush=True)
     begin = time.monotonic()
     with log.open("w") as file:
         code = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
@@ -407,7 +422,7 @@ def main():
     studies = data["study"]
     if words[1:] != ["--page"]:
         for study in words[1:] or studies:
-            run(results, study, studies[study].get("set", []))
+            run(results, study, studies[study])
     sections, counts = [], []
     for paper in data["paper"]:
         PAIRS.clear()

@@ -47,13 +47,14 @@ fn name<'a>(of: &'a Table, key: &str) -> &'a str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A study of the page, with the page's overrides.
-fn planned(data: &Table, study: &str) -> Plan {
+/// A run of a study, with the page's overrides.
+fn planned(data: &Table, run: &str) -> Plan {
+    let of_run = data["study"].get(run).and_then(Value::as_table);
+    let of_run = of_run.unwrap_or_else(|| panic!("no [study.{run}]"));
+    let study = of_run.get("of").map_or(run, |name| name.as_str().unwrap());
     let path = root().join(format!("studies/{study}.toml"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{study}: {error}"));
-    let of_study = data["study"].get(study).and_then(Value::as_table);
-    let of_study = of_study.unwrap_or_else(|| panic!("no [study.{study}]"));
-    let overrides = texts(of_study, "set");
+    let overrides = texts(of_run, "set");
     let overrides: Vec<(&str, &str)> = overrides
         .iter()
         .map(|one| one.split_once('=').unwrap())
@@ -155,6 +156,10 @@ fn every_part_of_the_page_is_one_that_its_study_has() {
         let (title, study) = (name(part, "title"), name(part, "study"));
         let plan = planned(&data, study);
         used.insert(study);
+        for run in texts(part, "also") {
+            planned(&data, run);
+            used.insert(run);
+        }
         match name(part, "kind") {
             "" => check_table(part, &plan),
             "platforms" => check_platforms(part, &plan),
