@@ -9,7 +9,7 @@ use engine::Installed;
 use engine::data::{Listener, Mode};
 use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
-use plan::EngineSpec;
+use plan::{EngineSpec, FaultKind};
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
@@ -265,8 +265,10 @@ impl Building<'_> {
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
-        let limits = &self.trial.planned.topology.node.volume.limits;
-        if !limits.is_none() {
+        let topology = &self.trial.planned.topology;
+        let limits = &topology.node.volume.limits;
+        let mut faults = topology.faults.iter();
+        if !limits.is_none() || faults.any(|fault| fault.kind == FaultKind::SlowDevice) {
             let devices = data.devices(site.files());
             let devices = devices.map_err(|error| self.placed(error))?;
             site.limit_io(&devices, limits)

@@ -11,7 +11,7 @@ use crate::faults::shortest;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Chaos, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
+    Chaos, DiskLimits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
     format_duration,
 };
 
@@ -119,6 +119,8 @@ fn one(
         target,
         heal: kind.lasts().then(|| lasts.min(end.saturating_sub(at))),
         process: pick(random, processes).unwrap_or_default(),
+        device: None,
+        limits: DiskLimits::default(),
         bytes_per_s: (is_slow && !has_delay).then_some(bytes_per_s),
         delay: (is_slow && has_delay).then_some(delay),
         command: Vec::new(),
@@ -138,8 +140,8 @@ fn milliseconds(seconds: f64) -> Duration {
 
 /// Why a kind cannot be drawn for these servers, and what to do.
 fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
-    if kind == FaultKind::Command {
-        let message = "a command cannot be drawn at random".to_owned();
+    if kind == FaultKind::Command || kind.is_of_device() || kind == FaultKind::Scrub {
+        let message = format!("`{kind}` cannot be drawn at random");
         return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
     }
     if let Some(refusal) = servers.refuse_kind(kind) {

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, fails, plan};
-use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Trial};
+use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, Trial};
 
 const CLUSTER: &str =
     "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
@@ -24,6 +24,8 @@ fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
         process: FaultProcess::Server,
         bytes_per_s: None,
         delay: None,
+        device: None,
+        limits: DiskLimits::default(),
         command: Vec::new(),
         heal_command: Vec::new(),
         expect_outage: false,

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Paths, Server};
@@ -36,7 +37,7 @@ pub struct DataDir {
     /// Put back before the volume ends.
     scheduler: Option<Scheduler>,
     /// Contains `data`.
-    volume: Box<dyn Volume>,
+    volume: Arc<dyn Volume>,
 }
 
 impl DataDir {
@@ -48,7 +49,7 @@ impl DataDir {
         let mut new = Self {
             home: home.clone(),
             scheduler: None,
-            volume: Box::new(own.clone()),
+            volume: Arc::new(own.clone()),
             dir,
         };
         make(&own, 0o700)?;
@@ -75,6 +76,11 @@ impl DataDir {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.volume.path().join("data")
+    }
+
+    /// What its data lies on.
+    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
+        Arc::clone(&self.volume)
     }
 
     /// A file of dyno's that fills the disk of the data; `None` if the data is in dyno's cache.
