@@ -176,17 +176,23 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
     if !can_make_volumes() {
         return;
     }
-    let one = "at = \"1s\"; fail_device = \"primary\"; heal = \"2s\"";
-    for (engine, volume, fault) in [
-        ("mariadb", "filesystem = \"ext4\"", one),
-        ("postgres", "filesystem = \"xfs\"", one),
+    let fault = "at = \"1s\"; fail_device = \"primary\"; heal = \"2s\"";
+    for (engine, volume) in [
+        ("postgres", "filesystem = \"xfs\""),
         (
-            "mysql",
+            "mariadb",
             "filesystem = \"btrfs\"; devices = 2; profile = \"raid0\"",
-            "at = \"1s\"; fail_device = \"primary\"; device = 2; heal = \"2s\"",
         ),
     ] {
-        let done = run(study(engine, volume, "25s", &[fault]));
+        let run = |time| run(study(engine, volume, time, &[fault]));
+        let is_back = |done: &Finished| {
+            let healed_s = done.trial().faults[0].healed_s;
+            let mut seconds = done.series().into_iter();
+            seconds.any(|s| s.tps > Some(0.0) && healed_s.is_some_and(|healed_s| s.t_s > healed_s))
+        };
+        // A slow machine needs more time.
+        let done = ["9s", "30s"].into_iter().map(run).find(is_back);
+        let done = done.unwrap_or_else(|| run("120s"));
         let trial = done.trial();
         assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
         let fault = &trial.faults[0];
@@ -209,16 +215,7 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
             shown(&trial)
         );
         assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(&trial));
-        let last = done
-            .series()
-            .into_iter()
-            .rev()
-            .find(|s| s.tps.is_some_and(|tps| tps > 0.0));
-        assert!(
-            last.unwrap().t_s > fault.healed_s.unwrap(),
-            "{engine}: {}",
-            shown(&trial)
-        );
+        assert!(is_back(&done), "{engine}: {}", shown(&trial));
     }
 }
 
@@ -228,8 +225,8 @@ fn a_volume_that_was_full_takes_writes_again() {
     if !can_make_volumes() {
         return;
     }
-    let fault = "at = \"1s\"; fill_disk = \"primary\"; heal = \"3s\"";
-    let done = run(study("postgres", "filesystem = \"btrfs\"", "20s", &[fault]));
+    let fault = "at = \"1s\"; fill_disk = \"primary\"; heal = \"2s\"";
+    let done = run(study("mariadb", "filesystem = \"btrfs\"", "8s", &[fault]));
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
     assert!(trial.faults[0].healed_s.is_some(), "{}", shown(&trial));

@@ -138,9 +138,15 @@ fn milliseconds(seconds: f64) -> Duration {
     Duration::from_millis((seconds * 1000.0) as u64)
 }
 
+/// Whether a kind can be drawn at all: what is left of a volume's devices decides what they can suffer.
+fn is_drawn(kind: FaultKind) -> bool {
+    let is_of_devices = kind.is_of_device() || kind == FaultKind::Scrub;
+    kind != FaultKind::Command && !is_of_devices
+}
+
 /// Why a kind cannot be drawn for these servers, and what to do.
 fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
-    if kind == FaultKind::Command || kind.is_of_device() || kind == FaultKind::Scrub {
+    if !is_drawn(kind) {
         let message = format!("`{kind}` cannot be drawn at random");
         return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
     }
@@ -315,7 +321,7 @@ mod tests {
         let all: BTreeSet<_> = FaultKind::ALL
             .iter()
             .copied()
-            .filter(|k| *k != FaultKind::Command)
+            .filter(|kind| is_drawn(*kind))
             .collect();
         assert_eq!(kinds(Some("managed")), all);
         let alone = [

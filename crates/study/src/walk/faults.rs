@@ -53,13 +53,8 @@ static DEVICE: Key = Key {
     kind: Kind::Integer { min: 1, max: 32 },
     ..word("fault.device", 0)
 };
-static IOPS: Key = Key {
-    kind: Kind::Integer {
-        min: 1,
-        max: 1_000_000_000,
-    },
-    ..word("fault.iops", 0)
-};
+static READ_IOPS: Key = iops("fault.read_iops");
+static WRITE_IOPS: Key = iops("fault.write_iops");
 static RATE: Key = word("fault.rate", 20);
 static ARGUMENT: Key = word("fault.command", 4000);
 static EXPECT_OUTAGE: Key = Key {
@@ -91,6 +86,16 @@ const LIMITS: [&str; 4] = [
     "read_bytes_per_s",
     "write_bytes_per_s",
 ];
+
+const fn iops(name: &'static str) -> Key {
+    Key {
+        kind: Kind::Integer {
+            min: 1,
+            max: 1_000_000_000,
+        },
+        ..word(name, 0)
+    }
+}
 
 const fn duration(name: &'static str, min: Duration) -> Key {
     Key {
@@ -140,10 +145,7 @@ impl Parts {
                 self.has("heal_command"),
                 "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
             ),
-            "heal" => (
-                kind.lasts(),
-                "it is over once it took effect: remove `heal`",
-            ),
+            "heal" => (kind.lasts(), "it is over by itself: remove `heal`"),
             "process" => (
                 kind.is_of_processes(),
                 "only `kill`, `stop`, and `pause` are done to processes",
@@ -326,8 +328,8 @@ impl Walk {
             "rate" => parts.bytes_per_s = self.bytes_per_s(value),
             "delay" => parts.delay = self.typed(&DELAY, value).map(|delay| delay.value),
             "device" => parts.device = self.typed(&DEVICE, value).map(|device| device.value),
-            "read_iops" => parts.limits.read_iops = self.iops(value),
-            "write_iops" => parts.limits.write_iops = self.iops(value),
+            "read_iops" => parts.limits.read_iops = self.iops(&READ_IOPS, value),
+            "write_iops" => parts.limits.write_iops = self.iops(&WRITE_IOPS, value),
             "read_bytes_per_s" => parts.limits.read_bytes_per_s = self.bytes_per_s(value),
             "write_bytes_per_s" => parts.limits.write_bytes_per_s = self.bytes_per_s(value),
             "target" => parts.target = self.target(value),
@@ -379,8 +381,8 @@ impl Walk {
         Some(Spanned { value, span })
     }
 
-    fn iops(&mut self, value: &TomlValue<'_>) -> Option<u64> {
-        Some(self.typed(&IOPS, value)?.value)
+    fn iops(&mut self, key: &'static Key, value: &TomlValue<'_>) -> Option<u64> {
+        Some(self.typed(key, value)?.value)
     }
 
     fn bytes_per_s(&mut self, value: &TomlValue<'_>) -> Option<u64> {
