@@ -140,6 +140,9 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// The same of the volume of a server's log.
+    #[error("the log's volume: {0}")]
+    OfLog(Box<LabError>),
     /// Servers cannot run on another host.
     #[error("host {host} cannot be used: {why}")]
     UnusableHost {
@@ -277,6 +280,7 @@ impl LabError {
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
+            Self::OfLog(error) => return error.remedy(),
             Self::NoContainer { remedy, .. } => remedy,
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
@@ -304,6 +308,11 @@ impl LabError {
             | Self::Interrupted => return None,
         };
         Some(text.to_owned())
+    }
+
+    /// An error of the volume of a server's log.
+    pub(crate) fn of_log(self) -> Self {
+        Self::OfLog(Box::new(self))
     }
 
     /// Turns an error of the operating system into this type; for `map_err`.

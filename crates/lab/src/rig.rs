@@ -46,6 +46,7 @@ pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
     pub(crate) volume: plan::Volume,
+    pub(crate) log_volume: Option<plan::Volume>,
 }
 
 impl Rig {

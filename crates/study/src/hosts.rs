@@ -1,24 +1,20 @@
 //! Checks of servers on another host: what must be given, and what they cannot have.
 
+use plan::key::KEYS;
 use plan::{Reset, SiteKind, Span, Spanned, Value};
 
 use crate::check::SITE_LIMITS;
 use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
+use crate::volume;
 
 const NO_VOLUME: &str = "remove it, or let servers run on this host: remove the host";
-/// What servers on another host cannot have, besides limits, and what to do instead.
-const IMPOSSIBLE: [(&str, &str); 8] = [
+/// What servers on another host cannot have, besides limits and volumes, and what to do instead.
+const IMPOSSIBLE: [(&str, &str); 2] = [
     (
         "volume.directory",
         "name the directory on that host: directory = \"/…\" under [site]",
     ),
-    ("volume.filesystem", NO_VOLUME),
-    ("volume.scheduler", NO_VOLUME),
-    ("volume.read_iops", NO_VOLUME),
-    ("volume.write_iops", NO_VOLUME),
-    ("volume.read_bytes_per_s", NO_VOLUME),
-    ("volume.write_bytes_per_s", NO_VOLUME),
     (
         "topology.cluster",
         "let its members run on this host: remove the host",
@@ -60,7 +56,13 @@ fn refuse_with<'a>(
 ) {
     let limits =
         SITE_LIMITS.map(|name| (name, "remove the limit, or let servers run on this host"));
-    for (name, help) in limits.into_iter().chain(IMPOSSIBLE) {
+    let is_known = |name: &str| IMPOSSIBLE.iter().any(|(known, _)| *known == name);
+    let of_volumes = KEYS
+        .iter()
+        .filter(|key| key.axis && volume::SECTIONS.contains(&key.section()))
+        .filter(|key| !is_known(key.name))
+        .map(|key| (key.name, NO_VOLUME));
+    for (name, help) in limits.into_iter().chain(IMPOSSIBLE).chain(of_volumes) {
         if let Some(typed) = content.values_in(base, name).first() {
             refuse(typed, cause, &format!("no `{name}`"), help, diagnostics);
         }

@@ -136,11 +136,19 @@ impl Volume for PathBuf {
     }
 }
 
-/// Checks that nodes of this account can store data on volumes of this kind.
+/// Checks that nodes of this account can store data and log on the volumes of a plan.
 ///
 /// # Errors
 /// Why they cannot.
-pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
+pub(crate) fn check(node: &plan::Node, account: &Account) -> Result<(), LabError> {
+    check_one(&node.volume, account)?;
+    let log = node.log_volume.as_ref();
+    log.map_or(Ok(()), |log| {
+        check_one(log, account).map_err(LabError::of_log)
+    })
+}
+
+fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
     if let Some(below) = volume.directory() {
         directory::check(below, account)?;
     }

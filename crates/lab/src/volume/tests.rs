@@ -270,7 +270,7 @@ fn a_device_that_holds_something_is_not_touched() {
     let refused = |said: &str| {
         let before = device.begins_with();
         for error in [
-            check(&volume, home.account()).unwrap_err(),
+            check_one(&volume, home.account()).unwrap_err(),
             create(&home, &volume, PathBuf::new()).unwrap_err(),
         ] {
             assert!(error.to_string().contains(said), "{error}");

@@ -1,0 +1,82 @@
+//! Studies whose servers have file systems of their own for their data and their log.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test file: its helpers may fail loudly too"
+)]
+
+mod common;
+
+use std::fs::read_to_string;
+
+use common::{Cache, Finished, Program};
+use measure::instance::ResetHow;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// A study of small trials whose servers have file systems of their own, with these lines and arguments more;
+/// `None` where dyno cannot make them: then the error says why.
+fn run(engine: &str, rest: &str, words: &str) -> Option<Finished> {
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 500\n\
+         [volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n\
+         [log_volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n{rest}\n"
+    );
+    let cache = Cache::new();
+    let done = Program::study(&text).args(words).cache(&cache).run();
+    if done.stderr.contains("cannot set up the volume") {
+        done.fails(2, &["study.toml:", "filesystem"]);
+        testkit::skip("no file systems can be made here");
+        return None;
+    }
+    let done = done.succeeds();
+    cache.assert_nothing_left();
+    for trial in done.result().trials {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        assert!(trial.transactions.count > 0);
+    }
+    Some(done)
+}
+
+/// The devices that a trial wrote to, and how much.
+fn written(trial: &TrialSummary) -> Vec<f64> {
+    let metrics = trial.metrics.iter();
+    let of_devices =
+        metrics.filter(|(name, _)| name.starts_with("disk[") && name.ends_with("].write_mb_per_s"));
+    of_devices.map(|(_, metric)| metric.mean).collect()
+}
+
+/// Also where only the container's own mounts are seen.
+#[test]
+fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
+    let rest = "[site]\nkind = \"container\"\n[load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"8s\"\n\
+                [ledger]\nrate = 50\n[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"1s\"\n";
+    let Some(done) = run("mariadb", rest, "") else {
+        return;
+    };
+    let trial = done.trial();
+    assert!(trial.faults[0].healed_s.is_some(), "{:?}", trial.faults);
+    assert!(trial.ledgers[0].is_intact() && trial.ledgers[0].acknowledged > 10);
+    // Both volumes count.
+    let written = written(&trial);
+    assert_eq!(written.len(), 2);
+    assert!(written.iter().all(|mb| *mb > 0.0), "{written:?}");
+    assert!(trial.metrics["write_amplification"].mean > 0.0);
+    assert!(trial.space.unwrap().used_bytes.is_some());
+    let report = read_to_string(done.out().join("report.md")).unwrap();
+    assert!(report.contains("Log volume"), "{report}");
+}
+
+#[test]
+fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
+    let words = "--set server.reset=none --set server.config.max_wal_size=96MB";
+    let rest = "[load]\nwarmup = \"0s\"\ntime = \"1s\"\n[sweep]\n\"load.threads\" = [1, 2]\n";
+    let Some(done) = run("postgres", rest, words) else {
+        return;
+    };
+    let trials = done.result().trials;
+    let how = trials.iter().map(|trial| trial.reset.as_ref().unwrap().how);
+    let how: Vec<ResetHow> = how.collect();
+    assert_eq!(how.len(), 2);
+    assert_eq!(how[1], ResetHow::Kept);
+}
