@@ -1,11 +1,11 @@
 //! Runs the programs that make, mount, and examine file systems.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use crate::error::LabError;
+use crate::process;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
@@ -63,23 +63,23 @@ impl Tool {
         }
     }
 
-    /// The same, whatever its exit code.
+    /// The same, whatever its exit code. It ends when dyno does: later, its device may be another
+    /// program's.
     pub(super) fn output(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
-        let mut command = Command::new(self.program);
+        self.check()?;
+        let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);
         // dyno's environment may contain passwords.
         command.env_clear().env("LC_ALL", "C");
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        let output = command.stdin(Stdio::null()).output();
-        output.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => self.missing(),
-            _ => LabError::NoVolume {
-                why: format!("cannot run {}: {error}", self.program),
-                remedy: format!("check the package {}", self.package),
-            },
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = process::spawn(command)?.wait_with_output();
+        output.map_err(|error| LabError::NoVolume {
+            why: format!("cannot run {}: {error}", self.program),
+            remedy: format!("check the package {}", self.package),
         })
     }
 
