@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use crate::error::LabError;
 use crate::process;
@@ -63,12 +63,26 @@ impl Tool {
         }
     }
 
-    /// The same, whatever its exit code. It ends when dyno does: later, its device may be another
-    /// program's.
+    /// The same, whatever its exit code.
     pub(super) fn output(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
+        let output = self.start(arguments)?.wait_with_output();
+        output.map_err(|error| LabError::NoVolume {
+            why: format!("cannot run {}: {error}", self.program),
+            remedy: format!("check the package {}", self.package),
+        })
+    }
+
+    /// Starts it; it ends with dyno, because later its device may be another program's.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub(super) fn start(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Child, LabError> {
         self.check()?;
         let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);
@@ -76,11 +90,7 @@ impl Tool {
         command.env_clear().env("LC_ALL", "C");
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = process::spawn(command)?.wait_with_output();
-        output.map_err(|error| LabError::NoVolume {
-            why: format!("cannot run {}: {error}", self.program),
-            remedy: format!("check the package {}", self.package),
-        })
+        process::spawn(command)
     }
 
     /// Checks that it is installed.
