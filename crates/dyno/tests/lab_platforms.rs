@@ -198,7 +198,16 @@ fn p1_compares_containers_with_processes_and_limits() {
         assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
     }
     let report = page(&done, "report.md");
-    for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
+    let mut platforms = trials
+        .iter()
+        .filter_map(|trial| trial.setup.platform.clone());
+    let platform = platforms.next().unwrap();
+    let has_podman = std::process::Command::new("podman")
+        .arg("--version")
+        .output()
+        .is_ok();
+    assert_eq!(platform.starts_with("podman "), has_podman, "{platform}");
+    for words in [&platform, "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
     let compared = Program::new()

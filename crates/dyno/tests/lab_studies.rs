@@ -237,21 +237,25 @@ fn p2_on_mysql() {
 
 #[test]
 fn p4_on_mariadb() {
-    let words = "--set sweep.topology.instances=[2] --set sweep.load.threads=[2,8]";
-    let done = run("p4-simultaneous", words);
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can limit servers, and make and mount a file system");
+    }
+    let words = "--set sizes=scheduler --set sweep.topology.instances=[2]";
+    let done = run("p4-hypervisor", words);
     let result = done.result();
-    assert!(
-        result
-            .trials
-            .iter()
-            .all(|trial| trial.setup.planned.load.preload)
-    );
-    let threads: Vec<u32> = result
-        .trials
-        .iter()
-        .map(|t| t.setup.planned.load.threads)
-        .collect();
-    assert_eq!(threads, [2, 8]);
+    let schedulers = result.trials.iter().map(|trial| {
+        let planned = &trial.setup.planned;
+        assert!(planned.load.preload);
+        let node = &planned.topology.node;
+        assert_eq!(node.site.kind.value, plan::SiteKind::Limited);
+        assert!(trial.metrics.contains_key("server[2].group_cpu"));
+        node.volume.scheduler.clone().unwrap().value
+    });
+    assert_eq!(schedulers.collect::<Vec<_>>(), ["none", "mq-deadline"]);
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for words in ["mq-deadline", "ext4", "at most 1.0 GiB"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
     assert_told(
         &done,
         &[
@@ -316,7 +320,16 @@ fn every_study_runs_on_postgresql() {
             Some("128MB"),
         ),
         (
+<<<<<<< HEAD
             "p4-simultaneous",
+=======
+            "p3-devices",
+            "--set load.repeats=1 --set load.threads=4",
+            Some("16MB"),
+        ),
+        (
+            "p4-hypervisor",
+>>>>>>> main
             "--set sweep.topology.instances=[2] --set sweep.load.threads=[4]",
             Some("128MB"),
         ),
@@ -420,8 +433,13 @@ fn each_study_has_its_papers_sizes() {
             "two cores, threads=32, repeat 3",
         ),
         ("p2-scale-up", 25_000, "instances=8"),
+<<<<<<< HEAD
         ("p3-devices", 10_000_000, "hdd, repeat 3"),
         ("p4-simultaneous", 1_000_000, "instances=6, threads=32"),
+=======
+        ("p3-devices", 10_000_000, "second, repeat 3"),
+        ("p4-hypervisor", 1_000_000, "instances=6, threads=32"),
+>>>>>>> main
         ("p5-baseline", 25_000_000, "threads=32"),
         ("p5-scale-out", 25_000_000, "instances=4"),
     ] {

@@ -26,6 +26,7 @@ use lab::home::Home;
 use lab::servers::{self, DataDir, Node};
 use lab::site::{Site, ThisHost};
 use lab::template;
+use plan::Runtime;
 use workload::options::Options;
 
 use private::killed::{Dyno, dyno};
@@ -47,8 +48,12 @@ fn a_dyno() {
                 std::thread::sleep(Duration::from_secs(600));
                 drop(server);
             }
-            "contained" => {
-                let server = contained(home, MARIADB, &keep).unwrap();
+            "contained" | "podman" => {
+                let runtime = match does {
+                    "contained" => Runtime::Namespaces,
+                    _ => Runtime::Podman,
+                };
+                let server = contained(home, MARIADB, runtime, &keep).unwrap();
                 private::killed::ready();
                 std::thread::sleep(Duration::from_secs(600));
                 drop(server);
@@ -120,9 +125,10 @@ fn quota(home: &Home, cpus: f64) -> Result<ThisHost, LabError> {
 }
 
 /// A container, with a limit of its memory.
-fn container(home: &Home) -> Result<ThisHost, LabError> {
+fn container(home: &Home, runtime: Runtime) -> Result<ThisHost, LabError> {
     let mut site = plan::Site::default();
     site.kind.value = plan::SiteKind::Container;
+    site.runtime = runtime;
     site.limits.memory = Some(plan::Spanned {
         value: 1 << 30,
         span: plan::Span::NOWHERE,
@@ -134,6 +140,7 @@ fn container(home: &Home) -> Result<ThisHost, LabError> {
 fn contained(
     home: &Home,
     engine: &'static dyn engine::Server,
+    runtime: Runtime,
     keep: &Path,
 ) -> Result<Node, LabError> {
     let installed = installed(engine);
@@ -146,7 +153,7 @@ fn contained(
             port: None,
             connections: 10,
             membership: None,
-            site: Arc::new(container(home)?),
+            site: Arc::new(container(home, runtime)?),
             keep,
             interrupted: &NEVER,
         },
@@ -155,7 +162,7 @@ fn contained(
 
 /// Whether containers can be set up here; else the error says what is missing.
 fn can_contain(home: &Home) -> bool {
-    match container(home) {
+    match container(home, Runtime::Namespaces) {
         Ok(_) => true,
         Err(error @ (LabError::NoLimit { .. } | LabError::NoContainer { .. }))
             if !rustix::process::geteuid().is_root() =>
@@ -168,37 +175,75 @@ fn can_contain(home: &Home) -> bool {
     }
 }
 
+/// The same for podman.
+fn has_podman(home: &Home) -> bool {
+    let installed = Command::new("podman").arg("--version").output();
+    if !installed.is_ok_and(|output| output.status.success()) {
+        testkit::skip("podman is missing: scripts/install-servers.sh podman");
+        return false;
+    }
+    can_contain(home)
+}
+
 #[test]
 fn a_container_has_what_its_server_needs_and_nothing_else() {
     let home = kept_home();
-    if !can_contain(&home) {
-        return;
+    if can_contain(&home) {
+        let check = |engine| check_container(&home, engine, Runtime::Namespaces);
+        private::ALL.into_iter().for_each(check);
     }
-    for engine in private::ALL {
-        let keep = tempfile::tempdir().unwrap();
-        let mut server = contained(&home, engine, keep.path()).unwrap();
-        let pid = server.pid().unwrap();
-        let root = PathBuf::from(format!("/proc/{pid}/root"));
-        let seen = root.join(server.data_dir().strip_prefix("/").unwrap());
-        assert!(!entries(&seen).is_empty(), "{engine}");
-        // Neither other users' files nor other servers'.
-        assert!(!root.join("root").exists() && !root.join("home").exists());
-        let run = root.join(home.run_dir().strip_prefix("/").unwrap());
-        assert_eq!(entries(&run).len(), 1, "{engine}: {:?}", entries(&run));
-        for kind in ["mnt", "ipc", "uts"] {
-            let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
-            assert_ne!(namespace(&pid.to_string()), namespace("self"), "{kind}");
-        }
-        let limit = number(&groups(home.run_dir()), "memory.max", None);
-        let old = || number(&groups(home.run_dir()), "memory.limit_in_bytes", None);
-        assert_eq!(limit.or_else(old), Some(1 << 30));
-        server.kill();
-        server.restart(&NEVER).unwrap();
-        assert_eq!(value(&server, "SELECT 1"), "1");
-        server.stop(&NEVER).unwrap();
-        assert!(groups(home.run_dir()).is_empty());
+}
+
+/// podman is not only there, but taken by default.
+#[test]
+fn a_container_of_podman_has_what_its_server_needs_and_nothing_else() {
+    let home = kept_home();
+    if has_podman(&home) {
+        let check = |engine| check_container(&home, engine, Runtime::Auto);
+        private::ALL.into_iter().for_each(check);
     }
+}
+
+fn check_container(home: &Home, engine: &'static dyn engine::Server, runtime: Runtime) {
+    let keep = tempfile::tempdir().unwrap();
+    let mut server = contained(home, engine, runtime, keep.path()).unwrap();
+    let is_podman = runtime == Runtime::Auto;
+    let platform = server.site().platform().unwrap();
+    assert_eq!(platform.starts_with("podman "), is_podman, "{platform}");
+    let pid = server.pid().unwrap();
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let seen = root.join(server.data_dir().strip_prefix("/").unwrap());
+    assert!(!entries(&seen).is_empty(), "{engine}");
+    // Neither other users' files nor other servers'.
+    assert!(!root.join("root").exists() && !root.join("home").exists());
+    let run = root.join(home.run_dir().strip_prefix("/").unwrap());
+    assert_eq!(entries(&run).len(), 1, "{engine}: {:?}", entries(&run));
+    for kind in ["mnt", "ipc", "uts"] {
+        let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap();
+        assert_ne!(namespace(&pid.to_string()), namespace("self"), "{kind}");
+    }
+    let limit = number(&groups(home.run_dir()), "memory.max", None);
+    let old = || number(&groups(home.run_dir()), "memory.limit_in_bytes", None);
+    assert_eq!(limit.or_else(old), Some(1 << 30));
+    server.kill();
+    server.restart(&NEVER).unwrap();
+    assert_eq!(value(&server, "SELECT 1"), "1");
+    server.stop(&NEVER).unwrap();
+    assert!(groups(home.run_dir()).is_empty());
+    assert_eq!(podman_containers(home.run_dir()), "");
     assert_eq!(host_mounts_of(home.run_dir()), 0);
+}
+
+/// The names of a run's containers of podman.
+fn podman_containers(run: &Path) -> String {
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let mut command = Command::new("podman");
+    command.args(["ps", "--all", "--format={{.Names}}", "--filter"]);
+    let output = command.arg(format!("name={name}")).output();
+    output.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8(output.stdout).unwrap(),
+    )
 }
 
 /// Mounts below a directory that this process sees.
@@ -467,7 +512,8 @@ fn a_killed_dynos_group_goes_with_the_next_sweep() {
     if limited_if_allowed(&home, 1.0, dir.path()).is_none() || !can_contain(&home) {
         return;
     }
-    for does in ["limited", "contained"] {
+    let podman = has_podman(&home).then_some("podman");
+    for does in ["limited", "contained"].into_iter().chain(podman) {
         let root = dir.path().join(does).join("cache");
         fs::create_dir(dir.path().join(does)).unwrap();
         let one = dyno(&root, does, dir.path());
@@ -482,6 +528,7 @@ fn a_killed_dynos_group_goes_with_the_next_sweep() {
         assert_eq!(groups(&run), made);
         assert_eq!(clean_in(&root, false).unwrap().run_dirs, 1);
         assert!(groups(&run).is_empty());
+        assert_eq!(podman_containers(&run), "");
         assert_eq!(host_mounts_of(&run), 0);
     }
 }

@@ -37,7 +37,17 @@ pub struct Setup {
     pub in_process: bool,
 }
 
+/// What [`Setup::platform`] says of a guest whose CPUs are emulated.
+pub const EMULATED: &str = "emulated, not KVM";
+
 impl Setup {
+    /// Whether the servers ran in guests whose CPUs were emulated.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        let platform = self.platform.as_deref();
+        platform.is_some_and(|platform| platform.contains(EMULATED))
+    }
+
     /// The setup of a planned trial before a server is reached.
     #[must_use]
     pub fn new(planned: &plan::Trial) -> Self {

@@ -12,6 +12,8 @@ use crate::steady::UnsteadyReason;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
+    /// The servers ran in guests whose CPUs were emulated.
+    Emulated,
     /// A worker of the generator was nearly always busy.
     GeneratorSaturated {
         /// Its number, from 0.
@@ -141,6 +143,7 @@ impl Warning {
     #[must_use]
     pub fn in_short(&self) -> &'static str {
         match self {
+            Self::Emulated => "emulated guest",
             Self::GeneratorSaturated { .. } => "generator saturated",
             Self::GeneratorWaited { .. } => "generator waited for a CPU",
             Self::GeneratorDelayed { .. } => "generator read replies late",
@@ -190,7 +193,10 @@ impl Warning {
                 first_per_s,
                 last_per_s,
             } => (last_per_s / first_per_s).ln().abs(),
-            Self::NoWarmup | Self::NeverSteady { .. } | Self::LedgerUnchecked { .. } => 0.0,
+            Self::Emulated
+            | Self::NoWarmup
+            | Self::NeverSteady { .. }
+            | Self::LedgerUnchecked { .. } => 0.0,
         }
     }
 }
@@ -198,6 +204,11 @@ impl Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Emulated => f.write_str(
+                "the guest's CPUs were emulated, without KVM: the numbers are those of the emulator, \
+                 many times slower than a virtual machine. For the cost of virtualization, use a \
+                 host where /dev/kvm works.",
+            ),
             Self::GeneratorSaturated { worker, running } => write!(
                 f,
                 "the load generator was the bottleneck: worker {worker} was busy {:.0} % of the time, \

@@ -181,3 +181,41 @@ fn what_the_reports_of_both_warn_of_is_said_again() {
         assert!(text.contains(words), "{words}\n{text}");
     }
 }
+
+/// Apples to apples: above the table of two platforms.
+#[test]
+fn platforms_say_what_is_the_same_and_what_is_not() {
+    use plan::{SiteKind, Spanned};
+    let mut both = study(2);
+    assert!(!unwrapped(&variants(&both)).contains("The same on both"));
+    let nowhere = plan::Span::NOWHERE;
+    for trial in &mut both.trials {
+        let setup = &mut trial.setup;
+        setup.directory = Some("/var/cache/dyno".to_owned());
+        let site = &mut setup.planned.topology.node.site;
+        site.limits.cpus = Some(Spanned {
+            value: 2.0,
+            span: nowhere,
+        });
+        if setup.planned.point["variant"] == "VM".into() {
+            site.kind.value = SiteKind::Container;
+            site.limits.memory = Some(Spanned {
+                value: 4 << 30,
+                span: nowhere,
+            });
+            setup.platform = Some("podman 4.3".to_owned());
+        }
+    }
+    let text = unwrapped(&variants(&both));
+    let (statement, _) = text.split_once("By threads.").unwrap();
+    for words in [
+        "Site of HW: process; of VM: container (podman 4.3).",
+        "The same on both: Engine MariaDB 10.11.14; CPUs per server at most 2;",
+        "Different as the study says: Memory per server (all / at most 4.0 GiB).",
+        "Otherwise different: HW uses the host's page cache without a limit; VM counts",
+    ] {
+        assert!(statement.contains(words), "{words}\n{text}");
+    }
+    let report = common::outline(&both);
+    assert!(report.contains("The same on both:"), "{report}");
+}

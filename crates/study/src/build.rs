@@ -180,6 +180,7 @@ fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
     let kind = at.maybe_spanned("site.kind")?;
     Ok(Site {
         host,
+        runtime: at.get("site.runtime")?,
         kind: kind.unwrap_or(Spanned {
             value: implied,
             span: Span::NOWHERE,

@@ -7,6 +7,7 @@
 mod cautions;
 mod differences;
 mod merged;
+mod platforms;
 mod points;
 mod show;
 mod table;
