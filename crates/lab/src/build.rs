@@ -9,7 +9,7 @@ use engine::Installed;
 use engine::data::{Listener, Mode};
 use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
-use plan::EngineSpec;
+use plan::{DiskLimits, EngineSpec, FaultKind};
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
@@ -263,8 +263,15 @@ impl Building<'_> {
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
-        data.limit_io(&*site, &self.trial.planned.topology.node)
+        let topology = &self.trial.planned.topology;
+        data.limit_io(&*site, &topology.node)
             .map_err(|error| self.placed(error))?;
+        let mut faults = topology.faults.iter();
+        if faults.any(|fault| fault.kind == FaultKind::SlowDevice) {
+            // A limit that comes later needs the processes to be in a group.
+            site.limit_io(&[], &DiskLimits::default())
+                .map_err(|error| self.placed(error))?;
+        }
         let spec = servers::NodeSpec {
             number,
             data,

@@ -256,12 +256,14 @@ fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observe
     let before = kept.made_for.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
     let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
-    if has_data && kept.is_alive() {
+    let mut faults = trial.planned.topology.faults.iter();
+    let has_devices = !faults.any(|fault| fault.kind.is_of_device());
+    if has_data && has_devices && kept.is_alive() {
         return Some(kept);
     }
     if has_data {
         observer.note(&format!(
-            "trial {} starts with a new copy of the data: a server that it should have reused died or changed its role",
+            "trial {} starts with a new copy of the data: a server that it should have reused died, changed its role, or lost a device",
             trial.planned.number
         ));
     }

@@ -115,9 +115,9 @@ impl Rig {
     fn first_dead(&self) -> Option<(u32, Failure)> {
         let clusters = self.instances.iter().filter_map(|instance| {
             let cluster = instance.cluster.as_ref()?;
-            // A fault explains the death of a node that it hit.
-            let is_hit = |member: &&Member| !instance.disturbance.hits(member.number);
-            Some(cluster.members().iter().filter(is_hit))
+            let is_unexplained =
+                |member: &&Member| !instance.disturbance.explains_end(member.number);
+            Some(cluster.members().iter().filter(is_unexplained))
         });
         clusters.flatten().find_map(|member| {
             let mut node = member.try_lock()?;

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{LogEntries, Paths, Server};
@@ -42,9 +43,9 @@ pub struct DataDir {
     /// Put back before the volumes end.
     schedulers: Vec<Scheduler>,
     /// Contains `data`.
-    volume: Box<dyn Volume>,
+    volume: Arc<dyn Volume>,
     /// Contains `log`; `None`: the log is in `data`.
-    log_volume: Option<Box<dyn Volume>>,
+    log_volume: Option<Arc<dyn Volume>>,
 }
 
 impl DataDir {
@@ -57,7 +58,7 @@ impl DataDir {
         let mut new = Self {
             home: home.clone(),
             schedulers: Vec::new(),
-            volume: Box::new(own.clone()),
+            volume: Arc::new(own.clone()),
             log_volume: None,
             dir,
         };
@@ -73,7 +74,7 @@ impl DataDir {
     }
 
     /// Creates a volume, and sets the scheduler of its devices.
-    fn create(&mut self, plan: &plan::Volume, own: PathBuf) -> Result<Box<dyn Volume>, LabError> {
+    fn create(&mut self, plan: &plan::Volume, own: PathBuf) -> Result<Arc<dyn Volume>, LabError> {
         let volume = volume::create(&self.home, plan, own)?;
         if let Some(wanted) = &plan.scheduler {
             let set = Scheduler::set(&self.home, volume.path(), wanted)?;
@@ -127,6 +128,11 @@ impl DataDir {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.volume.path().join("data")
+    }
+
+    /// What its data lies on.
+    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
+        Arc::clone(&self.volume)
     }
 
     /// The directory of its log; `None`: the log is in the data.

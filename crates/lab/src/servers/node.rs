@@ -22,6 +22,7 @@ use crate::servers::running::{ProcessId, Running};
 use crate::servers::start::{Launcher, Start, Started};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
+use crate::volume::Volume;
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
@@ -135,6 +136,11 @@ impl Node {
     /// The disk space that its data takes; `None` if that cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
         self.data.space()
+    }
+
+    /// What its data lies on.
+    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
+        self.data.volume()
     }
 
     /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.

@@ -84,7 +84,7 @@ impl FileSystem for Btrfs {
 }
 
 /// The kernel's directory of the file system on these devices.
-fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, LabError> {
+pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, LabError> {
     let all = Path::new(FILE_SYSTEMS);
     let name = devices.first().and_then(|device| device.file_name());
     let name = name.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What a node's data lies on. Each kind of volume is one file.
 
 mod btrfs;
+mod devices;
 mod directory;
 mod ext4;
 mod loop_device;
@@ -12,11 +13,14 @@ mod xfs;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
 
+pub(crate) use devices::{Job, release};
+pub(crate) use made::Made;
 pub(crate) use named_device::wipe_own;
 pub(crate) use scheduler::{Scheduler, put_back_all};
 
@@ -40,6 +44,11 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// How many bytes on its devices a byte of data takes without compression and deduplication.
     fn raw_per_byte(&self) -> f64 {
         1.0
+    }
+
+    /// The file system that was made for it; `None` if it is a directory.
+    fn made(&self) -> Option<&Made> {
+        None
     }
 
     /// Has equal blocks of the data shared, if the study wants that.
@@ -103,11 +112,16 @@ pub(crate) fn create(
     home: &Home,
     volume: &plan::Volume,
     own: PathBuf,
-) -> Result<Box<dyn Volume>, LabError> {
+) -> Result<Arc<dyn Volume>, LabError> {
     Ok(match (&volume.file_system, volume.directory()) {
-        (Some(plan), below) => Box::new(made::Made::new(home, plan, below.map(|d| &*d.value))?),
-        (None, Some(below)) => Box::new(directory::Directory::new(home, below)?),
-        (None, None) => Box::new(own),
+        (Some(plan), below) => Arc::new(Made::new(
+            home,
+            plan,
+            &volume.limits,
+            below.map(|d| &*d.value),
+        )?),
+        (None, Some(below)) => Arc::new(directory::Directory::new(home, below)?),
+        (None, None) => Arc::new(own),
     })
 }
 

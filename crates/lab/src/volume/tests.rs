@@ -48,7 +48,7 @@ fn home() -> (TempDir, Home) {
 }
 
 /// The volume, unless this machine cannot make it: then the error says why.
-fn made(home: &Home, volume: &plan::Volume) -> Option<Box<dyn Volume>> {
+fn made(home: &Home, volume: &plan::Volume) -> Option<Arc<dyn Volume>> {
     match create(home, volume, PathBuf::new()) {
         Ok(made) => Some(made),
         Err(error @ LabError::NoVolume { .. }) => {

@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::error::LabError;
+use crate::process;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
@@ -69,10 +70,7 @@ impl Tool {
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
         let mut command = Command::new(self.program);
-        command.args(arguments);
-        // dyno's environment may contain passwords.
-        command.env_clear().env("LC_ALL", "C");
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        without_environment(command.args(arguments));
         let output = command.stdin(Stdio::null()).output();
         output.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.missing(),
@@ -81,6 +79,21 @@ impl Tool {
                 remedy: format!("check the package {}", self.package),
             },
         })
+    }
+
+    /// Starts it; it ends with dyno.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub(super) fn start(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Child, LabError> {
+        self.check()?;
+        let mut command = process::own_command(Path::new(self.program));
+        without_environment(command.args(arguments));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        process::spawn(command)
     }
 
     /// Checks that it is installed.
@@ -122,6 +135,12 @@ impl Tool {
                 .to_owned(),
         }
     }
+}
+
+/// dyno's environment may contain passwords.
+fn without_environment(command: &mut Command) {
+    command.env_clear().env("LC_ALL", "C");
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
 }
 
 /// A path as an argument.
