@@ -14,8 +14,8 @@ use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-/// A study of small trials whose servers have file systems of their own, with these lines and arguments more;
-/// `None` where dyno cannot make them: then the error says why.
+/// A study of small trials whose servers have file systems of their own, with these lines and
+/// arguments more; `None` where dyno cannot make them: then the error says why.
 fn run(engine: &str, rest: &str, words: &str) -> Option<Finished> {
     let text = format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 500\n\
@@ -38,12 +38,12 @@ fn run(engine: &str, rest: &str, words: &str) -> Option<Finished> {
     Some(done)
 }
 
-/// The devices that a trial wrote to, and how much.
-fn written(trial: &TrialSummary) -> Vec<f64> {
-    let metrics = trial.metrics.iter();
-    let of_devices =
-        metrics.filter(|(name, _)| name.starts_with("disk[") && name.ends_with("].write_mb_per_s"));
-    of_devices.map(|(_, metric)| metric.mean).collect()
+/// The means of a metric of each device of a trial.
+fn of_devices(trial: &TrialSummary, metric: &str) -> Vec<f64> {
+    let suffix = format!("].{metric}");
+    let is_its = |name: &str| name.starts_with("disk[") && name.ends_with(&suffix);
+    let metrics = trial.metrics.iter().filter(|(name, _)| is_its(name));
+    metrics.map(|(_, metric)| metric.mean).collect()
 }
 
 /// Also where only the container's own mounts are seen.
@@ -58,7 +58,7 @@ fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
     assert!(trial.faults[0].healed_s.is_some(), "{:?}", trial.faults);
     assert!(trial.ledgers[0].is_intact() && trial.ledgers[0].acknowledged > 10);
     // Both volumes count.
-    let written = written(&trial);
+    let written = of_devices(&trial, "write_mb_per_s");
     assert_eq!(written.len(), 2);
     assert!(written.iter().all(|mb| *mb > 0.0), "{written:?}");
     assert!(trial.metrics["write_amplification"].mean > 0.0);
@@ -79,4 +79,27 @@ fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
     let how: Vec<ResetHow> = how.collect();
     assert_eq!(how.len(), 2);
     assert_eq!(how[1], ResetHow::Kept);
+}
+
+/// How fast a device is below its limit is up to the host.
+#[test]
+fn no_device_does_more_than_its_limit() {
+    let limits = "read_iops = 200\nwrite_iops = 40\n";
+    let rest = format!(
+        "{limits}[load]\nwarmup = \"2s\"\ntime = \"4s\"\nthreads = 8\ndistribution = \"uniform\"\n\
+         [server.config]\ninnodb_buffer_pool_size = \"8M\"\ninnodb_flush_method = \"O_DIRECT\"\n\
+         [[variant]]\nname = \"reads\"\nload.workload = \"oltp_point_select\"\n\
+         [[variant]]\nname = \"writes\"\nload.workload = \"oltp_update_non_index\"\n"
+    );
+    let words = "--set data.rows=60000 --set volume.read_iops=200 --set volume.write_iops=40";
+    let Some(done) = run("mariadb", &rest, words) else {
+        return;
+    };
+    let limited = [("read_iops", 200.0), ("write_iops", 40.0)];
+    for (trial, (metric, limit)) in done.result().trials.iter().zip(limited) {
+        let each = of_devices(trial, metric);
+        assert!(each.iter().sum::<f64>() > 0.0, "{metric}: {each:?}");
+        let most = limit * 1.1;
+        assert!(each.iter().all(|iops| *iops <= most), "{metric}: {each:?}");
+    }
 }
