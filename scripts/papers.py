@@ -367,15 +367,19 @@ def paper_text(results, paper, studies):
 
 def intro(results):
     found = (content(results / name.name) for name in sorted(results.iterdir()) if name.is_dir())
-    one = next((result["environment"] for result in found if result), {})
-    where = ", ".join(str(one[key]) for key in ("cpu_model", "os", "kernel") if one.get(key))
-    memory = one.get("memory_bytes") or 0
-    return f"""# The five papers, measured again
+    one = next((result["environment"] for result in found if result), None)
+    wrote = "no study has been run yet"
+    if one:
+        host = [f"dyno {one['dyno_version']}", f"{one.get('cores', '?')} CPUs"]
+        host += [str(one[key]) for key in ("cpu_model", "os", "kernel") if one.get(key)]
+        host += [f"{(one.get('memory_bytes') or 0) / 2**30:.0f} GiB of memory"]
+        host += [f"virtualization: {one.get('virtualisation') or 'none detected'}"]
+        wrote = f"{one['started'][:10]}; {', '.join(host)}"
+    return f"""# Five papers, measured again
 
 dyno repeats five published studies of MySQL by one command each. This page has every table and figure of them beside
 dyno's own numbers: what agrees in shape, and what cannot agree on this machine. `scripts/papers.py` wrote it
-({one.get("started", "no result yet")[:10]}; dyno {one.get("dyno_version", "")}; {one.get("cores", "?")} CPUs, {where},
-{memory / 2**30:.0f} GiB of memory, virtualization: {one.get("virtualisation") or "none detected"}).
+({wrote}).
 
 The studies run in their small sizes, further shortened by the overrides that stand above each table; `--set
 sizes=paper` has the papers' sizes. Absolute values cannot agree with those of other hardware. ± and parentheses are
