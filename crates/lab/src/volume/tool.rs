@@ -131,7 +131,7 @@ impl Tool {
                 false => format!("{program}: {words}"),
             },
             remedy: "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that \
-                     has this file system and option; or remove volume.filesystem"
+                     has this file system and option; or remove `filesystem`"
                 .to_owned(),
         }
     }
