@@ -372,3 +372,56 @@ fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
     assert_eq!(entries(disk.path()), [] as [PathBuf; 0]);
     cache.assert_nothing_left();
 }
+
+#[test]
+fn a_missing_right_or_program_is_reported_with_its_remedy() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can run dyno as somebody else");
+    }
+    let cache = Cache::new();
+    let study = "title = \"t\"\nserver.engine = \"mariadb\"\ndata.rows = 10\n";
+    for (words, texts) in [
+        (
+            "--set site.cpus=1",
+            ["cannot enforce site.cpus", "run dyno as root"],
+        ),
+        (
+            "--set site.memory=1G",
+            ["cannot enforce site.memory", "run dyno as root"],
+        ),
+        (
+            "--set site.kind=container",
+            ["cannot set up a container", "run dyno as root"],
+        ),
+    ] {
+        let (own, program) = (Cache::new(), Program::as_nobody());
+        std::fs::write(program.dir().join("study.toml"), study).unwrap();
+        for dir in [own.path(), program.dir()] {
+            std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
+        }
+        let program = program.args("run study.toml --out out").args(words);
+        let refused = program.cache(&own).run();
+        refused.fails(2, &[&[words], &texts[..]].concat());
+    }
+
+    // podman that does not work: an error only where the study insists on it.
+    let dir = place("/tmp");
+    let podman = dir.path().join("podman");
+    std::fs::write(&podman, "#!/bin/sh\necho it is broken >&2\nexit 125\n").unwrap();
+    std::fs::set_permissions(&podman, Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        dir.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let run = |words: &str| {
+        let program = Program::study(study).args("--set site.kind=container");
+        let program = program.args(words).cache(&cache).env("PATH", &path);
+        let refused = program.run();
+        assert!(cache.runs().is_empty(), "{:?}", cache.in_runs());
+        refused
+    };
+    run("--set site.runtime=podman")
+        .fails(2, &["container: it is broken", "runtime = \"namespaces\""]);
+    run("--set data.rows=2000000000 --set data.tables=100").fails(2, &["of disk"]);
+}

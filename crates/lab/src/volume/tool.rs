@@ -1,9 +1,8 @@
 //! Runs the programs that make, mount, and examine file systems.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use crate::error::LabError;
 use crate::process;
@@ -59,19 +58,14 @@ impl Tool {
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
-        let mut command = Command::new(self.program);
-        without_environment(command.args(arguments));
-        let output = command.stdin(Stdio::null()).output();
-        output.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => self.missing(),
-            _ => LabError::NoVolume {
-                why: format!("cannot run {}: {error}", self.program),
-                remedy: format!("check the package {}", self.package),
-            },
+        let output = self.start(arguments)?.wait_with_output();
+        output.map_err(|error| LabError::NoVolume {
+            why: format!("cannot run {}: {error}", self.program),
+            remedy: format!("check the package {}", self.package),
         })
     }
 
-    /// Starts it; it ends with dyno.
+    /// Starts it; it ends with dyno, because later its device may be another program's.
     ///
     /// # Errors
     /// When it is not installed.
@@ -81,7 +75,10 @@ impl Tool {
     ) -> Result<Child, LabError> {
         self.check()?;
         let mut command = process::own_command(Path::new(self.program));
-        without_environment(command.args(arguments));
+        command.args(arguments);
+        // dyno's environment may contain passwords.
+        command.env_clear().env("LC_ALL", "C");
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         process::spawn(command)
     }
@@ -125,12 +122,6 @@ impl Tool {
                 .to_owned(),
         }
     }
-}
-
-/// dyno's environment may contain passwords.
-fn without_environment(command: &mut Command) {
-    command.env_clear().env("LC_ALL", "C");
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
 }
 
 /// A path as an argument.
