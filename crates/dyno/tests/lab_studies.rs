@@ -320,11 +320,6 @@ fn every_study_runs_on_postgresql() {
             Some("128MB"),
         ),
         (
-            "p3-devices",
-            "--set load.repeats=1 --set load.threads=4",
-            Some("16MB"),
-        ),
-        (
             "p4-hypervisor",
             "--set sweep.topology.instances=[2] --set sweep.load.threads=[4]",
             Some("128MB"),
@@ -429,7 +424,7 @@ fn each_study_has_its_papers_sizes() {
             "two cores, threads=32, repeat 3",
         ),
         ("p2-scale-up", 25_000, "instances=8"),
-        ("p3-devices", 10_000_000, "second, repeat 3"),
+        ("p3-devices", 10_000_000, "hdd, repeat 3"),
         ("p4-hypervisor", 1_000_000, "instances=6, threads=32"),
         ("p5-baseline", 25_000_000, "threads=32"),
         ("p5-scale-out", 25_000_000, "instances=4"),

@@ -134,9 +134,18 @@ impl Keys<'_, '_> {
     }
 
     fn file_system(&self) -> Result<Option<FileSystem>, LocatedDiagnostic> {
-        let Some(kind) = self.maybe("filesystem")? else {
+        let Some(word) = self.maybe::<String>("filesystem")? else {
             self.no_options()?;
             return Ok(None);
+        };
+        let mut kinds = FileSystemKind::ALL.iter();
+        // The other word is `none`, with which a variant has no use for what the others share.
+        let Some(kind) = kinds.find(|kind| kind.name() == word.value) else {
+            return Ok(None);
+        };
+        let kind = Spanned {
+            value: *kind,
+            span: word.span,
         };
         let devices = self.devices()?;
         let count = match &devices {

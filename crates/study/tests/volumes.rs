@@ -109,6 +109,8 @@ fn a_file_system_has_defaults() {
     let system = volume("filesystem = \"ext4\"").file_system.unwrap();
     assert_eq!(system.loop_bytes(), Some(2 << 30));
     assert_eq!(system.profile.value, Profile::Single);
+    let none = volume("filesystem = \"none\"\ndevice_size = \"1G\"");
+    assert!(none.is_default());
     let striped = volume("filesystem = \"btrfs\"\ndevices = 2").file_system;
     assert_eq!(striped.unwrap().profile.value, Profile::Raid0);
 }
@@ -215,7 +217,7 @@ fn values_have_ranges() {
         (
             "volume.filesystem",
             "ntfs-3g",
-            "the values are `ext4`, `xfs`, `btrfs`",
+            "the values are `none`, `ext4`, `xfs`, `btrfs`",
         ),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);

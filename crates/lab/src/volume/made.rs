@@ -81,7 +81,8 @@ pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LabError::NoVolume {
             why: "only root can make and mount a file system".to_owned(),
-            remedy: "run dyno as root, or mount one and name it with volume.directory".to_owned(),
+            remedy: "run dyno as root, or mount one and name its mount point with `directory`"
+                .to_owned(),
         });
     }
     file_system(plan).check()?;

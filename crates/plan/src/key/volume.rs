@@ -2,7 +2,7 @@
 
 use super::make::{count, fixed, optional, started};
 use super::{Key, Kind};
-use crate::{FileSystemKind, Profile};
+use crate::Profile;
 
 /// What the keys of a volume's limits take.
 const RATE: Kind = Kind::Bytes {
@@ -10,6 +10,9 @@ const RATE: Kind = Kind::Bytes {
     max: 1 << 50,
 };
 const IOPS: Kind = count(1, 1_000_000_000);
+
+/// A kind of file system, or none.
+const FILE_SYSTEMS: &[&str] = &["none", "ext4", "xfs", "btrfs"];
 
 /// Number of keys of both volumes.
 pub(super) const COUNT: usize = DATA.len() + LOG.len();
@@ -19,8 +22,8 @@ macro_rules! volume_keys {
     ($section:literal, $directory:literal $(, $own:expr)*) => {
         [
             started(optional(concat!($section, ".directory"), Kind::Path, $directory)),
-            started(optional(concat!($section, ".filesystem"), Kind::Choice(FileSystemKind::WORDS),
-                "Makes a file system of this kind for each server, on loop devices over sparse files in `directory`, or on `device`. It is mounted with `nosuid,nodev`, and removed with the server. Needs root. Default: none; the volume is a directory.")),
+            started(optional(concat!($section, ".filesystem"), Kind::Choice(FILE_SYSTEMS),
+                "Makes a file system of this kind for each server, on loop devices over sparse files in `directory`, or on `device`. It is mounted with `nosuid,nodev`, and removed with the server. Needs root. Default: `none`; the volume is a directory.")),
             started(optional(concat!($section, ".devices"), count(1, 32),
                 "Number of loop devices below the file system: the stripe width. More than one only for `btrfs`. Default: 1.")),
             started(optional(concat!($section, ".device_size"), Kind::Bytes { min: 128 << 20, max: 64 << 40 },
@@ -67,3 +70,14 @@ pub(super) const DATA: &[Key] = &volume_keys!("volume",
 #[rustfmt::skip]
 pub(super) const LOG: &[Key] = &volume_keys!("log_volume",
     "Directory on the disk of the log, such as `/mnt/log`. Each server's log is in a new directory below it, which is removed with the server. Required unless `filesystem` makes one; its loop devices' files are in dyno's cache by default.");
+
+#[cfg(test)]
+mod tests {
+    use super::FILE_SYSTEMS;
+    use crate::FileSystemKind;
+
+    #[test]
+    fn a_volume_may_have_any_file_system() {
+        assert_eq!(FILE_SYSTEMS[1..], *FileSystemKind::WORDS);
+    }
+}
