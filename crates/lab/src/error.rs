@@ -140,6 +140,14 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// A guest cannot be booted.
+    #[error("the guest cannot be booted: {why}")]
+    NoGuest {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// Servers cannot run on another host.
     #[error("host {host} cannot be used: {why}")]
     UnusableHost {
@@ -274,6 +282,7 @@ impl LabError {
             Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::NoVolume { remedy, .. }
+            | Self::NoGuest { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }

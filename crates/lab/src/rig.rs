@@ -1,6 +1,6 @@
 //! The instances of a trial, with their data, ready to be driven.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -71,10 +71,11 @@ impl Rig {
         Some(all)
     }
 
-    /// What the site of the nodes turned out to be.
-    pub(crate) fn platform(&self) -> Option<String> {
-        let node = self.members().next()?.try_lock()?;
-        node.site().platform()
+    /// What the site of the nodes turned out to be, and why its CPUs are emulated, if they are.
+    pub(crate) fn platform(&self) -> (Option<String>, Option<String>) {
+        let node = self.members().next().and_then(|member| member.try_lock());
+        let of = |node: MutexGuard<'_, Node>| (node.site().platform(), node.site().emulation());
+        node.map(of).unwrap_or_default()
     }
 
     /// The driven databases, for messages.

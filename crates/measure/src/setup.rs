@@ -33,6 +33,9 @@ pub struct Setup {
     /// `None`: what the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// Why the servers' CPUs were emulated; `None` if they were real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<String>,
     /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
     pub in_process: bool,
 }
@@ -51,6 +54,7 @@ impl Setup {
             tables: planned.data.tables,
             directory: None,
             platform: None,
+            emulation: None,
             in_process: false,
         }
     }

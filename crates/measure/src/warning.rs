@@ -129,6 +129,11 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
+    /// The servers' CPUs were emulated.
+    Emulated {
+        /// Why.
+        reason: String,
+    },
     /// The ledger proves nothing.
     LedgerUnchecked {
         /// Why.
@@ -159,6 +164,7 @@ impl Warning {
             Self::Restarts { .. } => "many restarts",
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
+            Self::Emulated { .. } => "emulated CPUs",
             Self::LedgerUnchecked { .. } => "ledger not checked",
         }
     }
@@ -190,7 +196,10 @@ impl Warning {
                 first_per_s,
                 last_per_s,
             } => (last_per_s / first_per_s).ln().abs(),
-            Self::NoWarmup | Self::NeverSteady { .. } | Self::LedgerUnchecked { .. } => 0.0,
+            Self::NoWarmup
+            | Self::NeverSteady { .. }
+            | Self::Emulated { .. }
+            | Self::LedgerUnchecked { .. } => 0.0,
         }
     }
 }
@@ -320,6 +329,12 @@ impl fmt::Display for Warning {
                 f,
                 "{count} connections were lost and reopened. For the cause, see the server's log and \
                  its connection limits."
+            ),
+            Self::Emulated { reason } => write!(
+                f,
+                "the server ran on CPUs that QEMU emulated, not KVM ({reason}): they are many times \
+                 slower than this host's, so its numbers are not those of a virtual machine. Use a \
+                 host on which KVM works."
             ),
             Self::LedgerUnchecked { reason } => write!(
                 f,

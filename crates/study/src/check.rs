@@ -39,6 +39,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
         ports_for_all(content, &base, diagnostics);
         processes_have_no_limits(content, &base, diagnostics);
         crate::hosts::check(content, &base, diagnostics);
+        crate::hosts::check_guests(content, &base, diagnostics);
         measurement_ends(content, &base, diagnostics);
     }
     rows_of_tables(content, diagnostics);

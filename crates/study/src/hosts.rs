@@ -1,4 +1,4 @@
-//! Checks of servers on another host: what must be given, and what they cannot have.
+//! Checks of servers on another host or in a guest: what must be given, and what they cannot have.
 
 use plan::{Reset, SiteKind, Span, Spanned, Value};
 
@@ -6,24 +6,20 @@ use crate::check::SITE_LIMITS;
 use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
 
-const NO_VOLUME: &str = "remove it, or let servers run on this host: remove the host";
-/// What servers on another host cannot have, besides limits, and what to do instead.
-const IMPOSSIBLE: [(&str, &str); 8] = [
-    (
-        "volume.directory",
-        "name the directory on that host: directory = \"/…\" under [site]",
-    ),
-    ("volume.filesystem", NO_VOLUME),
-    ("volume.scheduler", NO_VOLUME),
-    ("volume.read_iops", NO_VOLUME),
-    ("volume.write_iops", NO_VOLUME),
-    ("volume.read_bytes_per_s", NO_VOLUME),
-    ("volume.write_bytes_per_s", NO_VOLUME),
-    (
-        "topology.cluster",
-        "let its members run on this host: remove the host",
-    ),
+/// What neither can have.
+const IMPOSSIBLE: [&str; 7] = [
+    "volume.filesystem",
+    "volume.scheduler",
+    "volume.read_iops",
+    "volume.write_iops",
+    "volume.read_bytes_per_s",
+    "volume.write_bytes_per_s",
+    "topology.cluster",
 ];
+/// Least memory of a guest: less than its kernel and a small server need.
+const GUEST_BYTES: u64 = 256 << 20;
+/// Most CPUs of a guest, which QEMU's machine can have.
+const GUEST_CPUS: f64 = 255.0;
 
 pub(crate) fn check<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Diagnostics) {
     let kinds = content.values_in(base, "site.kind");
@@ -48,44 +44,105 @@ pub(crate) fn check<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut
         },
         (Some(kind), Some(_)) => kind.span,
     };
-    refuse_with(content, base, cause, diagnostics);
+    let mut place = Place {
+        name: "on another host",
+        cause,
+        content,
+        base,
+        diagnostics,
+    };
+    let directory = "name the directory on that host: directory = \"/…\" under [site]";
+    place.has_no("volume.directory", directory);
+    for name in SITE_LIMITS {
+        place.has_no(name, "remove the limit, or let servers run on this host");
+    }
+    let help = "remove it, or let servers run on this host: remove the host";
+    place.has_none_of_the_impossible(help);
 }
 
-/// Refuses what servers on another host cannot have.
-fn refuse_with<'a>(
+/// A site of the kind `vm`.
+pub(crate) fn check_guests<'a>(
     content: &'a Content,
     base: &Base<'a>,
-    cause: Span,
     diagnostics: &mut Diagnostics,
 ) {
-    let limits =
-        SITE_LIMITS.map(|name| (name, "remove the limit, or let servers run on this host"));
-    for (name, help) in limits.into_iter().chain(IMPOSSIBLE) {
-        if let Some(typed) = content.values_in(base, name).first() {
-            refuse(typed, cause, &format!("no `{name}`"), help, diagnostics);
-        }
+    let vm = Value::from(SiteKind::Vm.name());
+    let kinds = content.values_in(base, "site.kind");
+    let Some(kind) = kinds.into_iter().find(|kind| kind.value == vm) else {
+        return;
+    };
+    let mut place = Place {
+        name: "in a guest",
+        cause: kind.span,
+        content,
+        base,
+        diagnostics,
+    };
+    let help = "remove it, or use another kind of site";
+    for name in ["server.port", "volume.directory"] {
+        place.has_no(name, help);
     }
-    let kept = Value::from(Reset::None.name());
-    let resets = content.values_in(base, "server.reset");
-    if let Some(typed) = resets.into_iter().find(|reset| reset.value == kept) {
-        let help = "write reset = \"copy\", or let servers run on this host";
-        refuse(
-            typed,
-            cause,
-            "no `server.reset` = \"none\"",
-            help,
-            diagnostics,
-        );
-    }
+    place.has_none_of_the_impossible(help);
+    let is_count = |value: &Value| {
+        let cpus = value.as_number();
+        cpus.is_some_and(|cpus| cpus >= 1.0 && cpus <= GUEST_CPUS && cpus.fract() == 0.0)
+    };
+    place.must(
+        "site.cpus",
+        is_count,
+        "a guest has whole CPUs, from 1 to 255",
+    );
+    let is_enough = |value: &Value| {
+        let bytes = value.as_text().and_then(plan::parse_bytes);
+        bytes.is_none_or(|bytes| bytes >= GUEST_BYTES)
+    };
+    place.must("site.memory", is_enough, "a guest needs 256M at least");
 }
 
-fn refuse(
-    typed: &Spanned<Value>,
+/// Where servers run that cannot have everything.
+struct Place<'a, 'b> {
+    name: &'static str,
     cause: Span,
-    what: &str,
-    help: &str,
-    diagnostics: &mut Diagnostics,
-) {
-    let message = format!("servers on another host can have {what}");
-    diagnostics.add_of_two(typed.span, cause, Diagnostic::new(message, help));
+    content: &'a Content,
+    base: &'b Base<'a>,
+    diagnostics: &'b mut Diagnostics,
+}
+
+impl Place<'_, '_> {
+    /// Refuses what servers neither on another host nor in a guest can have.
+    fn has_none_of_the_impossible(&mut self, help: &str) {
+        for name in IMPOSSIBLE {
+            self.has_no(name, help);
+        }
+        let kept = Value::from(Reset::None.name());
+        let resets = self.content.values_in(self.base, "server.reset");
+        if let Some(typed) = resets.into_iter().find(|reset| reset.value == kept) {
+            let help = "write reset = \"copy\", or let servers run on this host";
+            self.refuse(typed, "server.reset` = `none", help);
+        }
+    }
+
+    fn has_no(&mut self, name: &str, help: &str) {
+        if let Some(typed) = self.content.values_in(self.base, name).first() {
+            self.refuse(typed, name, help);
+        }
+    }
+
+    fn refuse(&mut self, typed: &Spanned<Value>, what: &str, help: &str) {
+        let message = format!("servers {} can have no `{what}`", self.name);
+        let diagnostic = Diagnostic::new(message, help);
+        self.diagnostics
+            .add_of_two(typed.span, self.cause, diagnostic);
+    }
+
+    /// Refuses a value that does not fit.
+    fn must(&mut self, name: &str, fits: impl Fn(&Value) -> bool, message: &str) {
+        let values = self.content.values_in(self.base, name);
+        if let Some(typed) = values.into_iter().find(|typed| !fits(&typed.value)) {
+            let help = format!("write another `{name}`, or use another kind of site");
+            let diagnostic = Diagnostic::new(message, help);
+            self.diagnostics
+                .add_of_two(typed.span, self.cause, diagnostic);
+        }
+    }
 }

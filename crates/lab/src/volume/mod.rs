@@ -19,6 +19,7 @@ use crate::home::Home;
 
 pub(crate) use named_device::wipe_own;
 pub(crate) use scheduler::{Scheduler, put_back_all};
+pub(crate) use tool::Tool;
 
 /// The label of each file system that dyno makes.
 const LABEL: &str = "dyno-volume";

@@ -9,7 +9,7 @@ use crate::error::LabError;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     pub(super) program: &'static str,
     pub(super) package: &'static str,
 }
@@ -39,7 +39,7 @@ impl Tool {
         program: "mkfs.xfs",
         package: "xfsprogs",
     };
-    pub(super) const MKFS_EXT4: Self = Self {
+    pub(crate) const MKFS_EXT4: Self = Self {
         program: "mkfs.ext4",
         package: "e2fsprogs",
     };
@@ -52,7 +52,7 @@ impl Tool {
     ///
     /// # Errors
     /// When it is not installed; when it fails, in its own words.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<String, LabError> {

@@ -109,13 +109,13 @@ const GENERAL: &[Key] = &[
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
-        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
-        "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit.")),
+        "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit. In a guest, its number of CPUs; default: as many as this host has.")),
     started(optional("site.cpuset", Kind::CpuSet,
-        "CPUs on which each server runs, by their numbers. All servers share them. Needs root, or a control group that root delegated. Default: all.")),
+        "CPUs on which each server runs, or the guest of each server, by their numbers. All servers share them. Except for guests, needs root, or a control group that root delegated. Default: all.")),
     started(optional("site.memory", Kind::Bytes { min: 1 << 20, max: 1 << 44 },
-        "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit.")),
+        "Memory of each server, such as `\"512M\"`, its page cache included. It has no swap space. Needs root, or a control group that root delegated. Default: no limit. In a guest, the memory that it has; default: `\"1G\"`.")),
 
     started(optional("site.host", Kind::Host,
         "Host on which servers run, as ssh knows it: `db1`, `me@db1`, or an alias in ssh's configuration. dyno logs in with keys only, and its host key must be known. The server's program must be installed there as on this host; nothing of dyno needs to be.")),
