@@ -135,14 +135,11 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
     }
     let fault = "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nheal = \"300ms\"\n";
     let study = format!("{STUDY}{fault}").replace("\"3s\"", "\"1h\"");
-    let dyno = Program::study(&study)
-        .args("--out out")
-        .cache(&cache)
-        .start();
-    let log = dyno.dir().join("out/trials/001-trial/servers/1/error.log");
+    let mut dyno = Program::study(&study).cache(&cache).start();
     wait_until("the second start of the server", || {
-        let log = find_log(dyno.dir()).unwrap_or(log.clone());
-        let log = read_to_string(log).unwrap_or_default();
+        assert!(!dyno.has_ended(), "{}", dyno.stderr());
+        let log = find_log(dyno.dir()).and_then(|log| read_to_string(log).ok());
+        let log = log.unwrap_or_default();
         log.matches("ready for connections").count() >= 2
     });
     let guests = cache.in_runs();

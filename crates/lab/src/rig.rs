@@ -1,7 +1,7 @@
 //! The instances of a trial, with their data, ready to be driven.
 
-use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

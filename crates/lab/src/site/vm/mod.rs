@@ -224,8 +224,10 @@ fn explained(what: &str, log: &str, console: &str) -> String {
     let error = |line: &&str| !line.is_empty() && !line.contains("warning:");
     let first = log.lines().map(str::trim).find(error);
     let first = first.map(|line| line.split_once(": ").map_or(line, |(_, error)| error));
-    let lines: Vec<&str> = console.lines().map(str::trim).collect();
-    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    let lines = console.lines().map(str::trim);
+    // The registers of a kernel that has panicked say nothing.
+    let lines = lines.take_while(|line| !line.contains("Call Trace"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let shown = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("; ");
     match (first, shown.is_empty()) {
         (Some(error), true) => format!("{what}: {error}"),
