@@ -85,7 +85,7 @@ pub(crate) fn check_guests<'a>(
     place.has_none_of_the_impossible(help);
     let is_count = |value: &Value| {
         let cpus = value.as_number();
-        cpus.is_some_and(|cpus| cpus >= 1.0 && cpus <= GUEST_CPUS && cpus.fract() == 0.0)
+        cpus.is_some_and(|cpus| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0)
     };
     place.must(
         "site.cpus",
