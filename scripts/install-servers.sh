@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | sysbench | ssh | vm]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | sysbench | ssh | vm]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -11,6 +11,7 @@
 #   patroni   Debian's packages patroni, etcd-server, etcd-client, and haproxy, and the libraries that Patroni needs for
 #             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
 #   storage   Debian's packages btrfs-progs, xfsprogs, e2fsprogs, and duperemove, which make the file systems of volumes.
+#   podman    Debian's packages podman and runc, which run containers. Run as root, it starts no service.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
 #             leaves none enabled.
@@ -125,6 +126,11 @@ install_storage() {
     for package in btrfs-progs xfsprogs e2fsprogs duperemove; do
         apt_install "$package" "/usr/share/doc/$package/copyright"
     done
+}
+
+# install_podman: installs podman with runc, which works on hosts with control groups of both versions, unlike crun.
+install_podman() {
+    apt_install podman /usr/bin/podman runc
 }
 
 # install_ssh: installs OpenSSH's client and server, whose service stays disabled.
@@ -247,6 +253,7 @@ for what in "$@"; do
         postgres) install_postgres ;;
         patroni) install_patroni ;;
         storage) install_storage ;;
+        podman) install_podman ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         ssh) install_ssh ;;
         vm) install_vm ;;
@@ -256,6 +263,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, sysbench, ssh, vm" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, sysbench, ssh, vm" ;;
     esac
 done

@@ -1,6 +1,18 @@
 //! The columns that report tables and thresholds may name.
 
-use measure::column::{TEXTS, all_names, full_name, is_known};
+use measure::column::{TEXTS, all_names, changed, full_name, is_known};
+
+/// What to write instead of an unknown column of a study, whose tables may show changes between
+/// its variants; `None` for a known one.
+pub(crate) fn suggestion_in_study(column: &str, has_variants: bool) -> Option<String> {
+    match changed(column) {
+        Some(of) if has_variants => suggestion(of),
+        Some(_) => {
+            Some("a change is relative to the first [[variant]], and this study has none".into())
+        }
+        None => suggestion(column),
+    }
+}
 
 /// What to write instead of an unknown column; `None` for a known one.
 pub(crate) fn suggestion(column: &str) -> Option<String> {

@@ -78,7 +78,7 @@ fn two_results(
     ))
 }
 
-/// Compares the selected variants; by default, the only two.
+/// Compares the selected variants: by default, the only two, or one with the study's first.
 fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultComparison, Failure> {
     let existing = variants(&stored.result);
     let (base, new) = match (&args.base, &args.new, existing.as_slice()) {
@@ -86,6 +86,7 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
         (None, None, [base, new]) => (*base, *new),
         (Some(one), None, [base, new]) => (one.as_str(), if one == base { *new } else { *base }),
         (None, Some(one), [base, new]) => (if one == new { *base } else { *new }, one.as_str()),
+        (None, Some(one), [base, ..]) => (*base, one.as_str()),
         (_, _, []) => {
             let message = format!("{} has no variants to compare", stored.path.display());
             return Err(Failure::new(Exit::Usage, message)
@@ -97,8 +98,9 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
                 stored.path.display(),
                 existing.join(", ")
             );
-            return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("name two of them with --base and --new")));
+            return Err(Failure::new(Exit::Usage, message).remedy(Some(
+                "name one with --new; --base is the first unless it is given",
+            )));
         }
     };
     check_variant(stored, base)?;

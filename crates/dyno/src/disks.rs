@@ -1,16 +1,19 @@
 //! The disk space that a study needs on the disk of the cache and on the disks that it names.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use host::LOCAL;
 use lab::needs::{Disk, Needs, disk};
 use lab::{Cause, Trial, shown_bytes};
-use plan::Span;
+use plan::{Span, Volume};
 
 /// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
+    /// The most that sparse files of loop devices may grow to, which is part of it.
+    loop_bytes: u64,
     /// Its location in the study; `None` for the disk of the cache.
     span: Option<Span>,
 }
@@ -25,52 +28,81 @@ pub(crate) fn demands(
     let mut demands = vec![DiskDemand {
         disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
+        loop_bytes: 0,
         span: None,
     }];
     let mut cache_bytes = 0;
     for (trial, needs) in trials.iter().zip(needs) {
-        let at = place_of(trial, &mut demands)?;
-        let data_bytes = data_bytes(trial, needs.disk_bytes - needs.template_bytes)?;
-        if demands[at].disk.is_memory {
-            needs.memory_bytes += data_bytes;
-        }
+        let (node, nodes) = (&trial.planned.topology.node, trial.planned.topology.nodes());
+        let server_bytes = needs.disk_bytes - needs.template_bytes;
+        let stored = match &node.log_volume {
+            None => vec![("data", &node.volume, server_bytes)],
+            Some(log) => vec![
+                ("data", &node.volume, server_bytes - needs.log_bytes),
+                ("log", log, needs.log_bytes),
+            ],
+        };
         cache_bytes += needs.template_bytes;
-        demands[0].grow(cache_bytes);
-        demands[at].grow(if at == 0 { cache_bytes } else { 0 } + data_bytes);
+        let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
+        let mut loop_bytes = BTreeMap::<usize, u64>::new();
+        for (what, volume, needed_bytes) in stored {
+            let at = place_of(volume, &mut demands)?;
+            let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
+            if demands[at].disk.is_memory {
+                needs.memory_bytes += bytes;
+            }
+            *trial_bytes.entry(at).or_default() += bytes;
+            if volume.file_system.is_some() {
+                *loop_bytes.entry(at).or_default() += bytes;
+            }
+        }
+        for (at, bytes) in loop_bytes {
+            demands[at].loop_bytes = demands[at].loop_bytes.max(bytes);
+        }
+        for (at, bytes) in trial_bytes {
+            demands[at].grow(bytes);
+        }
     }
     Ok(demands)
 }
 
-/// What the data of a trial may take on its disk: of file systems on loop devices, what their
-/// sparse files may grow to, which must be enough for the data.
-fn data_bytes(trial: &Trial, needed_bytes: u64) -> Result<u64, lab::Failure> {
-    let topology = &trial.planned.topology;
-    let Some(made) = &topology.node.volume.file_system else {
+/// What the data or the logs of a trial may take on their disk: of file systems on loop devices, what
+/// their sparse files may grow to, which must be enough.
+fn volume_bytes(
+    what: &str,
+    volume: &Volume,
+    nodes: u32,
+    needed_bytes: u64,
+) -> Result<u64, lab::Failure> {
+    let Some(made) = &volume.file_system else {
         return Ok(needed_bytes);
     };
     let Some(bytes) = made.loop_bytes() else {
         return Ok(0);
     };
-    let nodes = u64::from(topology.nodes());
+    let nodes = u64::from(nodes);
     let raw = made.profile.raw_per_byte(made.device_count());
     let room_bytes = (bytes as f64 / raw) as u64;
     let each_bytes = needed_bytes / nodes;
     if each_bytes > room_bytes {
         let message = format!(
-            "the data of each server needs {}; its file system has {}",
+            "the {what} of each server needs {}; its file system has {}",
             shown_bytes(each_bytes),
             shown_bytes(room_bytes)
         );
-        let remedy = "use a larger device_size or more devices under [volume], or fewer rows";
+        let remedy = match what {
+            "log" => "use a larger device_size or more devices under [log_volume]",
+            _ => "use a larger device_size or more devices under [volume], or fewer rows",
+        };
         let failure = lab::Failure::new(Cause::Usage, message);
         return Err(failure.remedy(Some(remedy.to_owned())).at(made.kind.span));
     }
     Ok(bytes.saturating_mul(nodes))
 }
 
-/// The index of the disk with the data of a trial, which is added to the list if it is new.
-fn place_of(trial: &Trial, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
-    let Some(directory) = trial.planned.topology.node.volume.directory() else {
+/// The index of the disk with a volume, which is added to the list if it is new.
+fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
+    let Some(directory) = volume.directory() else {
         return Ok(0);
     };
     let disk = disk(&LOCAL, &directory.value)?;
@@ -79,6 +111,7 @@ fn place_of(trial: &Trial, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::
         demands.push(DiskDemand {
             disk,
             needed_bytes: 0,
+            loop_bytes: 0,
             span: Some(directory.span),
         });
         demands.len() - 1
@@ -96,9 +129,10 @@ impl DiskDemand {
             return Ok(());
         }
         let shortage = format!(
-            "{} of disk space{}; only {} is available",
+            "{} of disk space{}{}; only {} is available",
             shown_bytes(self.needed_bytes),
             self.place(),
+            self.sparse(),
             shown_bytes(self.disk.free_bytes)
         );
         let other = match self.span {
@@ -106,8 +140,12 @@ impl DiskDemand {
             None => "DYNO_CACHE_DIR",
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));
+        let less = match self.loop_bytes {
+            0 => "fewer rows or instances",
+            _ => "a smaller device_size, fewer rows or instances",
+        };
         let failure = failure.remedy(Some(format!(
-            "use fewer rows or instances, free some disk space, or choose another disk with {other}"
+            "use {less}, free some disk space, or choose another disk with {other}"
         )));
         Err(match self.span {
             Some(span) => failure.at(span),
@@ -118,11 +156,22 @@ impl DiskDemand {
     /// Its line in the plan.
     pub(crate) fn line(&self) -> String {
         format!(
-            "disk:   up to {}{}, {} available\n",
+            "disk:   up to {}{}{}, {} available\n",
             shown_bytes(self.needed_bytes),
             self.place(),
+            self.sparse(),
             shown_bytes(self.disk.free_bytes)
         )
+    }
+
+    fn sparse(&self) -> String {
+        match self.loop_bytes {
+            0 => String::new(),
+            bytes => format!(
+                " (sparse files of loop devices may grow to {})",
+                shown_bytes(bytes)
+            ),
+        }
     }
 
     fn place(&self) -> String {

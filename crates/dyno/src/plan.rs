@@ -245,6 +245,7 @@ fn only_load(trial: &Trial) -> Needs {
         build_time: Duration::ZERO,
         disk_bytes: 0,
         template_bytes: 0,
+        log_bytes: 0,
         memory_bytes: 0,
     }
 }

@@ -155,7 +155,10 @@ fn inherited_data(trial: &Trial) -> Option<impl PartialEq> {
     let rows = has_rows.then_some((planned.data.tables, planned.data.rows, planned.data.seed));
     (spec.reset == Reset::None).then_some((
         &spec.engine.value,
-        &planned.topology.node.volume,
+        (
+            &planned.topology.node.volume,
+            &planned.topology.node.log_volume,
+        ),
         planned.topology.instances,
         rows,
     ))

@@ -62,7 +62,7 @@ fn open(
     let mut places = vec![lab.home()?.root()];
     let volumes = trials
         .iter()
-        .map(|trial| &trial.planned.topology.node.volume);
+        .flat_map(|trial| trial.planned.topology.node.volumes());
     for directory in volumes.filter_map(::plan::Volume::directory) {
         if !places.contains(&directory.as_path()) {
             places.push(directory);

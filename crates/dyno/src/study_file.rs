@@ -1,7 +1,7 @@
 //! Reads a study file into the trials that the laboratory runs.
 
 use lab::{Lab, RunOptions, Target, Trial};
-use measure::column::full_name;
+use measure::column::{changed, full_name};
 use measure::result::{Design, Table};
 use measure::threshold::{Threshold, ThresholdError};
 use plan::{EngineSpec, LoginSpec, Plan, ServerSpec, ServerUrl};
@@ -194,13 +194,21 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     study
         .check_words(&[("load.workload", &workloads)])
         .map_err(usage)?;
-    study.check_columns(columns::suggestion).map_err(usage)?;
+    let has_variants = study.has_variants();
+    study
+        .check_columns(|column| columns::suggestion_in_study(column, has_variants))
+        .map_err(usage)?;
     study.check_thresholds(invalid_condition).map_err(usage)?;
     Ok(study)
 }
 
 /// What is wrong with a threshold's condition, and what to write instead.
 fn invalid_condition(column: &str, condition: &str) -> Option<(String, String)> {
+    if let Some(of) = changed(column) {
+        let message = format!("a threshold cannot be set on the change of `{of}`");
+        let help = format!("write, for example, `\"{of}\" = \">= 0.95 * baseline\"`");
+        return Some((message, help));
+    }
     let ThresholdError { message, help } = Threshold::parse(column, condition).err()?;
     Some((message, help))
 }

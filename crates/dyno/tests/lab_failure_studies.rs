@@ -188,3 +188,28 @@ fn clusters_are_ranked_by_their_recovery() {
         assert!(recovery.first_write_s.is_some(), "{}", shown(trial));
     }
 }
+
+#[test]
+fn a_group_goes_on_without_the_host_of_its_primary() {
+    let short = [
+        (
+            "[[fault]]\nat = \"15s\"\nfail_host = \"replica\"\nheal = \"15s\"\n",
+            "",
+        ),
+        ("time = \"150s\"", "time = \"50s\""),
+        ("at = \"90s\"", "at = \"2s\""),
+        ("heal = \"30s\"", "heal = \"never\""),
+    ];
+    let Some(done) = run_if_permitted("p5-host-failure", &short) else {
+        return testkit::skip("this user may not make network namespaces");
+    };
+    let trial = done.trial();
+    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    // A connection that ends is noticed at once, one that is silent only after a timeout.
+    assert!(
+        recovery.outage_s.is_some_and(|s| s > 3.0) && recovery.first_write_s.is_some(),
+        "{}",
+        shown(&trial)
+    );
+}

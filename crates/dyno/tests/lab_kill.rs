@@ -9,10 +9,12 @@
 
 mod common;
 
+use std::fs::Permissions;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use common::{Cache, Program, entries, has_second, trial_dir, wait_until};
+use common::{Cache, Program, Running, entries, has_second, trial_dir, wait_until};
 use rustix::process::Signal;
 
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
@@ -229,4 +231,152 @@ fn while_the_report_is_written() {
     assert!(!entries(&out).iter().any(half), "{:?}", entries(&out));
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.trim_end().ends_with("</html>"));
+}
+
+/// A server with limits in a container, with its data on a file system of its own.
+const WALLED: &str = "--set site.kind=container --set site.cpus=1 --set volume.filesystem=btrfs \
+                      --set volume.devices=2 --set volume.profile=raid1 \
+                      --set volume.device_size=512M --set load.warmup=1h";
+
+/// A program that stops before it does what it is asked for, if that contains a word.
+struct Stopping {
+    dir: tempfile::TempDir,
+}
+
+impl Stopping {
+    fn new(program: &str, word: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(program));
+        let real = found.find(|path| path.exists()).unwrap();
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *\"{word}\"*)\n\
+             echo $$ > {dir}/new && mv {dir}/new {dir}/pid\n\
+             exec sleep 1000;;\nesac\nexec {} \"$@\"\n",
+            real.display(),
+            dir = dir.path().display()
+        );
+        let own = dir.path().join(program);
+        std::fs::write(&own, script).unwrap();
+        std::fs::set_permissions(&own, Permissions::from_mode(0o755)).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self) -> String {
+        let path = std::env::var("PATH").unwrap();
+        format!("{}:{path}", self.dir.path().display())
+    }
+
+    /// Its process, once it has stopped.
+    fn pid(&self) -> Option<String> {
+        std::fs::read_to_string(self.dir.path().join("pid")).ok()
+    }
+
+    /// Waits for its end: it has not been let go on.
+    fn ends(&self) {
+        let proc = PathBuf::from("/proc").join(self.pid().unwrap().trim());
+        wait_until("the program's end", || !proc.exists());
+    }
+}
+
+/// What a run has outside of its directory: control groups, mounts, loop devices, and containers.
+fn outside(run: &Path) -> Vec<String> {
+    let (mut found, mut todo) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
+    while let Some(dir) = todo.pop() {
+        todo.extend(entries(&dir).into_iter().filter(|path| path.is_dir()));
+        found.push(dir.display().to_string());
+    }
+    let devices = entries(Path::new("/sys/block"));
+    let files = devices
+        .iter()
+        .map(|device| device.join("loop/backing_file"));
+    found.extend(files.filter_map(|file| std::fs::read_to_string(file).ok()));
+    let mut podman = std::process::Command::new("podman");
+    let containers = podman.args(["ps", "--all", "--format={{.Names}}"]).output();
+    let containers = containers.map(|output| String::from_utf8(output.stdout).unwrap());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let texts = [mounts, containers.unwrap_or_default()];
+    found.extend(
+        texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(str::to_owned),
+    );
+    let name = run.file_name().unwrap().to_str().unwrap();
+    found.retain(|text| text.contains(name));
+    found
+}
+
+/// Nothing of a site or a volume outlives a dyno that is killed while it sets them up: no program
+/// that goes on with it, either.
+#[test]
+fn in_any_phase_of_a_container_and_a_file_system() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can set up containers and file systems");
+    }
+    let cache = Cache::new();
+    Program::study(TINY).cache(&cache).run().succeeds();
+    let namespaces = format!("{WALLED} --set site.runtime=namespaces");
+    let podman = format!("{WALLED} --set site.runtime=podman");
+    let mut phases = vec![
+        (&namespaces, "unshare", " true"),
+        (&namespaces, "mkfs.btrfs", "/dev/loop"),
+        (&namespaces, "mount", "/mounted"),
+        (&namespaces, "unshare", "mariadbd"),
+    ];
+    match std::process::Command::new("podman")
+        .arg("--version")
+        .output()
+    {
+        Ok(_) => phases.extend([
+            (&podman, "podman", " true"),
+            (&podman, "podman", "mariadbd"),
+        ]),
+        Err(_) => testkit::skip("podman is missing: scripts/install-servers.sh podman"),
+    }
+    for (words, program, word) in phases {
+        let what = format!("{program} {word} of {words}");
+        let stopping = Stopping::new(program, word);
+        let dyno = Program::study(TINY).args(words).cache(&cache);
+        let dyno = dyno.env("PATH", &stopping.path()).start();
+        killed(
+            dyno,
+            &cache,
+            &what,
+            |_| stopping.pid().is_some(),
+            || stopping.ends(),
+        );
+    }
+    for words in [&namespaces, &podman] {
+        let dyno = Program::study(TINY).args(words).cache(&cache).start();
+        let starts = |_: &Path| cache.server(1).is_some();
+        killed(dyno, &cache, "a starting server", starts, || ());
+        let dyno = Program::study(TINY).args(words).cache(&cache).start();
+        killed(dyno, &cache, "a load", |out| tells_of(out, "warmup"), || ());
+    }
+}
+
+/// Kills a dyno as soon as `holds`, and cleans up; `then` waits for what must end with it.
+fn killed(
+    mut dyno: Running,
+    cache: &Cache,
+    what: &str,
+    holds: impl Fn(&Path) -> bool,
+    then: impl Fn(),
+) {
+    let out = dyno.dir().join("out");
+    wait_until(what, || {
+        assert!(!dyno.has_ended(), "{what}: {}", dyno.stderr());
+        holds(&out)
+    });
+    let [run] = cache.runs().try_into().unwrap();
+    assert!(!outside(&run).is_empty(), "{what}");
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    let clean = Program::new().args("clean").cache(cache).run().succeeds();
+    assert!(clean.stdout.contains("freed"), "{what}: {}", clean.shown());
+    then();
+    assert_eq!(outside(&run), [] as [String; 0], "{what}");
+    cache.assert_nothing_left();
 }

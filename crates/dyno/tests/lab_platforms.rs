@@ -198,7 +198,16 @@ fn p1_compares_containers_with_processes_and_limits() {
         assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
     }
     let report = page(&done, "report.md");
-    for words in ["namespaces of dyno's own", "at most 4.0 GiB"] {
+    let mut platforms = trials
+        .iter()
+        .filter_map(|trial| trial.setup.platform.clone());
+    let platform = platforms.next().unwrap();
+    let has_podman = std::process::Command::new("podman")
+        .arg("--version")
+        .output()
+        .is_ok();
+    assert_eq!(platform.starts_with("podman "), has_podman, "{platform}");
+    for words in [&platform, "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
     let compared = Program::new()
@@ -235,48 +244,57 @@ fn limits_that_cannot_be_are_refused_where_they_were_named() {
     }
 }
 
+/// Whether dyno can make file systems here; records a skipped test where not.
+fn can_make_volumes() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        testkit::skip("only root can make and mount a file system");
+    }
+    is_root
+}
+
+/// One variant on a real disk, the others on loop devices that are as slow as they should be.
 #[test]
-fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
+fn p3_ranks_devices_by_what_they_are_limited_to() {
     let cache = Cache::new();
-    let (disk, memory) = (place("/var/tmp"), place("/dev/shm"));
-    let places = [disk.path(), memory.path()];
+    if !can_make_volumes() || !can_limit(&cache) {
+        return;
+    }
+    let disk = place("/var/tmp");
     let words = format!(
-        "--set load.time=1s --set load.threads=4 \
-         --set variant.first.volume.directory={} --set variant.first.name=disk \
-         --set variant.second.volume.directory={} --set variant.second.name=memory",
-        places[0].display(),
-        places[1].display()
+        "--set load.time=2s --set load.threads=4 --set load.repeats=1 \
+         --set variant.pcie.volume.filesystem=none --set variant.pcie.volume.directory={} \
+         --set variant.pcie.volume.read_iops=1_000_000_000 \
+         --set variant.pcie.volume.write_iops=1_000_000_000 --set variant.pcie.name=real",
+        disk.path().display()
     );
     let done = run("p3-devices", &words, &cache);
     let result = done.result();
     assert_eq!(result.trials.len(), 4);
-    assert_blocks(&result.trials, 2);
     let dirs = store::trial_dirs(&done.out()).unwrap();
     for (trial, dir) in result.trials.iter().zip(dirs) {
-        let place = places[usize::from(variant(trial) == "memory")];
-        let place = place.display().to_string();
-        assert_eq!(trial.setup.directory.as_ref(), Some(&place));
+        let volume = &trial.setup.planned.topology.node.volume;
+        let is_real = variant(trial) == "real";
+        assert_eq!(volume.file_system.is_some(), !is_real);
         let my_cnf = read_to_string(dir.join("servers/1/my.cnf")).unwrap();
-        let datadir = format!("datadir = {place}/dyno-");
-        assert!(my_cnf.contains(&datadir), "{my_cnf}");
-        // Memory is no disk, and nobody else's is shown in its place.
-        let has_disk = trial.metrics.keys().any(|name| name.starts_with("disk"));
-        assert!(!(has_disk && variant(trial) == "memory"), "{trial:?}");
+        let datadir = format!("datadir = {}/dyno-", disk.path().display());
+        assert_eq!(my_cnf.contains(&datadir), is_real, "{my_cnf}");
+        if is_real {
+            continue;
+        }
+        let limits = [volume.limits.read_iops, volume.limits.write_iops];
+        for (metric, limit) in ["read_iops", "write_iops"].into_iter().zip(limits) {
+            let most = 1.1 * limit.unwrap() as f64;
+            let mean = trial.metrics[&format!("disk.{metric}")].mean;
+            assert!(mean <= most, "{}: {metric} {mean}", variant(trial));
+        }
     }
-    for place in places {
-        assert!(entries(place).is_empty(), "{:?}", entries(place));
-    }
+    assert!(entries(disk.path()).is_empty());
     let known = &result.environment.places;
-    let of = |path: &Path| {
-        let path = path.display().to_string();
-        known.iter().find(|place| place.path == path).unwrap()
-    };
-    assert_eq!(of(places[1]).file_system.as_deref(), Some("tmpfs"));
-    assert!(of(places[0]).options.is_some());
-    let report = page(&done, "report.md");
-    for place in places {
-        assert!(report.contains(&place.display().to_string()), "{report}");
-    }
+    let path = disk.path().display().to_string();
+    let of_disk = known.iter().find(|place| place.path == path).unwrap();
+    assert!(of_disk.options.is_some());
+    assert!(page(&done, "report.md").contains(&path));
 
     let ranked = Program::new()
         .arg("rank")
@@ -287,7 +305,7 @@ fn p3_has_its_data_in_the_users_directories_and_ranks_them() {
     let [board] = tables(&page(&ranked, "rank.md")).try_into().unwrap();
     let mut names: Vec<&str> = board.rows.iter().map(|row| row[1].as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["disk", "memory"]);
+    assert_eq!(names, ["consumer", "hdd", "real", "sata"]);
 }
 
 #[test]
@@ -296,7 +314,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
         let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/p3-devices.toml");
         let program = Program::new().args(words).arg(study);
         let done = program
-            .args("--set variant.second.volume.directory=/there/is/none")
+            .args("--set variant.hdd.volume.directory=/there/is/none")
             .run();
         match words {
             // It tells of what can be looked at.
@@ -304,7 +322,7 @@ fn a_directory_that_cannot_be_is_refused_where_it_was_named() {
             _ => done.fails(
                 2,
                 &[
-                    "--set variant.second.volume.directory",
+                    "--set variant.hdd.volume.directory",
                     "/there/is/none does not exist",
                 ],
             ),
@@ -353,4 +371,57 @@ fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
     assert_eq!(groups(&run), [] as [PathBuf; 0]);
     assert_eq!(entries(disk.path()), [] as [PathBuf; 0]);
     cache.assert_nothing_left();
+}
+
+#[test]
+fn a_missing_right_or_program_is_reported_with_its_remedy() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can run dyno as somebody else");
+    }
+    let cache = Cache::new();
+    let study = "title = \"t\"\nserver.engine = \"mariadb\"\ndata.rows = 10\n";
+    for (words, texts) in [
+        (
+            "--set site.cpus=1",
+            ["cannot enforce site.cpus", "run dyno as root"],
+        ),
+        (
+            "--set site.memory=1G",
+            ["cannot enforce site.memory", "run dyno as root"],
+        ),
+        (
+            "--set site.kind=container",
+            ["cannot set up a container", "run dyno as root"],
+        ),
+    ] {
+        let (own, program) = (Cache::new(), Program::as_nobody());
+        std::fs::write(program.dir().join("study.toml"), study).unwrap();
+        for dir in [own.path(), program.dir()] {
+            std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
+        }
+        let program = program.args("run study.toml --out out").args(words);
+        let refused = program.cache(&own).run();
+        refused.fails(2, &[&[words], &texts[..]].concat());
+    }
+
+    // podman that does not work: an error only where the study insists on it.
+    let dir = place("/tmp");
+    let podman = dir.path().join("podman");
+    std::fs::write(&podman, "#!/bin/sh\necho it is broken >&2\nexit 125\n").unwrap();
+    std::fs::set_permissions(&podman, Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        dir.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let run = |words: &str| {
+        let program = Program::study(study).args("--set site.kind=container");
+        let program = program.args(words).cache(&cache).env("PATH", &path);
+        let refused = program.run();
+        assert!(cache.runs().is_empty(), "{:?}", cache.in_runs());
+        refused
+    };
+    run("--set site.runtime=podman")
+        .fails(2, &["container: it is broken", "runtime = \"namespaces\""]);
+    run("--set data.rows=2000000000 --set data.tables=100").fails(2, &["of disk"]);
 }

@@ -395,6 +395,11 @@ fn studies_that_make_no_sense() {
              [sweep]\n\"load.threads\" = [1]",
             ["study.toml:11:47", "did you mean `tps`?"],
         ),
+        (
+            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tps.change_pct\"] }]\n\
+             [sweep]\n\"load.threads\" = [1]",
+            ["study.toml:11:47", "relative to the first [[variant]]"],
+        ),
     ] {
         for command in ["run", "plan"] {
             let program = study(server, rest);

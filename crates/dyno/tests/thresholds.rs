@@ -263,6 +263,10 @@ fn a_study_says_where_a_threshold_is_wrong() {
             "tps = \"> 5\"\nbaseline = \"few\"",
             "there is no variant `few`",
         ),
+        (
+            "tps.change_pct = \"> -5\"\n[[variant]]\nname = \"few\"",
+            "on the change of `tps`",
+        ),
     ] {
         let text = format!("{STUDY}[thresholds]\n{line}\n");
         let done = Program::study(&text).run().fails(2, &["study.toml:", said]);

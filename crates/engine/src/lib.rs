@@ -38,8 +38,8 @@ pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
 pub use server::{
-    Initialization, Invocation, LOOPBACK, Login, LoginAttempt, Needs, Paths, Rejected, Server,
-    ServerFile,
+    Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
+    Server, ServerFile,
 };
 pub use server_error::ServerError;
 pub use settings::Settings;

@@ -61,19 +61,14 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError>;
+    fn join(&self, member: &Member<'_>) -> Result<(), EngineError>;
 
     /// Has a member that was restarted join again.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; it may succeed later.
-    fn rejoin(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let _ = (cluster, number, login);
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let _ = member;
         Ok(())
     }
 
@@ -81,23 +76,18 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn leave(&self, login: &Login<'_>) -> Result<(), EngineError> {
-        let _ = login;
+    fn leave(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let _ = member;
         Ok(())
     }
 
-    /// What is done on the primary, the member `primary`, once the others replicate: when the
-    /// cluster has formed, and when a member has returned.
+    /// What is done on the primary once the others replicate: when the cluster has formed, and when
+    /// a member has returned.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn complete(
-        &self,
-        cluster: &Formation,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let _ = (cluster, primary, login);
+    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let _ = member;
         Ok(())
     }
 
@@ -180,22 +170,16 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members elect their primary.
-    fn promote(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let _ = (cluster, number);
-        Err(unable(self.name(), login, "promote a member"))
+    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        Err(unable(self.name(), member, "promote a member"))
     }
 
     /// Has the primary refuse writes from now on; `false`: only shutting it down does.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
-        let _ = login;
+    fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
+        let _ = member;
         Ok(false)
     }
 
@@ -204,39 +188,31 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where it is never asked for.
-    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
-        Err(unable(self.name(), login, "compare members"))
+    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+        Err(unable(self.name(), member, "compare members"))
     }
 
-    /// Makes the member `number` replicate from another one.
+    /// Makes a member replicate from the member `primary`.
     ///
     /// # Errors
     /// When it cannot be reached, or refuses; where members choose for themselves.
-    fn follow(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let _ = (cluster, number, primary);
-        Err(unable(self.name(), login, "choose a member's primary"))
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+        let _ = primary;
+        Err(unable(self.name(), member, "choose a member's primary"))
     }
 
-    /// Makes the member `to` the primary in place of `from`, as an administrator does before
-    /// maintenance. `login` is that of `from`.
+    /// Makes the member `to` the primary in place of this one, as an administrator does before
+    /// maintenance.
     ///
     /// # Errors
     /// When a member cannot be reached, or refuses; where members cannot do that.
-    fn switchover(
-        &self,
-        cluster: &Formation,
-        from: u32,
-        to: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let _ = (cluster, from, to);
-        Err(unable(self.name(), login, "switch over to another primary"))
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+        let _ = to;
+        Err(unable(
+            self.name(),
+            member,
+            "switch over to another primary",
+        ))
     }
 
     /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
@@ -257,7 +233,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError>;
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError>;
 }
 
 /// A program that copies the data of another member.
@@ -276,7 +252,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError>;
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError>;
 
     /// What [`Replication::received`] would return if the member ran, from the output of
     /// [`Replication::recovery`].
@@ -295,8 +271,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be reached, or refuses.
-    fn begin(&self, cluster: &Formation, number: u32, login: &Login<'_>)
-    -> Result<(), EngineError>;
+    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError>;
 }
 
 /// What a member says of itself.
@@ -328,6 +303,32 @@ pub struct MemberAddress {
     pub port: u16,
     /// Its ports for the other members, as many as [`Replication::group_ports`].
     pub group_ports: Vec<u16>,
+}
+
+/// A member of a cluster whose server runs.
+pub struct Member<'a> {
+    /// Its cluster.
+    pub cluster: &'a Formation,
+    /// Its place among the members, from 1.
+    pub number: u32,
+    /// The account that administers it.
+    pub login: Login<'a>,
+}
+
+impl Member<'_> {
+    /// Its refusal to join, to become the primary, or to follow one, without the password that it was
+    /// sent.
+    pub(crate) fn refused(&self, error: &client::Error) -> EngineError {
+        let words = self.cluster.without_passwords(&error.to_string());
+        EngineError::Failed {
+            cause: Cause::Server,
+            message: format!(
+                "{} cannot take its role in its cluster: {words}",
+                self.login.server
+            ),
+            remedy: error.remedy().map(str::to_owned),
+        }
+    }
 }
 
 /// What the members of one cluster know of each other.
@@ -402,30 +403,12 @@ impl Formation {
     }
 }
 
-fn unable(kind: &str, login: &Login<'_>, what: &str) -> EngineError {
+fn unable(kind: &str, member: &Member<'_>, what: &str) -> EngineError {
     let message = format!(
         "cannot {what} of a cluster of kind {kind}: {}",
-        login.server
+        member.login.server
     );
     EngineError::failed(Cause::Usage, message)
-}
-
-/// A member's refusal to join, to become the primary, or to follow one, without the password that it
-/// was sent.
-pub(crate) fn refused(
-    cluster: &Formation,
-    login: &Login<'_>,
-    error: &client::Error,
-) -> EngineError {
-    let words = cluster.without_passwords(&error.to_string());
-    EngineError::Failed {
-        cause: Cause::Server,
-        message: format!(
-            "{} cannot take its role in its cluster: {words}",
-            login.server
-        ),
-        remedy: error.remedy().map(str::to_owned),
-    }
 }
 
 /// The name by which the other members know this one.

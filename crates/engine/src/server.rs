@@ -1,7 +1,7 @@
 //! What the laboratory has to know about an engine to start its servers.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -110,6 +110,9 @@ pub trait Server: Engine {
 
     /// Files of a data directory that a copy must not have, such as a server's identity.
     fn not_copied(&self) -> &'static [&'static str];
+
+    /// Which entries of a data directory are its transaction log.
+    fn log_entries(&self) -> LogEntries;
 
     /// Files besides the configuration that the server reads, for instance to set the password
     /// before it accepts connections.
@@ -274,6 +277,8 @@ pub struct Paths {
     pub own: PathBuf,
     /// Its data directory.
     pub data: PathBuf,
+    /// The directory of its transaction log; `None`: it is in the data directory.
+    pub log: Option<PathBuf>,
     /// An empty directory that nobody can write to.
     pub closed: PathBuf,
     /// Its Unix socket.
@@ -294,6 +299,26 @@ impl Paths {
     #[must_use]
     pub fn config(&self, server: &dyn Server) -> PathBuf {
         self.dir.join(server.config_file())
+    }
+}
+
+/// The entries of a data directory that are the server's transaction log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEntries {
+    /// What their names begin with.
+    pub prefixes: &'static [&'static str],
+    /// Whether the server finds those in another directory by links of their names; otherwise,
+    /// its configuration names [`Paths::log`].
+    pub are_linked: bool,
+}
+
+impl LogEntries {
+    /// Whether an entry with this name is one of them.
+    #[must_use]
+    pub fn include(&self, name: &OsStr) -> bool {
+        let name = name.as_encoded_bytes();
+        let mut prefixes = self.prefixes.iter();
+        prefixes.any(|prefix| name.starts_with(prefix.as_bytes()))
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::{Formation, MemberAddress, MemberState, Replication};
+use engine::replication::{Formation, Member, MemberAddress, MemberState, Replication};
 use engine::{EngineError, Login};
 use testkit::{MariaDb, MySql, Server};
 
@@ -67,9 +67,7 @@ impl Members {
             servers,
         };
         for number in 1..=3 {
-            formed
-                .on(number, |login| kind.join(&formed.cluster, number, login))
-                .unwrap();
+            formed.on(number, |member| kind.join(member)).unwrap();
         }
         formed.wait_for_state(2, MemberState::Replica);
         formed.wait_for_state(3, MemberState::Replica);
@@ -83,18 +81,22 @@ impl Members {
     fn on<T>(
         &self,
         number: u32,
-        work: impl FnOnce(&Login<'_>) -> Result<T, EngineError>,
+        work: impl FnOnce(&Member<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let server = &self.servers[number as usize - 1];
-        work(&Login {
-            server: &format!("server {number}"),
-            socket: &server.socket(),
-            password: "",
+        work(&Member {
+            cluster: &self.cluster,
+            number,
+            login: Login {
+                server: &format!("server {number}"),
+                socket: &server.socket(),
+                password: "",
+            },
         })
     }
 
     fn state(&self, number: u32) -> MemberState {
-        self.on(number, |login| self.kind.state(login)).unwrap()
+        self.on(number, |member| self.kind.state(member)).unwrap()
     }
 
     fn wait_for_state(&self, number: u32, state: MemberState) {
@@ -102,20 +104,16 @@ impl Members {
     }
 
     fn received(&self, number: u32) -> u64 {
-        self.on(number, |login| self.kind.received(login)).unwrap()
+        self.on(number, |member| self.kind.received(member))
+            .unwrap()
     }
 
     fn follow(&self, number: u32, primary: u32) -> Result<(), EngineError> {
-        self.on(number, |login| {
-            self.kind.follow(&self.cluster, number, primary, login)
-        })
+        self.on(number, |member| self.kind.follow(member, primary))
     }
 
     fn promote(&self, number: u32) {
-        let promoted = self.on(number, |login| {
-            self.kind.promote(&self.cluster, number, login)
-        });
-        promoted.unwrap();
+        self.on(number, |member| self.kind.promote(member)).unwrap();
         assert_eq!(self.state(number), MemberState::Primary);
     }
 
@@ -128,10 +126,7 @@ impl Members {
         for (name, value) in settings {
             server.sql(&format!("SET GLOBAL {name} = {value}"));
         }
-        self.on(number, |login| {
-            self.kind.rejoin(&self.cluster, number, login)
-        })
-        .unwrap();
+        self.on(number, |member| self.kind.rejoin(member)).unwrap();
     }
 
     /// The rows of the members that run, which the replicas may have yet to apply.
@@ -200,7 +195,7 @@ fn survives(mut members: Members, waiting: &str) {
     // The primary waits for the replica that is there again.
     let wait = format!("SET GLOBAL {waiting} = OFF");
     members.server(3).sql(&wait);
-    let completed = members.on(3, |login| members.kind.complete(&members.cluster, 3, login));
+    let completed = members.on(3, |member| members.kind.complete(member));
     completed.unwrap();
     let waits = members.server(3).sql(&format!("SELECT @@global.{waiting}"));
     assert_eq!(waits[0][0], "1");

@@ -1,5 +1,5 @@
 //! Breaks the links of a cluster's member with the others, for sites that have a network of their
-//! own. Clients on this host still reach every member.
+//! own. Clients on this host still reach every member, unless its host fails.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use crate::site::{Links, Site, SlowLink};
 pub(crate) enum Lost {
     /// What it sends to the others, and what they send to it.
     Both,
+    /// The same, and what it sends to clients on this host.
+    All,
     /// What it sends to the others. It still receives what they send.
     Sent,
 }
@@ -69,8 +71,12 @@ impl Cluster {
         let own = sites.get(index).map(|site| site.address().addr());
         for (sender, site) in sites.into_iter().enumerate() {
             let peers = match (sender == index, lost) {
+                (true, Lost::All) => {
+                    let clients = links_of(&**site)?.clients();
+                    self.others(index).into_iter().chain([clients]).collect()
+                }
                 (true, _) => self.others(index),
-                (false, Lost::Both) => own.into_iter().collect(),
+                (false, Lost::Both | Lost::All) => own.into_iter().collect(),
                 (false, Lost::Sent) => continue,
             };
             let cut = links_of(&**site).and_then(|links| links.cut(&peers));

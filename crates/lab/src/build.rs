@@ -9,7 +9,7 @@ use engine::Installed;
 use engine::data::{Listener, Mode};
 use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
-use plan::EngineSpec;
+use plan::{DiskLimits, EngineSpec, FaultKind};
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
@@ -58,15 +58,9 @@ impl Building<'_> {
                 tell: &mut |news| self.observer.preparing(&news),
                 interrupted: self.interrupted,
             };
-            let volume = &self.trial.planned.topology.node.volume;
-            let built = template::rebuild(
-                home,
-                &self.installed,
-                &wanted,
-                &self.config,
-                volume,
-                listener,
-            );
+            let node = &self.trial.planned.topology.node;
+            let built =
+                template::rebuild(home, &self.installed, &wanted, &self.config, node, listener);
             let (built, took) = built.map_err(|error| self.placed(error))?;
             each = took;
             data.push(built);
@@ -92,10 +86,10 @@ impl Building<'_> {
             .map_err(|error| self.placed(error))?;
         self.observer.stage("copying the data");
         let began = Instant::now();
-        let volume = &self.trial.planned.topology.node.volume;
+        let node = &self.trial.planned.topology.node;
         let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, volume, this_host.files());
+            let copy = template.copy_to(number, node, this_host.files());
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -139,7 +133,11 @@ impl Building<'_> {
         let began = Instant::now();
         for (site, one) in sites.iter().zip(data) {
             match site.machine() {
-                None => settle(&one.data(), self.interrupted)?,
+                None => {
+                    for directory in one.directories() {
+                        settle(&directory, self.interrupted)?;
+                    }
+                }
                 Some(machine) => machine.settle(&one.data())?,
             }
         }
@@ -265,11 +263,13 @@ impl Building<'_> {
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
-        let limits = &self.trial.planned.topology.node.volume.limits;
-        if !limits.is_none() {
-            let devices = data.devices(site.files());
-            let devices = devices.map_err(|error| self.placed(error))?;
-            site.limit_io(&devices, limits)
+        let topology = &self.trial.planned.topology;
+        data.limit_io(&*site, &topology.node)
+            .map_err(|error| self.placed(error))?;
+        let mut faults = topology.faults.iter();
+        if faults.any(|fault| fault.kind == FaultKind::SlowDevice) {
+            // A limit that comes later needs the processes to be in a group.
+            site.limit_io(&[], &DiskLimits::default())
                 .map_err(|error| self.placed(error))?;
         }
         let spec = servers::NodeSpec {

@@ -163,7 +163,7 @@ impl Member {
             number: self.number,
             site: Arc::clone(&self.site),
             process: node.process().clone(),
-            data_dir: Some(node.data_dir()),
+            directories: node.directories(),
             database: Some(self.database.clone()),
         }
     }

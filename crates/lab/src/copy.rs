@@ -34,6 +34,17 @@ pub struct Copied {
     pub is_shared: bool,
 }
 
+impl Copied {
+    /// This, and then that.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            took: self.took + other.took,
+            is_shared: self.is_shared && other.is_shared,
+        }
+    }
+}
+
 /// Copies the directory `from` to `to`, which must not exist. Everything in it must belong to
 /// `account`, as will the copy. Only files and directories are copied; a data directory contains
 /// nothing else of importance. Symbolic links are never followed: a server could have planted them.
@@ -42,6 +53,16 @@ pub struct Copied {
 /// Errors of the operating system, such as a full disk; something that belongs to another account.
 /// A partial copy remains then.
 pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
+    copy_entries(from, to, account, &|_| true)
+}
+
+/// The same of those entries of `from` whose names are wanted, with all that is in them.
+pub(crate) fn copy_entries(
+    from: &Path,
+    to: &Path,
+    account: &Account,
+    is_wanted: &dyn Fn(&OsStr) -> bool,
+) -> Result<Copied, LabError> {
     let begun = Instant::now();
     let mut copy = Copy {
         account,
@@ -51,7 +72,7 @@ pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copi
     // Inaccessible to others until it is complete.
     let made = DirBuilder::new().mode(0o700).create(to);
     made.map_err(LabError::at("create", to))?;
-    copy.dir(&OpenDir::open(from)?, &OpenDir::open(to)?)?;
+    copy.dir(&OpenDir::open(from)?, &OpenDir::open(to)?, is_wanted)?;
     Ok(Copied {
         bytes: copy.bytes,
         took: begun.elapsed(),
@@ -67,18 +88,24 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn dir(&mut self, from: &OpenDir, to: &OpenDir) -> Result<(), LabError> {
+    fn dir(
+        &mut self,
+        from: &OpenDir,
+        to: &OpenDir,
+        is_wanted: &dyn Fn(&OsStr) -> bool,
+    ) -> Result<(), LabError> {
         let stat = from.stat()?;
         self.check_owner(&stat, from.path())?;
         for entry in from.entries()? {
             let name = OsStr::from_bytes(entry.name.to_bytes());
             match entry.kind() {
+                _ if !is_wanted(name) => {}
                 FileType::Directory => {
                     let made = mkdirat(to, name, Mode::RWXU);
                     made.map_err(|error| {
                         LabError::at("create", &to.path().join(name))(error.into())
                     })?;
-                    self.dir(&from.open_dir(name)?, &to.open_dir(name)?)?;
+                    self.dir(&from.open_dir(name)?, &to.open_dir(name)?, &|_| true)?;
                 }
                 FileType::RegularFile => self.file(from, to, name)?,
                 _ => {}

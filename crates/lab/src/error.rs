@@ -148,6 +148,17 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// A volume's devices cannot have the study's IO scheduler.
+    #[error("cannot set the IO scheduler: {why}")]
+    NoScheduler {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The same of the volume of a server's log.
+    #[error("[log_volume]: {0}")]
+    OfLog(Box<LabError>),
     /// Servers cannot run on another host.
     #[error("host {host} cannot be used: {why}")]
     UnusableHost {
@@ -283,9 +294,11 @@ impl LabError {
             | Self::NoNetwork { remedy, .. }
             | Self::NoVolume { remedy, .. }
             | Self::NoGuest { remedy, .. }
+            | Self::NoScheduler { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }
+            Self::OfLog(error) => return error.remedy(),
             Self::NoContainer { remedy, .. } => remedy,
             Self::CacheLimit(_) => "write a size such as 20G, 500M or a number of bytes",
             Self::NoAccount => "install a server's package, which creates a user for it",
@@ -313,6 +326,11 @@ impl LabError {
             | Self::Interrupted => return None,
         };
         Some(text.to_owned())
+    }
+
+    /// An error of the volume of a server's log.
+    pub(crate) fn of_log(self) -> Self {
+        Self::OfLog(Box::new(self))
     }
 
     /// Turns an error of the operating system into this type; for `map_err`.

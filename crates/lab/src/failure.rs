@@ -77,7 +77,10 @@ impl From<LabError> for Failure {
             | LabError::CacheLimit(_)
             | LabError::UnfitDirectory { .. }
             | LabError::NoLimit { .. }
-            | LabError::NoContainer { .. } => Cause::Usage,
+            | LabError::NoContainer { .. }
+            | LabError::NoVolume { .. }
+            | LabError::NoScheduler { .. }
+            | LabError::OfLog(_) => Cause::Usage,
             _ => Cause::Server,
         };
         Self {

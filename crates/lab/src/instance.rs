@@ -48,7 +48,10 @@ impl Endpoint {
             number,
             site: Arc::new(ThisHost::default()),
             process: found.map(|found| found.pid).into(),
-            data_dir: data_dir.or_else(|| file.map(ToOwned::to_owned)),
+            directories: data_dir
+                .or_else(|| file.map(ToOwned::to_owned))
+                .into_iter()
+                .collect(),
             database: Some(self.database.clone()),
         }
     }

@@ -71,7 +71,7 @@ impl Lab {
                 machine.check_program(&installed(spec)?).map_err(failed)?;
             }
         }
-        volume::check(&topology.node.volume, home.account()).map_err(failed)?;
+        volume::check(&topology.node, home.account()).map_err(failed)?;
         self.checked.borrow_mut().push(checked);
         Ok(())
     }
@@ -221,6 +221,7 @@ impl Lab {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.planned.topology.nodes(),
                 volume: node.volume.clone(),
+                log_volume: node.log_volume.clone(),
             },
         };
         let kept = self.kept.take();
@@ -263,12 +264,14 @@ fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observe
     let before = kept.made_for.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
     let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
-    if has_data && kept.is_alive() {
+    let mut faults = trial.planned.topology.faults.iter();
+    let has_devices = !faults.any(|fault| fault.kind.is_of_device());
+    if has_data && has_devices && kept.is_alive() {
         return Some(kept);
     }
     if has_data {
         observer.note(&format!(
-            "trial {} starts with a new copy of the data: a server that it should have reused died or changed its role",
+            "trial {} starts with a new copy of the data: a server that it should have reused died, changed its role, or lost a device",
             trial.planned.number
         ));
     }

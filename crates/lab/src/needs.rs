@@ -48,6 +48,8 @@ pub struct Needs {
     pub disk_bytes: u64,
     /// The part of it for that template, which stays after the trial.
     pub template_bytes: u64,
+    /// The part of it by which the logs of all servers grow.
+    pub log_bytes: u64,
     /// Memory for all servers.
     pub memory_bytes: u64,
 }
@@ -76,6 +78,7 @@ pub fn of(inputs: &Inputs<'_>) -> Needs {
             .saturating_mul(instances)
             .saturating_add(template_bytes),
         template_bytes,
+        log_bytes: server.log_bytes.saturating_mul(instances),
         memory_bytes: server.memory_bytes.saturating_mul(instances),
     }
 }

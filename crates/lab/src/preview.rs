@@ -36,7 +36,7 @@ pub fn preview(
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
     let account = Account::for_servers().map_err(failed)?;
-    volume::check(&topology.node.volume, &account).map_err(failed)?;
+    volume::check(&topology.node, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
     let accepts = |version: &str| spec.has_version(version);
     Ok(Preview {

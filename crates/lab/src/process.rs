@@ -22,6 +22,8 @@ const SETPRIV: &str = "setpriv";
 const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Precedes the numbers of signals in exit codes.
+const OF_SIGNALS: i32 = 128;
 /// The environment variables that children inherit: how to find and load programs, nothing secret.
 const INHERITED: [&str; 6] = [
     "PATH",
@@ -132,9 +134,14 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 /// Kills a child with all its children, and reaps it; returns when it was killed: a busy host may
 /// take longer to report that.
 pub(crate) fn kill(child: &mut Child) -> Instant {
+    kill_program(child, child.id())
+}
+
+/// The same for a child that ends with the program to kill, which has this number.
+pub(crate) fn kill_program(child: &mut Child, pid: u32) -> Instant {
     let mut killed_at = Instant::now();
     // Its number cannot be reused before it is reaped.
-    if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
+    if let (Ok(None), Some(pid)) = (child.try_wait(), raw(pid)) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
         killed_at = Instant::now();
         let _ = child.wait();
@@ -142,15 +149,15 @@ pub(crate) fn kill(child: &mut Child) -> Instant {
     killed_at
 }
 
-/// Sends a child the signal to shut down.
-pub(crate) fn terminate(child: &mut Child, signal: Signal) {
-    if let (Ok(None), Some(pid)) = (child.try_wait(), pid_of(child)) {
+/// Sends the program with which a child ends the signal to shut down.
+pub(crate) fn terminate(child: &mut Child, pid: u32, signal: Signal) {
+    if let (Ok(None), Some(pid)) = (child.try_wait(), raw(pid)) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-fn pid_of(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()).ok()?)
+fn raw(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// Runs a command to its end, with the limits of [`finish`].
@@ -187,9 +194,12 @@ pub(crate) fn finish(
     }
 }
 
-/// How a process ended, for a sentence that begins with its name.
+/// How a process ended, for a sentence that begins with its name. A shell, and podman, reports a
+/// signal as an exit code.
 pub(crate) fn how_it_ended(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
+    let reported = status.code().filter(|code| *code > OF_SIGNALS);
+    let signal = status.signal().or(reported.map(|code| code - OF_SIGNALS));
+    match (signal, status.code()) {
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("ended with exit code {code}"),
         (None, None) => "ended".to_owned(),

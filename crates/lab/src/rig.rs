@@ -1,7 +1,7 @@
 //! The instances of a trial, with their data, ready to be driven.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,7 @@ pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
     pub(crate) volume: plan::Volume,
+    pub(crate) log_volume: Option<plan::Volume>,
 }
 
 impl Rig {
@@ -71,11 +72,10 @@ impl Rig {
         Some(all)
     }
 
-    /// What the site of the nodes turned out to be, and why its CPUs are emulated, if they are.
-    pub(crate) fn platform(&self) -> (Option<String>, Option<String>) {
-        let node = self.members().next().and_then(|member| member.try_lock());
-        let of = |node: MutexGuard<'_, Node>| (node.site().platform(), node.site().emulation());
-        node.map(of).unwrap_or_default()
+    /// What the site of the nodes turned out to be.
+    pub(crate) fn platform(&self) -> Option<String> {
+        let node = self.members().next()?.try_lock()?;
+        node.site().platform()
     }
 
     /// The driven databases, for messages.
@@ -115,9 +115,9 @@ impl Rig {
     fn first_dead(&self) -> Option<(u32, Failure)> {
         let clusters = self.instances.iter().filter_map(|instance| {
             let cluster = instance.cluster.as_ref()?;
-            // A fault explains the death of a node that it hit.
-            let is_hit = |member: &&Member| !instance.disturbance.hits(member.number);
-            Some(cluster.members().iter().filter(is_hit))
+            let is_unexplained =
+                |member: &&Member| !instance.disturbance.explains_end(member.number);
+            Some(cluster.members().iter().filter(is_unexplained))
         });
         clusters.flatten().find_map(|member| {
             let mut node = member.try_lock()?;

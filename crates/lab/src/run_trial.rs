@@ -137,13 +137,11 @@ fn setup(trial: &Trial, rig: &Rig) -> Setup {
     let Some(first) = rig.databases().next() else {
         return trial.planned_setup();
     };
-    let (platform, emulation) = rig.platform();
     Setup {
         server: rig.shown(),
         tls: first.tls(),
         workers: trial.workers(first),
-        platform,
-        emulation,
+        platform: rig.platform(),
         ..trial.setup_of(first)
     }
 }

@@ -2,7 +2,7 @@
 //! failures.
 
 use engine::{Engine, EngineError, Installed, Server};
-use plan::{Devices, EngineSpec, Limits, Span, Topology};
+use plan::{Devices, EngineSpec, Limits, Span, Topology, Volume};
 
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
@@ -44,7 +44,6 @@ pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
 
 /// A failure with the location in the study that caused it.
 pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) -> Failure {
-    let directory = topology.node.volume.directory();
     let span = match &error {
         LabError::RejectedSetting { name, .. }
         | LabError::Engine(
@@ -61,15 +60,18 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
         }
-        LabError::NoVolume { .. } => span_of_volume(topology),
+        LabError::OfLog(error) => {
+            let log = topology.node.log_volume.as_ref();
+            log.and_then(|log| span_in_volume(log, error))
+        }
+        LabError::NoVolume { .. }
+        | LabError::NoScheduler { .. }
+        | LabError::UnfitDirectory { .. }
+        | LabError::DiskFull { .. } => span_in_volume(&topology.node.volume, &error),
         LabError::UnusableHost { .. } => {
             let host = topology.node.site.host.as_ref();
             host.map(|host| host.name.span)
         }
-        LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
-        LabError::DiskFull { path, .. } => directory
-            .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
-            .map(|dir| dir.span),
         LabError::PortTaken { .. } => spec.port.as_ref().map(|port| port.span),
         LabError::Engine(EngineError::NoServer { .. }) => match &spec.basedir {
             Some(basedir) => Some(basedir.span),
@@ -93,15 +95,25 @@ fn span_of_limit(limits: &Limits, key: &str) -> Option<Span> {
     }
 }
 
-/// What a volume that cannot be set up was asked to be.
-fn span_of_volume(topology: &Topology) -> Option<Span> {
-    let volume = &topology.node.volume;
-    let made = volume.file_system.as_ref().map(|made| match &made.devices {
+/// What the study says of a volume that cannot be set up.
+fn span_in_volume(volume: &Volume, error: &LabError) -> Option<Span> {
+    let directory = volume.directory();
+    match error {
+        LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
+        LabError::NoScheduler { .. } => volume.scheduler.as_ref().map(|typed| typed.span),
+        LabError::DiskFull { path, .. } => directory
+            .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
+            .map(|dir| dir.span),
+        _ => span_of_devices(volume),
+    }
+}
+
+fn span_of_devices(volume: &Volume) -> Option<Span> {
+    let made = volume.file_system.as_ref()?;
+    Some(match &made.devices {
         Devices::Named(device) => device.span,
         Devices::Loop { .. } => made.kind.span,
-    });
-    let scheduler = volume.scheduler.as_ref().map(|typed| typed.span);
-    made.or(scheduler)
+    })
 }
 
 fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, openat,
-    statat, statx, unlinkat,
+    statat, statx, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -96,6 +96,11 @@ impl OpenDir {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
         fd.map_err(at("create", &self.path.join(name.as_ref())))
+    }
+
+    /// Creates a symbolic link in this directory.
+    pub(crate) fn create_link(&self, name: &OsStr, target: &Path) -> Result<(), LabError> {
+        symlinkat(target, &self.fd, name).map_err(at("create", &self.path.join(name)))
     }
 
     /// Removes a file from this directory, if it exists.

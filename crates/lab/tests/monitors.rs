@@ -32,7 +32,7 @@ fn watched(number: u32, server: &Server) -> MonitoredServer {
         number,
         site: Arc::new(ThisHost::default()),
         process: server.process(),
-        data_dir: Some(server.data_dir()),
+        directories: vec![server.data_dir()],
         database: Some(database(server)),
     }
 }
@@ -155,7 +155,7 @@ fn watched_postgres(server: &PostgresServer) -> MonitoredServer {
         number: 1,
         site: Arc::new(ThisHost::default()),
         process: ProcessId::from(numbers.lines().next().unwrap().parse().ok()),
-        data_dir: Some(data_dir),
+        directories: vec![data_dir],
         database: engine.open(&url, &Access::default(), None).ok(),
     }
 }
@@ -228,7 +228,7 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
         number: 2,
         site: Arc::new(ThisHost::default()),
         process: ProcessId::default(),
-        data_dir: None,
+        directories: Vec::new(),
         database: Some(database(&silent)),
     };
     send(&silent, Signal::STOP);

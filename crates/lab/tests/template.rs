@@ -297,7 +297,7 @@ fn a_rebuild_has_the_same_rows_past_the_cache() {
             &installed,
             &wanted(&options),
             &[],
-            &plan::Volume::default(),
+            &plan::Node::default(),
             listener,
         )
     })

@@ -32,8 +32,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
         return found;
     }
-    let emulation = summary.setup.emulation.clone();
-    found.extend(emulation.map(|reason| Warning::Emulated { reason }));
+    found.extend(summary.setup.is_emulated().then_some(Warning::Emulated));
     found.extend(generator(summary));
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));

@@ -191,10 +191,23 @@ enum Column {
     Metric(&'static Metric),
 }
 
+/// What ends the name of a table's column that shows a change.
+const CHANGE: &str = ".change_pct";
+
+/// The column of which a table's column shows the change between variants: `tps` for
+/// `tps.change_pct`; `None` for any other column.
+#[must_use]
+pub fn changed(column: &str) -> Option<&str> {
+    column.strip_suffix(CHANGE)
+}
+
 /// The full name of a column: `p99` is short for `response_ms.p99`, and so are the other
 /// statistics of the response time. Any other name is already full.
 #[must_use]
 pub fn full_name(column: &str) -> String {
+    if let Some(of) = changed(column) {
+        return format!("{}{CHANGE}", full_name(of));
+    }
     let (response, ..) = TIMES[0];
     match STATISTICS.iter().any(|statistic| statistic.name == column) {
         true => format!("{response}.{column}"),
@@ -356,6 +369,7 @@ mod tests {
         for full in ["tps", "errors", "service_ms.p99", "cpu.user", "p98"] {
             assert_eq!(full_name(full), full);
         }
+        assert_eq!(full_name("p99.change_pct"), "response_ms.p99.change_pct");
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct FaultRecord {
     pub instance: u32,
     /// The node that was hit, from 1; `None` if there was none to hit.
     pub node: Option<u32>,
+    /// The device of the node's volume that was hit, from 1; `None` if it was not one device.
+    #[serde(default)]
+    pub device: Option<u32>,
     /// When it was asked for.
     pub asked_s: f64,
     /// When it took effect; `None` if it never did.
@@ -31,10 +34,49 @@ pub struct FaultRecord {
     pub healed_s: Option<f64>,
     /// Why it failed or could not be healed, or that its cluster lost its quorum.
     pub error: Option<String>,
+    /// That the server ended because of it.
+    #[serde(default)]
+    pub crash: Option<Crash>,
+    /// What a scrub found.
+    #[serde(default)]
+    pub scrub: Option<Scrub>,
     /// How dyno made another member the primary, because this fault took away the one that was.
     pub promotion: Option<Promotion>,
     /// How the instance recovered; `None` if the fault had no effect.
     pub recovery: Option<Recovery>,
+}
+
+/// The end of a server because of what its data lies on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Crash {
+    /// When dyno found that it had ended, on the trial's clock, in seconds.
+    pub at_s: f64,
+    /// How it ended, with the last lines of its log.
+    pub reason: String,
+}
+
+/// Errors that a scrub found on the devices of a volume.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scrub {
+    /// Blocks that could not be read or differ from their checksums, and bad superblocks.
+    pub found: u64,
+    /// Blocks that were corrected from another copy or parity.
+    pub corrected: u64,
+    /// Blocks that no copy could correct.
+    pub uncorrectable: u64,
+}
+
+/// `25686 errors found, 25684 corrected, 0 uncorrectable`.
+impl fmt::Display for Scrub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (found, corrected) = (self.found, self.corrected);
+        let plural = if found == 1 { "" } else { "s" };
+        let uncorrectable = self.uncorrectable;
+        write!(
+            f,
+            "{found} error{plural} found, {corrected} corrected, {uncorrectable} uncorrectable"
+        )
+    }
 }
 
 /// A promotion by dyno. Times are on the trial's clock, in seconds.
@@ -81,8 +123,15 @@ impl fmt::Display for FaultRecord {
         if let Some(promotion) = &self.promotion {
             write!(f, ", {promotion}")?;
         }
+        if let Some(crash) = &self.crash {
+            write!(f, ", the server ended at {:.1} s", crash.at_s)?;
+        }
         if let Some(healed_s) = self.healed_s {
-            write!(f, ", healed at {healed_s:.1} s")?;
+            let healed = if self.kind.is_job() { "done" } else { "healed" };
+            write!(f, ", {healed} at {healed_s:.1} s")?;
+        }
+        if let Some(scrub) = &self.scrub {
+            write!(f, ", {scrub}")?;
         }
         match (&self.error, self.effect_s) {
             (Some(error), None) => write!(f, ", failed: {error}"),
@@ -97,10 +146,14 @@ impl FaultRecord {
     #[must_use]
     pub fn words(&self) -> String {
         let (kind, target) = (self.kind, &self.target);
-        match self.node {
+        let words = match self.node {
             None => format!("{kind} of {target}"),
             Some(node) if *target == format!("server {node}") => format!("{kind} of {target}"),
             Some(node) => format!("{kind} of server {node} ({target})"),
+        };
+        match self.device {
+            Some(device) => format!("{words}, device {device}"),
+            None => words,
         }
     }
 }

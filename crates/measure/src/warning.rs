@@ -12,6 +12,8 @@ use crate::steady::UnsteadyReason;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
+    /// The servers ran in guests whose CPUs were emulated.
+    Emulated,
     /// A worker of the generator was nearly always busy.
     GeneratorSaturated {
         /// Its number, from 0.
@@ -129,11 +131,6 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
-    /// The servers' CPUs were emulated.
-    Emulated {
-        /// Why.
-        reason: String,
-    },
     /// The ledger proves nothing.
     LedgerUnchecked {
         /// Why.
@@ -146,6 +143,7 @@ impl Warning {
     #[must_use]
     pub fn in_short(&self) -> &'static str {
         match self {
+            Self::Emulated => "emulated guest",
             Self::GeneratorSaturated { .. } => "generator saturated",
             Self::GeneratorWaited { .. } => "generator waited for a CPU",
             Self::GeneratorDelayed { .. } => "generator read replies late",
@@ -164,7 +162,6 @@ impl Warning {
             Self::Restarts { .. } => "many restarts",
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
-            Self::Emulated { .. } => "emulated CPUs",
             Self::LedgerUnchecked { .. } => "ledger not checked",
         }
     }
@@ -196,9 +193,9 @@ impl Warning {
                 first_per_s,
                 last_per_s,
             } => (last_per_s / first_per_s).ln().abs(),
-            Self::NoWarmup
+            Self::Emulated
+            | Self::NoWarmup
             | Self::NeverSteady { .. }
-            | Self::Emulated { .. }
             | Self::LedgerUnchecked { .. } => 0.0,
         }
     }
@@ -207,6 +204,11 @@ impl Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Emulated => f.write_str(
+                "the guest's CPUs were emulated, without KVM: the numbers are those of the emulator, \
+                 many times slower than a virtual machine. For the cost of virtualization, use a \
+                 host where /dev/kvm works.",
+            ),
             Self::GeneratorSaturated { worker, running } => write!(
                 f,
                 "the load generator was the bottleneck: worker {worker} was busy {:.0} % of the time, \
@@ -329,12 +331,6 @@ impl fmt::Display for Warning {
                 f,
                 "{count} connections were lost and reopened. For the cause, see the server's log and \
                  its connection limits."
-            ),
-            Self::Emulated { reason } => write!(
-                f,
-                "the server ran on CPUs that QEMU emulated, not KVM ({reason}): they are many times \
-                 slower than this host's, so its numbers are not those of a virtual machine. Use a \
-                 host on which KVM works."
             ),
             Self::LedgerUnchecked { reason } => write!(
                 f,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, parse_duration, text};
+use crate::volume::DiskLimits;
 
 /// Something that a study breaks, and when it is put right again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,12 @@ pub struct Fault {
         skip_serializing_if = "Option::is_none"
     )]
     pub delay: Option<Duration>,
+    /// For faults of one device: its number in the volume, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<u32>,
+    /// For a slow device: what is left of it.
+    #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
+    pub limits: DiskLimits,
     /// For [`FaultKind::Command`]: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -64,6 +71,12 @@ impl fmt::Display for Fault {
         write!(f, " {}", self.target)?;
         if self.process != FaultProcess::Server {
             write!(f, ", process {}", self.process)?;
+        }
+        if let Some(device) = self.device {
+            write!(f, ", device {device}")?;
+        }
+        if !self.limits.is_none() {
+            write!(f, ", {}", self.limits)?;
         }
         if let Some(rate) = self.bytes_per_s {
             write!(f, ", {}/s", shown_bytes(rate))?;
@@ -99,6 +112,17 @@ choice! {
         SlowLink = "slow_link",
         /// Fills the file system that a node's data is on.
         FillDisk = "fill_disk",
+        /// Fails a device of the volume: every request to it is refused; healing brings it back with
+        /// what it had.
+        FailDevice = "fail_device",
+        /// Limits how much a device of the volume does.
+        SlowDevice = "slow_device",
+        /// Rebuilds a device of the volume on a new one.
+        ReplaceDevice = "replace_device",
+        /// Reads everything on the volume, and corrects what differs from its checksum.
+        Scrub = "scrub",
+        /// Ends a node and its links at once, so that nobody hears of it; healing starts it again.
+        FailHost = "fail_host",
         /// Makes another member the primary, as an administrator does before maintenance.
         Switchover = "switchover",
         /// Runs a command of the study's.
@@ -110,13 +134,41 @@ impl FaultKind {
     /// Whether it lasts until it is healed; the others are over once they took effect.
     #[must_use]
     pub fn lasts(self) -> bool {
-        !matches!(self, Self::Restart | Self::Switchover | Self::Command)
+        let is_over = matches!(self, Self::Restart | Self::Switchover | Self::Command);
+        !is_over && !self.is_job()
+    }
+
+    /// Whether it is work on a volume that ends by itself; it is healed once that is done.
+    #[must_use]
+    pub fn is_job(self) -> bool {
+        matches!(self, Self::ReplaceDevice | Self::Scrub)
+    }
+
+    /// Whether it is done to one device of a volume.
+    #[must_use]
+    pub fn is_of_device(self) -> bool {
+        matches!(
+            self,
+            Self::FailDevice | Self::SlowDevice | Self::ReplaceDevice
+        )
+    }
+
+    /// Whether it is done to what the data lies on.
+    #[must_use]
+    pub fn is_of_volume(self) -> bool {
+        self.is_of_device() || matches!(self, Self::FillDisk | Self::Scrub)
     }
 
     /// Whether it acts on processes. A node with a cluster manager has several.
     #[must_use]
     pub fn is_of_processes(self) -> bool {
         matches!(self, Self::Kill | Self::Stop | Self::Pause)
+    }
+
+    /// Whether it breaks links, so that each member needs an address of its own.
+    #[must_use]
+    pub fn breaks_links(self) -> bool {
+        self.is_of_network() || self == Self::FailHost
     }
 
     /// Whether it is done to what members of a cluster send each other.

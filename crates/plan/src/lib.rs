@@ -42,7 +42,7 @@ pub use random::SplitMix64;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
 pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
-pub use site::{CpuSet, Host, Limits, Site, SiteKind};
+pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
 pub use topology::{Cluster, Node, Topology};

@@ -25,11 +25,28 @@ choice! {
     }
 }
 
+choice! {
+    /// What sets up a container.
+    #[derive(Default)]
+    Runtime {
+        /// podman if it works on this host, else namespaces.
+        #[default]
+        Auto = "auto",
+        /// podman, with the runtime that it is configured to use or runc.
+        Podman = "podman",
+        /// dyno with util-linux.
+        Namespaces = "namespaces",
+    }
+}
+
 /// Where each node runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     /// Its kind.
     pub kind: Spanned<SiteKind>,
+    /// What sets up its container.
+    #[serde(default)]
+    pub runtime: Runtime,
     /// How much of the machine it may use.
     #[serde(default)]
     pub limits: Limits,

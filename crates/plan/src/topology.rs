@@ -89,4 +89,14 @@ pub struct Node {
     pub site: Site,
     /// Where its data is stored.
     pub volume: Volume,
+    /// Where its transaction log is stored; `None`: with its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_volume: Option<Volume>,
+}
+
+impl Node {
+    /// Its volumes, that of the data first.
+    pub fn volumes(&self) -> impl Iterator<Item = &Volume> {
+        std::iter::once(&self.volume).chain(&self.log_volume)
+    }
 }

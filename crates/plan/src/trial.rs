@@ -87,6 +87,9 @@ pub struct Trial {
     pub label: String,
     /// The how-many-th trial of this point it is, from 1.
     pub repeat: u32,
+    /// Place of its point in the study as written, from 0: variants first, then the last axis fastest.
+    #[serde(default)]
+    pub place: u32,
     /// The server under load.
     pub server: ServerSpec,
     /// What each server holds.

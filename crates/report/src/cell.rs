@@ -1,11 +1,13 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
+use measure::compare::Sense;
 use measure::interval::Estimate;
 use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
+use crate::metric_comparison;
 use crate::number;
 
 /// What people have to know of a column that may have ranges.
@@ -40,6 +42,22 @@ impl Cell {
             estimate: found.mean,
             n: found.trials,
             range: found.range,
+        }
+    }
+
+    /// By how many per cent the trials of a point differ from those of the base; nothing for the
+    /// base itself, and where there is no ratio.
+    pub(crate) fn change(base: &[&TrialSummary], new: &[&TrialSummary], column: &str) -> Self {
+        let number = (column, Sense::HigherIsBetter);
+        let found = match base == new {
+            true => None,
+            false => metric_comparison::against(base, new, number, true).ok(),
+        };
+        let change = found.map(|found| found.change_pct);
+        Self {
+            estimate: change.map(|change| Estimate::exact(change.value)),
+            n: Self::of(new, column).n,
+            range: change.and_then(|change| change.interval),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The columns of a table as people read them.
 
-use measure::column::{heading as long_heading, unit};
+use measure::column::{changed, heading as long_heading, unit};
 use measure::interval::Estimate;
 
 use crate::grid::Head;
@@ -20,7 +20,19 @@ pub(crate) struct Heading {
 /// The head of a column by its name.
 pub(crate) fn heading(column: &str) -> Heading {
     // A number stays on a line with its unit.
-    let title = long_heading(column).replace(" %", "\u{a0}%");
+    let title = |column| long_heading(column).replace(" %", "\u{a0}%");
+    if let Some(of) = changed(column) {
+        return Heading {
+            column: column.to_owned(),
+            head: Head {
+                title: format!("{} change", title(of)),
+                unit: "%",
+            },
+            decimals: usize::MAX,
+            scale: 1.0,
+        };
+    }
+    let title = title(column);
     let (unit, scale) = shown_in(unit(column));
     let said = unit == "1/s" || title.ends_with(unit);
     Heading {
@@ -62,6 +74,7 @@ mod tests {
         assert_eq!(text("tps"), "tps");
         assert_eq!(text("response_ms.mean"), "response mean, ms");
         assert_eq!(text("cpu.user"), "CPU user, %");
+        assert_eq!(text("cpu.user.change_pct"), "CPU user change, %");
         assert_eq!(text("disk.read_mb_per_s"), "disk read MB/s");
         assert_eq!(text("server.rss_bytes"), "server memory, MiB");
     }

@@ -60,6 +60,9 @@ pub(crate) fn setup(setup: &Setup) -> Facts {
         if !volume.is_default() {
             facts.push(("Volume", volume.to_string()));
         }
+        if let Some(log) = &setup.planned.topology.node.log_volume {
+            facts.push(("Log volume", log.to_string()));
+        }
     }
     facts
 }

@@ -49,8 +49,8 @@ pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
     trial.setup.planned.variant()
 }
 
-/// All values of a key: by size if each is a number, a size or a duration, else as
-/// they first appear.
+/// All values of a key: by size if each is a number, a size or a duration, else in the order of
+/// the study.
 pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&'a Value>> {
     let mut values = Vec::new();
     for trial in trials {
@@ -64,6 +64,11 @@ pub(crate) fn values<'a>(trials: &[&'a TrialSummary], key: &str) -> Vec<Option<&
         values.sort_by(|a, b| {
             let size = |value| size(value).unwrap_or(f64::NAN);
             size(a).total_cmp(&size(b))
+        });
+    } else {
+        values.sort_by_cached_key(|wanted| {
+            let having = trials.iter().filter(|trial| value(trial, key) == *wanted);
+            having.map(|trial| trial.setup.planned.place).min()
         });
     }
     values

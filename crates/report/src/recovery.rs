@@ -134,6 +134,8 @@ struct Repeated<'a> {
     point: Option<String>,
     words: String,
     found: Vec<&'a Recovery>,
+    /// In the same order.
+    faults: Vec<&'a FaultRecord>,
 }
 
 impl Repeated<'_> {
@@ -166,7 +168,36 @@ impl Repeated<'_> {
         let keys: Vec<&str> = self.keys().map(String::as_str).collect();
         let phases = PHASES.iter().filter(|phase| TOLD.contains(&phase.name));
         let phases: Vec<String> = phases.map(|phase| self.told(phase)).collect();
-        format!("Recovery ({}): {}.", keys.join(", "), phases.join(", "))
+        let recovery = format!("Recovery ({}): {}.", keys.join(", "), phases.join(", "));
+        let more = [self.ended(), self.scrubbed()];
+        [recovery]
+            .into_iter()
+            .chain(more.into_iter().flatten())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// `The server ended after 0.213 s, restarted after 3.281 s.`
+    fn ended(&self) -> Option<String> {
+        let after = |at_s: fn(&FaultRecord) -> Option<f64>| {
+            let faults = self.faults.iter().filter(|fault| fault.crash.is_some());
+            Distribution::of(faults.map(|fault| Some(at_s(fault)? - fault.effect_s?)))
+        };
+        let ended = self.shown(&after(|fault| Some(fault.crash.as_ref()?.at_s))?);
+        let restarted = after(|fault| fault.healed_s);
+        let restarted = restarted.map_or_else(
+            || "not restarted".to_owned(),
+            |all| format!("restarted after {}", self.shown(&all)),
+        );
+        Some(format!("The server ended after {ended}, {restarted}."))
+    }
+
+    /// `Scrub: 12 errors found, 12 corrected, 0 uncorrectable.` Of each repeat.
+    fn scrubbed(&self) -> Option<String> {
+        let faults = self.faults.iter();
+        let scrubs = faults.filter_map(|fault| fault.scrub.map(|scrub| scrub.to_string()));
+        let scrubs: Vec<String> = scrubs.collect();
+        (!scrubs.is_empty()).then(|| format!("Scrub: {}.", scrubs.join("; ")))
     }
 
     /// `first write after 1.588 (1.203–1.973) s in 2 of 3 repeats`.
@@ -174,17 +205,23 @@ impl Repeated<'_> {
         let Some(all) = self.distribution(phase) else {
             return format!("{} never", phase.heading);
         };
+        format!("{} after {}", phase.heading, self.shown(&all))
+    }
+
+    /// `1.588 (1.203–1.973) s in 2 of 3 repeats`.
+    fn shown(&self, all: &Distribution) -> String {
         let range = Range {
             low: all.min(),
             high: all.max(),
         };
-        let range = (all.values().len() > 1).then_some(range);
-        let happened = match all.missing {
-            0 => String::new(),
-            _ => format!(" in {} of {} repeats", all.values().len(), self.found.len()),
+        let count = all.values().len();
+        let range = (count > 1).then_some(range);
+        let happened = match self.found.len() {
+            repeats if repeats == count => String::new(),
+            repeats => format!(" in {count} of {repeats} repeats"),
         };
         let shown = number::within(all.median(), range);
-        format!("{} after {shown} s{happened}", phase.heading)
+        format!("{shown} s{happened}")
     }
 }
 
@@ -200,13 +237,17 @@ fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
             for (fault, found) in recovered(trial) {
                 let place = (fault.number, fault.instance);
                 match faults.iter_mut().find(|(known, _)| *known == place) {
-                    Some((_, repeated)) => repeated.found.push(found),
+                    Some((_, repeated)) => {
+                        repeated.found.push(found);
+                        repeated.faults.push(fault);
+                    }
                     None => faults.push((
                         place,
                         Repeated {
                             point: point.clone(),
                             words: words_of_all(fault, trial),
                             found: vec![found],
+                            faults: vec![fault],
                         },
                     )),
                 }
@@ -281,7 +322,8 @@ pub fn csv(result: &RunResult) -> Option<String> {
     let mut csv = Csv::default();
     csv.names("number label");
     axes.iter().for_each(|name| csv.text(name));
-    csv.names("repeat fault instance server fault.kind fault.target fault.at_s fault.effect_s");
+    csv.names("repeat fault instance server fault.kind fault.target fault.device");
+    csv.names("fault.at_s fault.effect_s");
     csv.names("fault.heal_at_s fault.healed_s fault.promote_at_s fault.promoted_s");
     numbers().for_each(|number| csv.text(number.name));
     for name in [
@@ -292,7 +334,8 @@ pub fn csv(result: &RunResult) -> Option<String> {
         csv.text(name);
         csv.text(&format!("{name}.half_width"));
     }
-    csv.names("in_flight.committed in_flight.not_committed in_flight.unknown error");
+    csv.names("in_flight.committed in_flight.not_committed in_flight.unknown");
+    csv.names("fault.server_ended_s scrub.found scrub.corrected scrub.uncorrectable error");
     csv.end_line();
     for trial in &result.trials {
         for fault in &trial.faults {
@@ -315,6 +358,7 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
     csv.number(fault.node.map(f64::from));
     csv.text(&fault.kind.to_string());
     csv.text(&fault.target);
+    csv.number(fault.device.map(f64::from));
     csv.number(Some(fault.asked_s));
     let promotion = fault.promotion.as_ref();
     for at_s in [
@@ -336,6 +380,13 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
     let fates = fates.map(|fates| [fates.committed, fates.not_committed, fates.unknown]);
     match fates {
         Some(fates) => fates.into_iter().for_each(|fate| csv.count(fate)),
+        None => (0..3).for_each(|_| csv.number(None)),
+    }
+    csv.number(fault.crash.as_ref().map(|crash| crash.at_s));
+    let scrub = fault.scrub;
+    let scrub = scrub.map(|scrub| [scrub.found, scrub.corrected, scrub.uncorrectable]);
+    match scrub {
+        Some(counts) => counts.into_iter().for_each(|count| csv.count(count)),
         None => (0..3).for_each(|_| csv.number(None)),
     }
     let refused = promotion.and_then(|one| one.error.as_ref());

@@ -1,7 +1,8 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
-use measure::column::{OverRepeats, over_repeats};
+use measure::column::{OverRepeats, changed, over_repeats};
+use measure::compare::Change;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
@@ -22,6 +23,8 @@ pub(crate) struct PaperTable {
     pub(crate) row_name: String,
     /// The variants side by side; one without a name when there are none.
     pub(crate) groups: Vec<String>,
+    /// The variant that changes are relative to; `None` without columns of changes.
+    base: Option<String>,
     /// The columns of each group.
     pub(crate) columns: Vec<Heading>,
     pub(crate) rows: Vec<PaperRow>,
@@ -57,6 +60,8 @@ fn of_design(table: &Table, trials: &[&TrialSummary], axes: &[&str]) -> Vec<Pape
     let others: Vec<&str> = others
         .filter(|key| *key != row && *key != keys::VARIANT)
         .collect();
+    let variants = keys::values(trials, keys::VARIANT);
+    let base = variants.first().and_then(|name| name.as_ref()?.as_text());
     keys::groups(trials, &others)
         .iter()
         .map(|group| {
@@ -65,7 +70,7 @@ fn of_design(table: &Table, trials: &[&TrialSummary], axes: &[&str]) -> Vec<Pape
                 let name = keys::short(key, axes);
                 (name.to_owned(), keys::shown(*value))
             });
-            one_table(table, fixed.collect(), &group.trials, axes)
+            one_table(table, fixed.collect(), &group.trials, axes, base)
         })
         .collect()
 }
@@ -75,6 +80,7 @@ fn one_table(
     fixed: Vec<(String, String)>,
     trials: &[&TrialSummary],
     axes: &[&str],
+    base: Option<&str>,
 ) -> PaperTable {
     let row = table.rows.as_str();
     let across: &[&str] = match row != keys::VARIANT && axes.contains(&keys::VARIANT) {
@@ -82,6 +88,8 @@ fn one_table(
         false => &[],
     };
     let groups = keys::groups(trials, across);
+    let shows_change = table.columns.iter().any(|name| changed(name).is_some());
+    let base = base.filter(|_| shows_change);
     let rows = keys::values(trials, row).into_iter().map(|value| PaperRow {
         value: keys::shown(value),
         cells: groups
@@ -91,8 +99,18 @@ fn one_table(
                 let having: Vec<_> = having
                     .filter(|trial| keys::value(trial, row) == value)
                     .collect();
+                let at = |trial: &&TrialSummary| {
+                    row == keys::VARIANT || keys::value(trial, row) == value
+                };
+                let of_base = trials.iter().copied().filter(at);
+                let of_base = of_base.filter(|trial| keys::variant(trial) == base);
+                let of_base: Vec<_> = of_base.collect();
                 let columns = table.columns.iter();
-                columns.map(|column| Cell::of(&having, column)).collect()
+                let cells = columns.map(|column| match changed(column) {
+                    Some(column) => Cell::change(&of_base, &having, column),
+                    None => Cell::of(&having, column),
+                });
+                cells.collect()
             })
             .collect(),
     });
@@ -110,6 +128,7 @@ fn one_table(
             .iter()
             .map(|name| column::heading(name))
             .collect(),
+        base: base.map(str::to_owned),
         n: same_n(&rows),
         rows,
     }
@@ -160,7 +179,13 @@ impl PaperTable {
             true => format!(" {SPREADS}"),
             false => ranges,
         };
-        format!("By {}{of}. {cells}{ranges}", self.row_name)
+        let changes = self.base.as_ref().map_or(String::new(), |base| {
+            format!(
+                " Change: relative to {base}, as a ratio of geometric means, with its 95 % \
+                 confidence interval over the blocks."
+            )
+        });
+        format!("By {}{of}. {cells}{ranges}{changes}", self.row_name)
     }
 
     /// The table as it is shown; `n` is a column where it differs.
@@ -195,6 +220,7 @@ impl PaperTable {
             shown.extend(columns.map(|(heading, cell)| {
                 let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
                 let text = match cell.range {
+                    _ if changed(&heading.column).is_some() => shown_change(cell),
                     Some(_) => cell.shown(),
                     None => number::estimate_to(scaled, heading.decimals),
                 };
@@ -208,4 +234,12 @@ impl PaperTable {
         }
         shown
     }
+}
+
+fn shown_change(cell: &Cell) -> String {
+    let change = cell.value().map(|value| Change {
+        value,
+        interval: cell.range,
+    });
+    number::change(change, "")
 }

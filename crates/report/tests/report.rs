@@ -439,6 +439,9 @@ fn killed(first_write_s: Option<f64>, back_s: f64) -> FaultRecord {
         heal_asked_s: None,
         healed_s: None,
         error: None,
+        device: None,
+        crash: None,
+        scrub: None,
         promotion: None,
         recovery: Some(recovery),
     }

@@ -5,7 +5,7 @@ use crate::content::{Content, TypedFault};
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
-use crate::volume::volume;
+use crate::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
 use plan::{
     Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
@@ -38,6 +38,7 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
             }
             number += 1;
             let mut trial = trial(&at, engines, number, repeat, label)?;
+            trial.place = u32::try_from(index).unwrap_or(u32::MAX);
             trial.topology.faults = faults(content, trial.data.seed, repeat);
             let servers = Servers::of(&trial, engines);
             if servers.are_processes() {
@@ -105,6 +106,7 @@ fn trial(
             label.join(", ")
         },
         repeat,
+        place: 0,
         server: server(at, engines, is_process)?,
         data: section(at, "data")?,
         load: load(at)?,
@@ -178,6 +180,7 @@ fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
     let kind = at.maybe_spanned("site.kind")?;
     Ok(Site {
         host,
+        runtime: at.get("site.runtime")?,
         kind: kind.unwrap_or(Spanned {
             value: implied,
             span: Span::NOWHERE,
@@ -190,7 +193,8 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let node = match is_process {
         true => Node {
             site: site(at)?,
-            volume: volume(at, "volume")?,
+            volume: volume::volume(at)?,
+            log_volume: volume::log_volume(at)?,
         },
         false => Node::default(),
     };
@@ -202,7 +206,7 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
     let ttl = at.get("topology.ttl")?;
     let failover = at.maybe("topology.failover")?;
     let network = at.spanned("topology.network")?;
-    Ok(Topology {
+    let topology = Topology {
         instances: at.get("topology.instances")?,
         follow: at.get("topology.follow")?,
         cluster: cluster.map(|kind| Cluster {
@@ -214,7 +218,9 @@ fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnos
         }),
         node,
         faults: Vec::new(),
-    })
+    };
+    volume::check(&topology)?;
+    Ok(topology)
 }
 
 /// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study

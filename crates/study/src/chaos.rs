@@ -11,7 +11,7 @@ use crate::faults::shortest;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Chaos, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
+    Chaos, DiskLimits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
     format_duration,
 };
 
@@ -119,6 +119,8 @@ fn one(
         target,
         heal: kind.lasts().then(|| lasts.min(end.saturating_sub(at))),
         process: pick(random, processes).unwrap_or_default(),
+        device: None,
+        limits: DiskLimits::default(),
         bytes_per_s: (is_slow && !has_delay).then_some(bytes_per_s),
         delay: (is_slow && has_delay).then_some(delay),
         command: Vec::new(),
@@ -136,10 +138,16 @@ fn milliseconds(seconds: f64) -> Duration {
     Duration::from_millis((seconds * 1000.0) as u64)
 }
 
+/// Whether a kind can be drawn at all: what is left of a volume's devices decides what they can suffer.
+fn is_drawn(kind: FaultKind) -> bool {
+    let is_of_devices = kind.is_of_device() || kind == FaultKind::Scrub;
+    kind != FaultKind::Command && !is_of_devices
+}
+
 /// Why a kind cannot be drawn for these servers, and what to do.
 fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
-    if kind == FaultKind::Command {
-        let message = "a command cannot be drawn at random".to_owned();
+    if !is_drawn(kind) {
+        let message = format!("`{kind}` cannot be drawn at random");
         return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
     }
     if let Some(refusal) = servers.refuse_kind(kind) {
@@ -313,7 +321,7 @@ mod tests {
         let all: BTreeSet<_> = FaultKind::ALL
             .iter()
             .copied()
-            .filter(|k| *k != FaultKind::Command)
+            .filter(|kind| is_drawn(*kind))
             .collect();
         assert_eq!(kinds(Some("managed")), all);
         let alone = [

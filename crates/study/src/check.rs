@@ -38,6 +38,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
         clusters_are_copied(content, &base, diagnostics);
         ports_for_all(content, &base, diagnostics);
         processes_have_no_limits(content, &base, diagnostics);
+        runtimes_set_up_containers(content, &base, diagnostics);
         crate::hosts::check(content, &base, diagnostics);
         crate::hosts::check_guests(content, &base, diagnostics);
         measurement_ends(content, &base, diagnostics);
@@ -213,6 +214,24 @@ fn processes_have_no_limits<'a>(
             let help = "use kind = \"limited\" or \"container\" for servers with limits, or remove the limit";
             diagnostics.add_of_two(limit.span, kind.span, Diagnostic::new(message, help));
         }
+    }
+}
+
+/// Nothing but a container has a runtime.
+fn runtimes_set_up_containers<'a>(
+    content: &'a Content,
+    base: &Base<'a>,
+    diagnostics: &mut Diagnostics,
+) {
+    let container = Value::from(SiteKind::Container.name());
+    let kinds = content.values_in(base, "site.kind");
+    if kinds.iter().any(|kind| kind.value == container) {
+        return;
+    }
+    if let Some(runtime) = content.values_in(base, "site.runtime").first() {
+        let message = "only a site of the kind `container` has a runtime";
+        let help = "remove `runtime`, or use kind = \"container\"";
+        diagnostics.add(runtime.span, Diagnostic::new(message, help));
     }
 }
 

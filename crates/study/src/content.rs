@@ -63,6 +63,8 @@ pub(crate) struct TypedFault {
     pub(crate) heal: Option<Span>,
     /// The location of what tells processes of a node apart, if it has that.
     pub(crate) process: Option<Span>,
+    /// The location of the number of its device, if it has one.
+    pub(crate) device: Option<Span>,
 }
 
 /// The whole content of a study.

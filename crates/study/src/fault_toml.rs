@@ -30,6 +30,20 @@ pub fn fault_toml(fault: &Fault) -> String {
     if let Some(rate) = fault.bytes_per_s {
         line("rate", text(&rate.to_string()));
     }
+    if let Some(device) = fault.device {
+        line("device", device.to_string());
+    }
+    let limits = fault.limits;
+    for (name, limit) in [
+        ("read_iops", limits.read_iops),
+        ("write_iops", limits.write_iops),
+        ("read_bytes_per_s", limits.read_bytes_per_s),
+        ("write_bytes_per_s", limits.write_bytes_per_s),
+    ] {
+        if let Some(limit) = limit {
+            line(name, limit.to_string());
+        }
+    }
     if let Some(delay) = fault.delay {
         line("delay", text(&format_duration(delay)));
     }

@@ -72,6 +72,7 @@ fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> 
         Subject::Kind => typed.kind,
         Subject::Target => typed.target,
         Subject::Process => typed.process.unwrap_or(typed.kind),
+        Subject::Device => typed.device.unwrap_or(typed.kind),
     };
     Some((place, Diagnostic::new(refusal.message, refusal.help)))
 }
@@ -107,10 +108,13 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers) -> bool {
         true => (one, other),
         false => (other, one),
     };
-    // A server that was killed for good may be restarted by the study.
-    let is_repair = second.kind == FaultKind::Restart
-        && first.heal.is_none()
-        && matches!(first.kind, FaultKind::Kill | FaultKind::Stop);
+    // A server that was killed for good may be restarted by the study, and a device that failed
+    // for good be replaced.
+    let is_repair = first.heal.is_none()
+        && match second.kind {
+            FaultKind::Restart => matches!(first.kind, FaultKind::Kill | FaultKind::Stop),
+            kind => first.kind == FaultKind::FailDevice && kind.is_of_volume(),
+        };
     let is_active = match first.healed_at() {
         Some(healed) => second.at < healed,
         None => first.at == second.at || (first.kind.lasts() && !is_repair),

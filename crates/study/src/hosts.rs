@@ -1,21 +1,13 @@
 //! Checks of servers on another host or in a guest: what must be given, and what they cannot have.
 
+use plan::key::KEYS;
 use plan::{Reset, SiteKind, Span, Spanned, Value};
 
 use crate::check::SITE_LIMITS;
 use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
+use crate::volume;
 
-/// What neither can have.
-const IMPOSSIBLE: [&str; 7] = [
-    "volume.filesystem",
-    "volume.scheduler",
-    "volume.read_iops",
-    "volume.write_iops",
-    "volume.read_bytes_per_s",
-    "volume.write_bytes_per_s",
-    "topology.cluster",
-];
 /// Least memory of a guest: less than its kernel and a small server need.
 const GUEST_BYTES: u64 = 256 << 20;
 /// Most CPUs of a guest, which QEMU's machine can have.
@@ -51,13 +43,12 @@ pub(crate) fn check<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut
         base,
         diagnostics,
     };
-    let directory = "name the directory on that host: directory = \"/…\" under [site]";
-    place.has_no("volume.directory", directory);
     for name in SITE_LIMITS {
         place.has_no(name, "remove the limit, or let servers run on this host");
     }
     let help = "remove it, or let servers run on this host: remove the host";
-    place.has_none_of_the_impossible(help);
+    let directory = "name the directory on that host: directory = \"/…\" under [site]";
+    place.has_none_of_the_impossible(help, directory);
 }
 
 /// A site of the kind `vm`.
@@ -79,10 +70,8 @@ pub(crate) fn check_guests<'a>(
         diagnostics,
     };
     let help = "remove it, or use another kind of site";
-    for name in ["server.port", "volume.directory"] {
-        place.has_no(name, help);
-    }
-    place.has_none_of_the_impossible(help);
+    place.has_no("server.port", help);
+    place.has_none_of_the_impossible(help, help);
     let is_count = |value: &Value| {
         let cpus = value.as_number();
         cpus.is_some_and(|cpus| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0)
@@ -110,9 +99,15 @@ struct Place<'a, 'b> {
 
 impl Place<'_, '_> {
     /// Refuses what servers neither on another host nor in a guest can have.
-    fn has_none_of_the_impossible(&mut self, help: &str) {
-        for name in IMPOSSIBLE {
-            self.has_no(name, help);
+    fn has_none_of_the_impossible(&mut self, help: &str, help_with_directory: &str) {
+        self.has_no("volume.directory", help_with_directory);
+        self.has_no("topology.cluster", help);
+        let is_of_volumes = |section: &str| volume::SECTIONS.contains(&section);
+        let keys = KEYS
+            .iter()
+            .filter(|key| key.axis && is_of_volumes(key.section()));
+        for key in keys.filter(|key| key.name != "volume.directory") {
+            self.has_no(key.name, help);
         }
         let kept = Value::from(Reset::None.name());
         let resets = self.content.values_in(self.base, "server.reset");

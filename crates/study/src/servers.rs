@@ -1,8 +1,8 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
 use plan::{
-    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Network, ServerSpec,
-    Trial, Value,
+    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FileSystem,
+    FileSystemKind, Network, ServerSpec, Trial, Value, Volume,
 };
 
 use crate::content::{Base, Content};
@@ -19,10 +19,19 @@ pub(crate) struct Servers {
     pub(crate) members: u32,
     /// Whether links between members can be cut.
     has_links: bool,
-    /// Whether the data is on a disk that the study names.
-    has_disk: bool,
+    disk: Disk,
     /// Whether dyno promotes a replica if the primary is lost.
     promotes: bool,
+}
+
+/// What their data lies on.
+#[derive(Debug, Clone, Copy)]
+struct Disk {
+    /// Whether the study names or makes it.
+    is_separate: bool,
+    /// The least number of loop devices; `None`: it lies on none.
+    devices: Option<u32>,
+    is_btrfs: bool,
 }
 
 /// Why servers cannot have a fault.
@@ -40,6 +49,19 @@ pub(crate) enum Subject {
     Kind,
     Target,
     Process,
+    Device,
+}
+
+impl Disk {
+    fn of(volume: &Volume) -> Self {
+        let made = volume.file_system.as_deref();
+        let on_loops = made.filter(|made| made.named_device().is_none());
+        Self {
+            is_separate: volume.is_separate(),
+            devices: on_loops.map(FileSystem::device_count),
+            is_btrfs: made.is_some_and(|made| made.kind.value == FileSystemKind::Btrfs),
+        }
+    }
 }
 
 impl Servers {
@@ -60,7 +82,7 @@ impl Servers {
             instances: topology.instances,
             members: topology.members(),
             has_links: topology.network() == Network::Namespaces,
-            has_disk: topology.node.volume.is_separate(),
+            disk: Disk::of(&topology.node.volume),
             promotes: cluster.is_some_and(|cluster| cluster.failover.is_some()),
         }
     }
@@ -100,7 +122,15 @@ impl Servers {
             has_links: networks
                 .iter()
                 .all(|n| n.as_text() == Some(Network::Namespaces.name())),
-            has_disk: is_given("volume.directory") || is_given("volume.filesystem"),
+            disk: Disk {
+                is_separate: is_given("volume.directory") || is_given("volume.filesystem"),
+                devices: (is_given("volume.filesystem") && !is_given("volume.device"))
+                    .then(|| numbers("volume.devices").into_iter().min().unwrap_or(1)),
+                is_btrfs: is_given("volume.filesystem")
+                    && values("volume.filesystem")
+                        .iter()
+                        .all(|kind| kind.as_text() == Some(FileSystemKind::Btrfs.name())),
+            },
             promotes: is_given("topology.failover"),
         };
         let mut all = Vec::new();
@@ -152,6 +182,7 @@ impl Servers {
         self.refuse_kind(fault.kind)
             .or_else(|| self.refuse_target(fault.target))
             .or_else(|| self.refuse_process(fault.process))
+            .or_else(|| self.refuse_device(fault.device?))
     }
 
     /// Why they cannot have any fault of a kind.
@@ -186,13 +217,23 @@ impl Servers {
                 format!("there is no link between members for `{kind}`"),
                 "it needs a cluster of two or more: use `topology.cluster` and `topology.members`",
             ),
-            _ if kind.is_of_network() && !self.has_links => refused(
+            _ if kind.breaks_links() && !self.has_links => refused(
                 format!(
                     "`{kind}` has no effect on members that share this host's loopback interface"
                 ),
                 "give each member an address of its own: network = \"namespaces\" under [topology]",
             ),
-            _ if kind == FaultKind::FillDisk && !self.has_disk => refused(
+            _ if kind.is_of_device() && self.disk.devices.is_none() => refused(
+                format!("`{kind}` needs a volume on loop devices, which can fail"),
+                "have dyno make one: filesystem = \"btrfs\" under [volume], without `device`",
+            ),
+            _ if kind.is_job() && !self.disk.is_btrfs => refused(
+                format!(
+                    "`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"
+                ),
+                "use filesystem = \"btrfs\" under [volume]",
+            ),
+            _ if kind == FaultKind::FillDisk && !self.disk.is_separate => refused(
                 "`fill_disk` would fill the disk of dyno's cache".to_owned(),
                 "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
             ),
@@ -239,6 +280,15 @@ impl Servers {
         })
     }
 
+    fn refuse_device(&self, device: u32) -> Option<Refusal> {
+        let devices = self.disk.devices?;
+        (device > devices).then(|| Refusal {
+            subject: Subject::Device,
+            message: format!("there is no device {device}: the volume has {devices}"),
+            help: "devices are numbered from 1: use a smaller number, or more `volume.devices`",
+        })
+    }
+
     /// Whether a commit is accepted no longer while so many members of a cluster are lost.
     pub(crate) fn loses_quorum(&self, lost: u32) -> bool {
         let quorum = self.cluster.map(|cluster| cluster.quorum.of(self.members));
@@ -256,6 +306,7 @@ impl Servers {
             FaultKind::Kill
             | FaultKind::Restart
             | FaultKind::Pause
+            | FaultKind::FailHost
             | FaultKind::Partition
             | FaultKind::Drop => true,
             // A member that leaves a group that elects makes the group smaller.

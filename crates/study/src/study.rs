@@ -161,6 +161,12 @@ impl Study {
         self.check_none(diagnostics)
     }
 
+    /// Whether the study has variants.
+    #[must_use]
+    pub fn has_variants(&self) -> bool {
+        !self.content.variants.is_empty()
+    }
+
     /// Checks the columns of report tables and of thresholds. Only the caller knows their names:
     /// `unknown` returns what to write instead of an unknown column.
     ///

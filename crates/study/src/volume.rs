@@ -1,15 +1,20 @@
-//! `[volume]`: what the data of each server lies on.
+//! `[volume]` and `[log_volume]`: what the data of each server and its transaction log lie on.
 
 use std::path::PathBuf;
 
+use plan::key::KEYS;
 use plan::{
     Compression, Devices, DiskLimits, FileSystem, FileSystemKind, FromValue, Profile, Span,
-    Spanned, Volume, parse_bytes, shown, shown_bytes,
+    Spanned, Topology, Volume, parse_bytes, shown, shown_bytes,
 };
 
 use crate::error::Diagnostic;
 use crate::point::{LocatedDiagnostic, Point};
 
+/// The sections of the volumes of a server.
+pub(crate) const SECTIONS: [&str; 2] = [DATA, LOG];
+const DATA: &str = "volume";
+const LOG: &str = "log_volume";
 /// The keys that say how a file system is made.
 const OF_FILE_SYSTEM: [&str; 8] = [
     "devices",
@@ -28,8 +33,68 @@ const MIN_XFS_BYTES: u64 = 300 << 20;
 /// Separates the paths of a list.
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 
+/// What the data lies on.
+pub(crate) fn volume(at: &Point<'_>) -> Result<Volume, LocatedDiagnostic> {
+    described(at, DATA)
+}
+
+/// What the log lies on, unless it lies with the data.
+pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagnostic> {
+    let volume = described(at, LOG)?;
+    if volume.is_separate() {
+        return Ok(Some(volume));
+    }
+    let mut keys = KEYS.iter().filter(|key| key.section() == LOG && key.axis);
+    let given = keys.find_map(|key| Some((at.typed(key.name)?.span, key.name)));
+    given.map_or(Ok(None), |(span, name)| {
+        let message = format!("`{name}` has no effect on a log that lies with the data");
+        let help = "under [log_volume], make a file system with filesystem = \"ext4\", or name a directory on its disk with directory = \"/…\"";
+        Err((span, Diagnostic::new(message, help)))
+    })
+}
+
+/// Checks the volumes of all servers of a trial together.
+pub(crate) fn check(topology: &Topology) -> Result<(), LocatedDiagnostic> {
+    let node = &topology.node;
+    if let (Some(cluster), Some(log)) = (&topology.cluster, &node.log_volume) {
+        let message = "the log of a member of a cluster lies with its data";
+        let help = "remove [log_volume], or the cluster";
+        let diagnostic = Diagnostic::new(message, help).also(cluster.kind.span);
+        return Err((place_of(log), diagnostic));
+    }
+    let systems = node.volumes().filter_map(|one| one.file_system.as_ref());
+    let mut named = systems.filter_map(|system| match &system.devices {
+        Devices::Named(device) => Some(device),
+        Devices::Loop { .. } => None,
+    });
+    let (first, second) = (named.next(), named.next());
+    if let (Some(first), Some(second)) = (first, second)
+        && first.value == second.value
+    {
+        let message = format!("`{}` is the device of both volumes", first.value.display());
+        let help = "name two devices, or remove [log_volume]";
+        return Err((second.span, Diagnostic::new(message, help).also(first.span)));
+    }
+    match (first, topology.nodes()) {
+        (Some(device), nodes @ 2..) => {
+            let path = device.value.display();
+            let message = format!("`{path}` cannot have the file systems of {nodes} servers");
+            let help = "use one server, or remove `device` to use loop devices; directory = \"/…\" puts their files on a mounted disk";
+            Err((device.span, Diagnostic::new(message, help)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a study says that the log has a volume.
+fn place_of(log: &Volume) -> Span {
+    let directory = log.directory().map(|directory| directory.span);
+    let made = log.file_system.as_ref().map(|made| made.kind.span);
+    made.or(directory).unwrap_or(Span::NOWHERE)
+}
+
 /// The volume that a section describes.
-pub(crate) fn volume(at: &Point<'_>, section: &str) -> Result<Volume, LocatedDiagnostic> {
+fn described(at: &Point<'_>, section: &str) -> Result<Volume, LocatedDiagnostic> {
     let keys = Keys { at, section };
     let limits = DiskLimits {
         read_iops: keys.value("read_iops")?,
@@ -69,9 +134,18 @@ impl Keys<'_, '_> {
     }
 
     fn file_system(&self) -> Result<Option<FileSystem>, LocatedDiagnostic> {
-        let Some(kind) = self.maybe("filesystem")? else {
+        let Some(word) = self.maybe::<String>("filesystem")? else {
             self.no_options()?;
             return Ok(None);
+        };
+        let mut kinds = FileSystemKind::ALL.iter();
+        // The other word is `none`, with which a variant has no use for what the others share.
+        let Some(kind) = kinds.find(|kind| kind.name() == word.value) else {
+            return Ok(None);
+        };
+        let kind = Spanned {
+            value: *kind,
+            span: word.span,
         };
         let devices = self.devices()?;
         let count = match &devices {

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, fails, plan};
-use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Trial};
+use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, Trial};
 
 const CLUSTER: &str =
     "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
@@ -24,6 +24,8 @@ fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
         process: FaultProcess::Server,
         bytes_per_s: None,
         delay: None,
+        device: None,
+        limits: DiskLimits::default(),
         command: Vec::new(),
         heal_command: Vec::new(),
         expect_outage: false,
@@ -249,4 +251,46 @@ fn a_command_is_for_any_server() {
     assert!(third.contains("the trial has 2"), "{third}");
     let kill = given("kill = \"primary\"").unwrap_err();
     assert!(kill.contains("only servers that it started"), "{kill}");
+}
+
+/// What is said of faults of a single server on a volume.
+fn said_on(volume: &str, faults: &[&str]) -> String {
+    let faults: String = faults
+        .iter()
+        .map(|fault| format!("[[fault]]\n{}\n", fault.replace("; ", "\n")))
+        .collect();
+    let text = format!("title = \"t\"\nserver.engine = \"postgres\"\n{volume}\n{faults}");
+    let study = study::Study::parse("s.toml", &text, engine::catalog());
+    study.err().map_or_else(String::new, |error| {
+        error.problems().iter().map(|p| p.message.clone()).collect()
+    })
+}
+
+#[test]
+fn only_devices_of_a_volume_fail() {
+    const FAIL: &str = "at = \"1s\"; fail_device = \"primary\"; device = 2; heal = \"5s\"";
+    const REPLACE: &str = "at = \"10s\"; replace_device = \"primary\"; device = 2";
+    let made = "volume.filesystem = \"btrfs\"\nvolume.devices = 2";
+    assert_eq!(said_on(made, &[FAIL, REPLACE]), "");
+    let swept = "volume.filesystem = \"btrfs\"\n[sweep]\n\"volume.devices\" = [2, 1]";
+    assert!(said_on(swept, &[FAIL]).contains("no device 2"));
+    let one_of_two =
+        "volume.filesystem = \"btrfs\"\n[sweep]\n\"volume.filesystem\" = [\"btrfs\", \"xfs\"]";
+    let scrub = "at = \"1s\"; scrub = 1";
+    assert!(said_on(one_of_two, &[scrub]).contains("needs a btrfs volume"));
+    assert!(said_on("volume.directory = \"/mnt\"", &[FAIL]).contains("loop devices"));
+    let named = "volume.filesystem = \"btrfs\"\nvolume.device = \"/dev/sdx\"\n\
+                 volume.allow_format = [\"/dev/sdx\"]";
+    assert!(said_on(named, &[&FAIL.replace('2', "1")]).contains("loop devices"));
+    assert_eq!(said_on(named, &[scrub]), "");
+}
+
+/// A device that failed for good may be replaced; one that comes back may not, before it does.
+#[test]
+fn a_failed_device_is_replaced_once() {
+    let made = "volume.filesystem = \"btrfs\"\nvolume.devices = 2";
+    let fail = |heal| format!("at = \"1s\"; fail_device = 1; heal = \"{heal}\"");
+    let replace = "at = \"5s\"; replace_device = 1";
+    assert_eq!(said_on(made, &[&fail("never"), replace]), "");
+    assert!(said_on(made, &[&fail("9s"), replace]).contains("same target"));
 }

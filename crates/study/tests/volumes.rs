@@ -1,4 +1,4 @@
-//! `[volume]`: what data lies on.
+//! `[volume]` and `[log_volume]`: what data and log lie on.
 #![allow(
     clippy::unwrap_used,
     reason = "a test file: its helpers may fail loudly too"
@@ -16,10 +16,19 @@ fn volume(section: &str) -> Volume {
     plan.trials.remove(0).topology.node.volume
 }
 
+/// The volume of the log of the only trial of a study with this section.
+fn log_volume(section: &str) -> Option<Volume> {
+    let mut plan = plan(&format!("{SMALLEST}[log_volume]\n{section}"), &[]);
+    plan.trials.remove(0).topology.node.log_volume
+}
+
 /// Why a study with this section has no plan.
 fn refused(section: &str) -> String {
-    let text = format!("{SMALLEST}[volume]\n{section}");
-    let study = Study::parse("study", &text, engine::catalog()).unwrap();
+    refused_text(&format!("{SMALLEST}[volume]\n{section}"))
+}
+
+fn refused_text(text: &str) -> String {
+    let study = Study::parse("study", text, engine::catalog()).unwrap();
     study.plan().unwrap_err().to_string()
 }
 
@@ -56,10 +65,52 @@ fn every_key_of_a_volume_arrives() {
 }
 
 #[test]
+fn a_log_has_a_volume_of_its_own_if_the_study_names_one() {
+    assert_eq!(log_volume(""), None);
+    assert_eq!(log_volume("allow_format = [\"/dev/a\"]"), None);
+    let made = log_volume("filesystem = \"xfs\"\nwrite_iops = 100").unwrap();
+    assert_eq!(made.limits.write_iops, Some(100));
+    assert_eq!(made.file_system.unwrap().kind.value, FileSystemKind::Xfs);
+    assert!(log_volume("directory = \"/mnt/log\"").is_some());
+    for (text, said) in [
+        (
+            "[log_volume]\nwrite_iops = 100",
+            "`log_volume.write_iops` has no effect on a log that lies with the data",
+        ),
+        (
+            "[log_volume]\nfilesystem = \"ext4\"\n[topology]\ncluster = \"asynchronous\"\nmembers = 2",
+            "the log of a member of a cluster lies with its data",
+        ),
+        (
+            "[volume]\nfilesystem = \"ext4\"\ndevice = \"/dev/a\"\nallow_format = [\"/dev/a\"]\n\
+             [log_volume]\nfilesystem = \"ext4\"\ndevice = \"/dev/a\"\nallow_format = [\"/dev/a\"]",
+            "`/dev/a` is the device of both volumes",
+        ),
+    ] {
+        let error = refused_text(&format!("{SMALLEST}{text}"));
+        assert!(error.contains(said) && error.contains("study:"), "{error}");
+    }
+    let keys = [("log_volume.deduplicate", "true")];
+    assert!(fails(SMALLEST, &keys).contains("unknown key"));
+    let in_process = "title = \"t\"\nserver.engine = \"sqlite\"\n[log_volume]\ndirectory = \"/l\"";
+    let error = fails(in_process, &[]);
+    assert!(
+        error.contains("`log_volume.directory` has no effect"),
+        "{error}"
+    );
+    let elsewhere = "title = \"t\"\nserver.engine = \"mariadb\"\n[site]\nhost = \"db1\"\n\
+                     [log_volume]\ndirectory = \"/l\"";
+    let error = fails(elsewhere, &[]);
+    assert!(error.contains("no `log_volume.directory`"), "{error}");
+}
+
+#[test]
 fn a_file_system_has_defaults() {
     let system = volume("filesystem = \"ext4\"").file_system.unwrap();
     assert_eq!(system.loop_bytes(), Some(2 << 30));
     assert_eq!(system.profile.value, Profile::Single);
+    let none = volume("filesystem = \"none\"\ndevice_size = \"1G\"");
+    assert!(none.is_default());
     let striped = volume("filesystem = \"btrfs\"\ndevices = 2").file_system;
     assert_eq!(striped.unwrap().profile.value, Profile::Raid0);
 }
@@ -88,6 +139,8 @@ fn a_device_is_formatted_only_if_the_study_allows_it() {
     assert!(
         matches!(system.devices, Devices::Named(device) if device.value.to_str() == Some("/dev/sdz"))
     );
+    let two = refused(&format!("{allowed}\n[topology]\ninstances = 2"));
+    assert!(two.contains("file systems of 2 servers"), "{two}");
     for section in [
         "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"",
         "filesystem = \"xfs\"\ndevice = \"/dev/sdz\"\nallow_format = [\"/dev/sdz1\"]",
@@ -164,7 +217,7 @@ fn values_have_ranges() {
         (
             "volume.filesystem",
             "ntfs-3g",
-            "the values are `ext4`, `xfs`, `btrfs`",
+            "the values are `none`, `ext4`, `xfs`, `btrfs`",
         ),
     ] {
         let error = fails(SMALLEST, &[(key, value)]);

@@ -9,8 +9,7 @@ use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{create_account, rows, rows_of_other, run};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{Formation, MemberState, Replication, View, cell};
-use crate::server::Login;
+use crate::replication::{Formation, Member, MemberState, Replication, View, cell};
 
 /// What every member's configuration has.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -73,41 +72,33 @@ impl Replication for BinaryLog {
         vec![("read_only".to_owned(), "ON".to_owned())]
     }
 
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        run(
-            cluster,
-            login,
-            &create_account(cluster, "REPLICATION SLAVE"),
-        )?;
-        match number {
+    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        run(member, &create_account(member.cluster, "REPLICATION SLAVE"))?;
+        match member.number {
             1 => Ok(()),
-            _ => self.replicate_from(cluster, 1, login),
+            _ => self.replicate_from(member, 1),
         }
     }
 
     /// A replica remembers its primary. Another member stays read-only if one of the others has
     /// become the primary in the meantime.
-    fn rejoin(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let is_replica = !rows(login, "SHOW REPLICA STATUS")?.is_empty();
-        let mut others = (1..=cluster.count()).filter(|other| *other != number);
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let is_replica = !rows(member, "SHOW REPLICA STATUS")?.is_empty();
+        let cluster = member.cluster;
+        let mut others = (1..=cluster.count()).filter(|other| *other != member.number);
         if is_replica || others.any(|other| accepts_writes(cluster, other)) {
-            return run(cluster, login, &[self.dialect.read_only.to_owned()]);
+            return run(member, &[self.dialect.read_only.to_owned()]);
         }
-        self.become_primary(cluster, cluster.count() > 1, login)
+        self.become_primary(member, cluster.count() > 1)
     }
 
     /// A member that was promoted as the last one has not waited for a replica until now.
-    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        if !self.is_semi_synchronous || cluster.count() < 2 {
+    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        if !self.is_semi_synchronous || member.cluster.count() < 2 {
             return Ok(());
         }
         let [source, _] = self.dialect.semi_sync_switches;
-        run(cluster, login, &[format!("SET GLOBAL {source} = ON")])
+        run(member, &[format!("SET GLOBAL {source} = ON")])
     }
 
     fn view_query(&self) -> &'static str {
@@ -123,61 +114,55 @@ impl Replication for BinaryLog {
     }
 
     /// What it has received, it applies before.
-    fn promote(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        run(cluster, login, &["STOP REPLICA IO_THREAD".to_owned()])?;
-        let wait = (self.dialect.wait_until_applied)(login)?;
-        if first_cell(rows(login, &wait)?).as_deref() != Some("0") {
-            let message = format!("{} did not apply what it had received", login.server);
+    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        run(member, &["STOP REPLICA IO_THREAD".to_owned()])?;
+        let wait = (self.dialect.wait_until_applied)(member)?;
+        if first_cell(rows(member, &wait)?).as_deref() != Some("0") {
+            let message = format!("{} did not apply what it had received", member.login.server);
             return Err(EngineError::failed(Cause::Server, message));
         }
-        run(cluster, login, &FORGET_SOURCE.map(str::to_owned))?;
+        run(member, &FORGET_SOURCE.map(str::to_owned))?;
         // The lost primary is no replica yet.
-        self.become_primary(cluster, cluster.count() > 2, login)
+        self.become_primary(member, member.cluster.count() > 2)
     }
 
     /// A server that cannot refuse the load's writes begins to shut down, and ends once its replicas
     /// have everything.
-    fn demote(&self, login: &Login<'_>) -> Result<bool, EngineError> {
+    fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
         let refuses = self.dialect.binds_root;
         let demote = if refuses {
             self.dialect.read_only
         } else {
             SHUT_DOWN
         };
-        rows(login, demote)?;
+        rows(member, demote)?;
         Ok(refuses)
     }
 
-    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
-        (self.dialect.received)(login)
+    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+        (self.dialect.received)(member)
     }
 
-    fn follow(
-        &self,
-        cluster: &Formation,
-        _: u32,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
         let mut statements = vec![self.dialect.read_only.to_owned()];
         if self.is_semi_synchronous {
             let [source, replica] = self.dialect.semi_sync_switches;
             statements.push(format!("SET GLOBAL {source} = OFF, GLOBAL {replica} = ON"));
         }
         statements.extend(FORGET_SOURCE.map(str::to_owned));
-        run(cluster, login, &statements)?;
-        let own = first_cell(rows(login, self.dialect.executed)?).unwrap_or_default();
+        run(member, &statements)?;
+        let own = first_cell(rows(member, self.dialect.executed)?).unwrap_or_default();
         let question = (self.dialect.ask_for_lacking)(&own);
-        let answer = first_cell(rows_of_other(cluster, primary, &question)?);
+        let answer = first_cell(rows_of_other(member.cluster, primary, &question)?);
         let lacking = (self.dialect.lacking)(&own, &answer.unwrap_or_default());
         if !lacking.is_empty() {
-            return Err(diverged(login, primary, &lacking));
+            return Err(diverged(member, primary, &lacking));
         }
-        self.replicate_from(cluster, primary, login)
+        self.replicate_from(member, primary)
     }
 
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        Ok(state_of(&rows(login, self.dialect.view)?))
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+        Ok(state_of(&rows(member, self.dialect.view)?))
     }
 }
 
@@ -187,25 +172,15 @@ const SHUT_DOWN: &str = "SHUTDOWN WAIT FOR ALL SLAVES";
 const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 
 impl BinaryLog {
-    fn replicate_from(
-        &self,
-        cluster: &Formation,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let source = cluster.member(primary);
-        let source = source.map(|at| (self.dialect.source)(cluster, at));
+    fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+        let source = member.cluster.member(primary);
+        let source = source.map(|at| (self.dialect.source)(member.cluster, at));
         let rest = ["START REPLICA", self.dialect.read_only].map(str::to_owned);
         let statements = source.into_iter().flatten().chain(rest);
-        run(cluster, login, &statements.collect::<Vec<_>>())
+        run(member, &statements.collect::<Vec<_>>())
     }
 
-    fn become_primary(
-        &self,
-        cluster: &Formation,
-        has_replicas: bool,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
+    fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), EngineError> {
         let mut statements = Vec::new();
         if self.is_semi_synchronous {
             let [source, replica] = self.dialect.semi_sync_switches;
@@ -215,7 +190,7 @@ impl BinaryLog {
             ));
         }
         statements.push("SET GLOBAL read_only = OFF".to_owned());
-        run(cluster, login, &statements)
+        run(member, &statements)
     }
 }
 
@@ -236,13 +211,13 @@ fn accepts_writes(cluster: &Formation, number: u32) -> bool {
     answer.is_ok_and(|rows| state_of(&rows) == MemberState::Primary)
 }
 
-fn diverged(login: &Login<'_>, primary: u32, lacking: &str) -> EngineError {
+fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> EngineError {
     EngineError::Failed {
         cause: Cause::Server,
         message: format!(
             "{} cannot replicate from member {primary}, which lacks transactions that this server \
              committed as the primary: {lacking}",
-            login.server
+            member.login.server
         ),
         remedy: Some(
             "these transactions were lost with the failover; this server stays read-only"

@@ -12,9 +12,9 @@ use super::group_replication::uuid;
 use super::member::{rows, run};
 use crate::error::EngineError;
 use crate::replication::{
-    Bootstrap, Formation, MemberAddress, MemberState, Replication, View, cell, member_name,
+    Bootstrap, Formation, Member, MemberAddress, MemberState, Replication, View, cell, member_name,
 };
-use crate::server::{Login, ServerFile};
+use crate::server::ServerFile;
 
 /// The setting with the options of Galera's library.
 pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
@@ -114,7 +114,7 @@ impl Replication for Galera {
             .collect()
     }
 
-    fn join(&self, _: &Formation, _: u32, _: &Login<'_>) -> Result<(), EngineError> {
+    fn join(&self, _: &Member<'_>) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -122,8 +122,8 @@ impl Replication for Galera {
         Some(&Self)
     }
 
-    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
-        let counts = rows(login, RECEIVED)?;
+    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+        let counts = rows(member, RECEIVED)?;
         let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
         Ok(counts.fold(0, u64::saturating_add))
     }
@@ -154,14 +154,14 @@ impl Replication for Galera {
         }
     }
 
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        Ok(state_of(&rows(login, STATUS)?))
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+        Ok(state_of(&rows(member, STATUS)?))
     }
 }
 
 impl Bootstrap for Galera {
-    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
-        let rows = rows(login, STATUS)?;
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+        let rows = rows(member, STATUS)?;
         let size = status(&rows, "wsrep_cluster_size").parse().ok();
         Ok(size.filter(|_| is_in_primary_component(&rows)))
     }
@@ -177,8 +177,8 @@ impl Bootstrap for Galera {
         vec![state_file(cluster, UNKNOWN, true)]
     }
 
-    fn begin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        run(cluster, login, &[BEGIN.to_owned()])
+    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        run(member, &[BEGIN.to_owned()])
     }
 }
 

@@ -5,8 +5,9 @@ use super::gtid;
 use super::member::{ACCOUNT, as_root, create_account, rows, run};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{Bootstrap, Formation, MemberState, Replication, View, cell, text};
-use crate::server::Login;
+use crate::replication::{
+    Bootstrap, Formation, Member, MemberState, Replication, View, cell, text,
+};
 
 /// What the account for replication may do.
 const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
@@ -63,16 +64,16 @@ impl Replication for GroupReplication {
         own.into_iter().chain(all).collect()
     }
 
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        run(cluster, login, &create_account(cluster, RIGHTS))?;
-        start(cluster, number == 1, login)
+    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        run(member, &create_account(member.cluster, RIGHTS))?;
+        start(member, member.number == 1)
     }
 
-    fn rejoin(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        match self.group_size(login)? {
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        match self.group_size(member)? {
             // It was the one that began the group anew.
             Some(_) => Ok(()),
-            None => start(cluster, false, login),
+            None => start(member, false),
         }
     }
 
@@ -80,35 +81,29 @@ impl Replication for GroupReplication {
         Some(&Self)
     }
 
-    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
-        let sets = rows(login, RECEIVED)?;
+    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+        let sets = rows(member, RECEIVED)?;
         let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
         Ok(counts.fold(0, u64::saturating_add))
     }
 
     /// A shutdown under load hangs (seen in 9.7): transactions that wait for their certification
     /// are not told that the member has left.
-    fn leave(&self, login: &Login<'_>) -> Result<(), EngineError> {
-        rows(login, STOP).map(drop)
+    fn leave(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        rows(member, STOP).map(drop)
     }
 
     fn elects(&self) -> bool {
         true
     }
 
-    fn switchover(
-        &self,
-        cluster: &Formation,
-        _: u32,
-        to: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let Some(server) = cluster.client_address(to) else {
-            let message = format!("the cluster of {} has no member {to}", login.server);
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+        let Some(server) = member.cluster.client_address(to) else {
+            let message = format!("the cluster of {} has no member {to}", member.login.server);
             return Err(EngineError::failed(Cause::Internal, message));
         };
         let (host, port) = (server.ip(), server.port());
-        let switched = as_root(login, async |connection| {
+        let switched = as_root(member, async |connection| {
             let id = format!(
                 "SELECT member_id FROM performance_schema.replication_group_members \
                  WHERE member_host = '{host}' AND member_port = {port}"
@@ -118,7 +113,7 @@ impl Replication for GroupReplication {
             connection.rows(&switch).await
         })?;
         switched.map(drop).map_err(|error| {
-            let message = format!("{} cannot switch over: {error}", login.server);
+            let message = format!("{} cannot switch over: {error}", member.login.server);
             EngineError::failed(Cause::Server, message)
         })
     }
@@ -144,33 +139,28 @@ impl Replication for GroupReplication {
         }
     }
 
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        Ok(self.view(&rows(login, VIEW)?).state)
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+        Ok(self.view(&rows(member, VIEW)?).state)
     }
 }
 
 impl Bootstrap for GroupReplication {
-    fn group_size(&self, login: &Login<'_>) -> Result<Option<u32>, EngineError> {
-        let view = rows(login, VIEW)?;
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+        let view = rows(member, VIEW)?;
         let size = u32::try_from(view.len()).ok();
         Ok(size.filter(|_| is_in_majority(&view)))
     }
 
-    fn begin(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let view = rows(login, VIEW)?;
+    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let view = rows(member, VIEW)?;
         let state = own(&view).map(|(_, state)| state);
         match state {
-            Some("ONLINE" | "RECOVERING") => leave_others(cluster, number, login),
+            Some("ONLINE" | "RECOVERING") => leave_others(member),
             Some("ERROR") => {
-                rows(login, STOP)?;
-                start(cluster, true, login)
+                rows(member, STOP)?;
+                start(member, true)
             }
-            _ => start(cluster, true, login),
+            _ => start(member, true),
         }
     }
 }
@@ -192,23 +182,23 @@ fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
 }
 
 /// Has a member that lost the majority go on without the others.
-fn leave_others(cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-    let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
-    let own = cluster.group_addresses().nth(place);
+fn leave_others(member: &Member<'_>) -> Result<(), EngineError> {
+    let place = usize::try_from(member.number.saturating_sub(1)).unwrap_or_default();
+    let own = member.cluster.group_addresses().nth(place);
     let own = own.map_or_else(String::new, |address| address.to_string());
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
-    run(cluster, login, &[force(own), force(String::new())])
+    run(member, &[force(own), force(String::new())])
 }
 
-fn start(cluster: &Formation, is_new: bool, login: &Login<'_>) -> Result<(), EngineError> {
+fn start(member: &Member<'_>, is_new: bool) -> Result<(), EngineError> {
     let bootstrap = |word| format!("SET GLOBAL group_replication_bootstrap_group = {word}");
     let start = format!(
         "START GROUP_REPLICATION USER = '{ACCOUNT}', PASSWORD = '{}'",
-        cluster.password
+        member.cluster.password
     );
     match is_new {
-        true => run(cluster, login, &[bootstrap("ON"), start, bootstrap("OFF")]),
-        false => run(cluster, login, &[start]),
+        true => run(member, &[bootstrap("ON"), start, bootstrap("OFF")]),
+        false => run(member, &[start]),
     }
 }
 

@@ -4,8 +4,7 @@ use super::gtid;
 use super::member::{ACCOUNT, rows};
 use crate::error::EngineError;
 use crate::remote::first_cell;
-use crate::replication::{Formation, MemberAddress, cell};
-use crate::server::Login;
+use crate::replication::{Formation, Member, MemberAddress, cell};
 
 /// How long a replica may take to apply what it has received, in seconds.
 const APPLY_LIMIT_S: u32 = 60;
@@ -35,9 +34,9 @@ pub(super) struct Dialect {
     /// How a replica is pointed to its primary.
     pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, and then answers 0.
-    pub(super) wait_until_applied: fn(&Login<'_>) -> Result<String, EngineError>,
+    pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, EngineError>,
     /// How many transactions a server has, received or applied.
-    pub(super) received: fn(&Login<'_>) -> Result<u64, EngineError>,
+    pub(super) received: fn(&Member<'_>) -> Result<u64, EngineError>,
     /// Which transactions a server has applied.
     pub(super) executed: &'static str,
     /// The query for another server by whose answer [`Dialect::lacking`] tells what it lacks of
@@ -70,16 +69,16 @@ pub(super) static MARIADB: Dialect = Dialect {
             ),
         ]
     },
-    wait_until_applied: |login| {
-        let received = mariadb_received(login)?;
+    wait_until_applied: |member| {
+        let received = mariadb_received(member)?;
         Ok(format!(
             "SELECT MASTER_GTID_WAIT('{received}', {APPLY_LIMIT_S})"
         ))
     },
-    received: |login| {
-        let executed = first_cell(rows(login, "SELECT @@global.gtid_binlog_pos")?);
+    received: |member| {
+        let executed = first_cell(rows(member, "SELECT @@global.gtid_binlog_pos")?);
         let executed = gtid::last(&executed.unwrap_or_default());
-        Ok(executed.max(gtid::last(&mariadb_received(login)?)))
+        Ok(executed.max(gtid::last(&mariadb_received(member)?)))
     },
     executed: "SELECT @@global.gtid_binlog_state",
     ask_for_lacking: |_| "SELECT @@global.gtid_binlog_state".to_owned(),
@@ -117,12 +116,12 @@ pub(super) static MYSQL: Dialect = Dialect {
             "SELECT WAIT_FOR_EXECUTED_GTID_SET(({MYSQL_RECEIVED}), {APPLY_LIMIT_S})"
         ))
     },
-    received: |login| {
+    received: |member| {
         let sets = format!(
             "SELECT @@global.gtid_executed, \
              GTID_SUBTRACT(({MYSQL_RECEIVED}), @@global.gtid_executed)"
         );
-        let sets = rows(login, &sets)?;
+        let sets = rows(member, &sets)?;
         let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
         Ok(counts.fold(0, u64::saturating_add))
     },
@@ -135,8 +134,8 @@ const MYSQL_RECEIVED: &str = "SELECT received_transaction_set \
      FROM performance_schema.replication_connection_status WHERE channel_name = ''";
 
 /// The last transactions that a replica has received; empty on a primary.
-fn mariadb_received(login: &Login<'_>) -> Result<String, EngineError> {
-    let status = rows(login, "SHOW REPLICA STATUS")?;
+fn mariadb_received(member: &Member<'_>) -> Result<String, EngineError> {
+    let status = rows(member, "SHOW REPLICA STATUS")?;
     let received = status.first().map_or("", |row| cell(row, GTID_IO_POS));
     Ok(received.to_owned())
 }

@@ -10,8 +10,7 @@ use client::tls::ServerPublicKey;
 use super::server::socket_target;
 use crate::error::{Cause, EngineError};
 use crate::remote::{Rows, on_connection, on_reactor};
-use crate::replication::{Formation, refused};
-use crate::server::Login;
+use crate::replication::{Formation, Member};
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
@@ -36,38 +35,37 @@ pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
 }
 
 /// Runs statements as `root`, through the socket.
-pub(super) fn run(
-    cluster: &Formation,
-    login: &Login<'_>,
-    statements: &[String],
-) -> Result<(), EngineError> {
-    let ran = as_root(login, async |connection| {
+pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), EngineError> {
+    let ran = as_root(member, async |connection| {
         for statement in statements {
             connection.run(statement).await?;
         }
         Ok(())
     })?;
-    ran.map_err(|error| refused(cluster, login, &error))
+    ran.map_err(|error| member.refused(&error))
 }
 
 /// The rows of a statement, as `root`, through the socket.
-pub(super) fn rows(login: &Login<'_>, sql: &str) -> Result<Rows, EngineError> {
-    let rows = as_root(login, async |connection| connection.rows(sql).await)?;
-    rows.map_err(|error| login.refused(&error))
+pub(super) fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, EngineError> {
+    let rows = as_root(member, async |connection| connection.rows(sql).await)?;
+    rows.map_err(|error| member.login.refused(&error))
 }
 
 /// Does something as `root`, through the socket.
 pub(super) fn as_root<T>(
-    login: &Login<'_>,
+    member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {
-    let target = socket_target(login)?;
+    let target = socket_target(&member.login)?;
     let done = on_reactor(timeout(
         ROOT_LIMIT,
         on_connection(&target, LOGIN_LIMIT, work),
     ))?;
     done.map_err(|_| {
-        let message = format!("{} did not answer within {ROOT_LIMIT:?}", login.server);
+        let message = format!(
+            "{} did not answer within {ROOT_LIMIT:?}",
+            member.login.server
+        );
         EngineError::failed(Cause::Server, message)
     })
 }

@@ -1,5 +1,7 @@
 //! The configuration file of a server: dyno's settings, then the study's.
 
+use std::path::Path;
+
 use super::flavor::Flavor;
 use super::galera::PROVIDER_OPTIONS;
 use super::programs::place_options;
@@ -11,6 +13,9 @@ use crate::settings::Settings;
 
 /// The group that both engines' servers read.
 const OPTION_GROUP: &str = "[mysqld]\n";
+/// Turns the binary log on; its base name.
+const BINLOG: &str = "log_bin";
+
 /// Whether two spellings name the same setting: servers take `-` for `_`.
 pub(super) fn same_name(one: &str, two: &str) -> bool {
     plain_name(one) == plain_name(two)
@@ -68,6 +73,12 @@ pub(super) fn my_cnf(
             ("bind_address", paths.address.addr().to_string()),
         ],
     );
+    if let Some(log) = &paths.log {
+        file.section(
+            "Its redo log is on a volume of its own, and so is the binary log if there is one.",
+            &[("innodb_log_group_home_dir", log.display().to_string())],
+        );
+    }
     file.section(
         "Only the account root can log in. dyno sets its password at each start.",
         &[(
@@ -99,7 +110,25 @@ pub(super) fn my_cnf(
         );
     }
     file.section("No X Protocol.", flavor.settings);
-    file.finish(joined(config).iter())
+    let mut settings = joined(config);
+    if let Some(log) = &paths.log {
+        let is_binlog = |(name, _): &&mut (String, String)| same_name(name, BINLOG);
+        for (_, value) in settings.iter_mut().filter(is_binlog) {
+            *value = binlog_in(log, value);
+        }
+    }
+    file.finish(settings.iter())
+}
+
+/// The base name of a binary log in this directory, unless the study names another directory.
+fn binlog_in(dir: &Path, value: &str) -> String {
+    let name = match value.to_ascii_lowercase().as_str() {
+        "" | "1" | "on" | "true" => "binlog",
+        "0" | "off" | "false" => return value.to_owned(),
+        _ => value,
+    };
+    // A path from the root stays as it is.
+    dir.join(name).display().to_string()
 }
 
 /// The options of Galera's library are one setting: those that make the server a member are added
@@ -140,7 +169,7 @@ pub(super) fn init_cnf(
 
 /// `skip_log_bin` would beat the study's `log_bin`, whichever stands last.
 fn binlog_off(config: &Settings) -> Vec<(&'static str, &'static str)> {
-    let asks = config.iter().any(|(name, _)| same_name(name, "log_bin"));
+    let asks = config.iter().any(|(name, _)| same_name(name, BINLOG));
     if asks {
         return Vec::new();
     }
@@ -150,6 +179,20 @@ fn binlog_off(config: &Settings) -> Vec<(&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binary_log_moves_unless_the_study_names_its_directory() {
+        let dir = Path::new("/mnt/log");
+        for (value, moved) in [
+            ("", "/mnt/log/binlog"),
+            ("ON", "/mnt/log/binlog"),
+            ("mine", "/mnt/log/mine"),
+            ("/else/where", "/else/where"),
+            ("off", "off"),
+        ] {
+            assert_eq!(binlog_in(dir, value), moved);
+        }
+    }
 
     #[test]
     fn values_survive_the_files_own_rules() {

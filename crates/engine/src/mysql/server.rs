@@ -20,8 +20,8 @@ use crate::program::Installed;
 use crate::remote::{on_connection, on_reactor, url_path};
 use crate::replication::Replication;
 use crate::server::{
-    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, Rejected,
-    Server, ServerFile, same_name,
+    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
+    Rejected, Server, ServerFile, same_name,
 };
 use crate::settings::Settings;
 
@@ -29,6 +29,8 @@ use crate::settings::Settings;
 const CONFIG_OPTION: &str = "--defaults-file";
 /// Asks MySQL for its RSA public key; MariaDB has none.
 const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
+/// What the names of InnoDB's redo log begin with: files, or the directory of later versions.
+const REDO_LOG: [&str; 2] = ["ib_logfile", "#innodb_redo"];
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
 /// The buffer pool that loads data: indexes are built from it.
@@ -137,6 +139,13 @@ impl Server for Flavor {
 
     fn not_copied(&self) -> &'static [&'static str] {
         &["auto.cnf", "ib_buffer_pool"]
+    }
+
+    fn log_entries(&self) -> LogEntries {
+        LogEntries {
+            prefixes: &REDO_LOG,
+            are_linked: false,
+        }
     }
 
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {

@@ -19,8 +19,8 @@ use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
 use crate::manager::{Managed, Manager, ManagerFile, Service, program};
-use crate::replication::{Formation, MemberState, Replication, View, member_name};
-use crate::server::{Invocation, Login};
+use crate::replication::{Formation, Member, MemberState, Replication, View, member_name};
+use crate::server::Invocation;
 use crate::settings::Settings;
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
@@ -87,8 +87,8 @@ impl Replication for Patroni {
 
     /// The first primary creates the account with which standbys log in and are rewound, and the
     /// slots that Patroni would create a little later: a standby that finds none waits for 5 s.
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        if number != 1 {
+    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        if member.number != 1 {
             return Ok(());
         }
         let grant =
@@ -98,18 +98,18 @@ impl Replication for Patroni {
             format!("SELECT pg_create_physical_replication_slot('{name}', true)")
         };
         let grants = REWIND_RIGHTS.iter().map(grant);
-        let slots = cluster.followers().map(slot);
-        streaming::create_roles(cluster, login, grants.chain(slots))
+        let slots = member.cluster.followers().map(slot);
+        streaming::create_roles(member, grants.chain(slots))
     }
 
     /// The managers check as rarely from now on as the study wants, and drop the slots of members that
     /// are gone.
-    fn complete(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        if matches!(self, Self::Synchronous) && cluster.count() > 1 {
-            wait_for_synchronous_standby(cluster, login)?;
+    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        if matches!(self, Self::Synchronous) && member.cluster.count() > 1 {
+            wait_for_synchronous_standby(member)?;
         }
-        let wanted = json!({"loop_wait": loop_wait_s(cluster.ttl), "ignore_slots": null});
-        request(cluster, 1, login, ("PATCH", "/config"), &wanted)
+        let wanted = json!({"loop_wait": loop_wait_s(member.cluster.ttl), "ignore_slots": null});
+        request(member, ("PATCH", "/config"), &wanted)
     }
 
     fn has_manager(&self) -> bool {
@@ -232,19 +232,13 @@ impl Replication for Patroni {
         streaming::view(rows)
     }
 
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        streaming::state(login)
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+        streaming::state(member)
     }
 
-    fn switchover(
-        &self,
-        cluster: &Formation,
-        from: u32,
-        to: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let wanted = json!({"leader": member_name(from), "candidate": member_name(to)});
-        request(cluster, from, login, ("POST", "/switchover"), &wanted)
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+        let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
+        request(member, ("POST", "/switchover"), &wanted)
     }
 }
 
@@ -268,28 +262,26 @@ fn identity(certificate: &Certificate) -> [ManagerFile; 2] {
 
 /// Has the manager of a member do something.
 fn request(
-    cluster: &Formation,
-    number: u32,
-    login: &Login<'_>,
+    member: &Member<'_>,
     (method, path): (&str, &str),
     wanted: &Value,
 ) -> Result<(), EngineError> {
-    let address = api(cluster, number).ok_or_else(|| {
-        let message = format!("{} is no member of its cluster", login.server);
+    let address = api(member.cluster, member.number).ok_or_else(|| {
+        let message = format!("{} is no member of its cluster", member.login.server);
         EngineError::failed(Cause::Internal, message)
     })?;
     let reply = http::send(
         address,
         (method, path),
-        (API_USER, &cluster.manager_password),
+        (API_USER, &member.cluster.manager_password),
         &wanted.to_string(),
         REQUEST_LIMIT,
     );
     let failed = |words: &str| {
-        let words = cluster.without_passwords(words);
+        let words = member.cluster.without_passwords(words);
         let message = format!(
             "{method} {path} failed at the cluster manager of {}: {words}",
-            login.server
+            member.login.server
         );
         EngineError::failed(Cause::Server, message)
     };
@@ -302,16 +294,16 @@ fn request(
 
 /// Waits until the manager of the primary has chosen the standby for which commits wait: before that,
 /// no other member would succeed the primary.
-fn wait_for_synchronous_standby(cluster: &Formation, login: &Login<'_>) -> Result<(), EngineError> {
+fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<(), EngineError> {
     let deadline = Instant::now() + STANDBY_LIMIT;
     let is_chosen = |address| {
         http::get(address, "/cluster").is_ok_and(|page| page.body.contains(SYNCHRONOUS_STANDBY))
     };
-    while !api(cluster, 1).is_some_and(is_chosen) {
+    while !api(member.cluster, member.number).is_some_and(is_chosen) {
         if Instant::now() > deadline {
             let message = format!(
                 "the cluster manager of {} chose no synchronous standby within {} s",
-                login.server,
+                member.login.server,
                 STANDBY_LIMIT.as_secs()
             );
             return Err(EngineError::failed(Cause::Server, message));

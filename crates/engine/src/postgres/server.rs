@@ -27,8 +27,8 @@ use crate::program::Installed;
 use crate::remote::{first_cell, on_connection, on_reactor, url_path};
 use crate::replication::Replication;
 use crate::server::{
-    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, Login, LoginAttempt, Needs, Paths, Rejected,
-    Server, ServerFile,
+    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
+    Rejected, Server, ServerFile,
 };
 use crate::settings::Settings;
 use crate::version;
@@ -202,6 +202,14 @@ impl Server for Postgres {
 
     fn not_copied(&self) -> &'static [&'static str] {
         &["postmaster.opts", "postmaster.pid"]
+    }
+
+    /// As `initdb --waldir` leaves it.
+    fn log_entries(&self) -> LogEntries {
+        LogEntries {
+            prefixes: &["pg_wal"],
+            are_linked: true,
+        }
     }
 
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {

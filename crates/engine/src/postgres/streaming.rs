@@ -18,9 +18,9 @@ use crate::error::{Cause, EngineError};
 use crate::program::Installed;
 use crate::remote::{first_cell, on_connection, on_reactor};
 use crate::replication::{
-    Copying, Formation, MemberState, Replication, View, cell, member_name, refused,
+    Copying, Formation, Member, MemberState, Replication, View, cell, member_name,
 };
-use crate::server::{Invocation, Login, ServerFile};
+use crate::server::{Invocation, ServerFile};
 
 /// How much of its log a primary keeps for standbys that are away, in megabytes.
 const KEPT_LOG: &str = "512MB";
@@ -143,62 +143,52 @@ impl Replication for Streaming {
     }
 
     /// The primary creates the role with which standbys log in.
-    fn join(&self, cluster: &Formation, number: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        if number != 1 {
+    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        if member.number != 1 {
             return Ok(());
         }
         // What dyno itself changes must not wait for a standby that may be away.
         let local = format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local");
-        create_roles(cluster, login, [local])
+        create_roles(member, [local])
     }
 
     /// Commits wait for standbys from now on.
-    fn complete(
-        &self,
-        cluster: &Formation,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
-        let Some(names) = self.awaited(cluster, primary) else {
+    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let Some(names) = self.awaited(member.cluster, member.number) else {
             return Ok(());
         };
-        set_and_reload(cluster, login, &[(AWAITED, names)])
+        set_and_reload(member, &[(AWAITED, names)])
     }
 
     /// Nothing is reloaded before: a standby that is told to do both at once may sleep for
     /// `wal_retrieve_retry_interval`, 5 s, before it is promoted.
-    fn promote(&self, cluster: &Formation, _: u32, login: &Login<'_>) -> Result<(), EngineError> {
-        let promoted = as_superuser(login, async |connection| connection.rows(PROMOTE).await)?;
-        match first_cell(promoted.map_err(|error| refused(cluster, login, &error))?).as_deref() {
+    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+        let promoted = as_superuser(member, async |connection| connection.rows(PROMOTE).await)?;
+        match first_cell(promoted.map_err(|error| member.refused(&error))?).as_deref() {
             Some("t") => Ok(()),
             _ => Err(EngineError::failed(
                 Cause::Server,
-                format!("{} did not become the primary in time", login.server),
+                format!("{} did not become the primary in time", member.login.server),
             )),
         }
     }
 
-    fn received(&self, login: &Login<'_>) -> Result<u64, EngineError> {
-        let rows = as_superuser(login, async |connection| connection.rows(RECEIVED).await)?;
-        let rows = rows.map_err(|error| login.refused(&error))?;
+    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+        let rows = as_superuser(member, async |connection| connection.rows(RECEIVED).await)?;
+        let rows = rows.map_err(|error| member.login.refused(&error))?;
         Ok(first_cell(rows)
             .and_then(|bytes| bytes.parse().ok())
             .unwrap_or(0))
     }
 
-    fn follow(
-        &self,
-        cluster: &Formation,
-        number: u32,
-        primary: u32,
-        login: &Login<'_>,
-    ) -> Result<(), EngineError> {
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+        let (cluster, number) = (member.cluster, member.number);
         let source = with_password_file(cluster, number, primary);
         let mut settings = vec![("primary_conninfo", source)];
         // A copy of the primary's data has the primary's value.
         let awaited = self.awaited_once_promoted(cluster, number);
         settings.extend(awaited.map(|names| (AWAITED, names)));
-        set_and_reload(cluster, login, &settings)
+        set_and_reload(member, &settings)
     }
 
     /// A base backup: the server that it replaces may have written what its successor never got.
@@ -238,49 +228,44 @@ impl Replication for Streaming {
         view(rows)
     }
 
-    fn state(&self, login: &Login<'_>) -> Result<MemberState, EngineError> {
-        state(login)
+    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+        state(member)
     }
 }
 
 /// On the primary, gives the role of loads its password, creates the role with which standbys log
 /// in, and runs further statements.
 pub(super) fn create_roles(
-    cluster: &Formation,
-    login: &Login<'_>,
+    member: &Member<'_>,
     further: impl IntoIterator<Item = String>,
 ) -> Result<(), EngineError> {
     let create = format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION");
-    let created = as_superuser(login, async |connection| {
+    let created = as_superuser(member, async |connection| {
         for sql in std::iter::once(create).chain(further) {
             connection.rows(&sql).await?;
         }
-        connection.set_password(ROLE, login.password).await?;
+        connection.set_password(ROLE, member.login.password).await?;
         connection
-            .set_password(REPLICATION_ROLE, &cluster.password)
+            .set_password(REPLICATION_ROLE, &member.cluster.password)
             .await
     })?;
-    created.map_err(|error| refused(cluster, login, &error))
+    created.map_err(|error| member.refused(&error))
 }
 
 /// Changes settings of a server that runs.
-fn set_and_reload(
-    cluster: &Formation,
-    login: &Login<'_>,
-    settings: &[(&str, String)],
-) -> Result<(), EngineError> {
+fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<(), EngineError> {
     let set = settings
         .iter()
         .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
     let reload = std::iter::once("SELECT pg_reload_conf()".to_owned());
     let statements: Vec<String> = set.chain(reload).collect();
-    let done = as_superuser(login, async |connection| {
+    let done = as_superuser(member, async |connection| {
         for sql in &statements {
             connection.rows(sql).await?;
         }
         Ok(())
     })?;
-    done.map_err(|error| refused(cluster, login, &error))
+    done.map_err(|error| member.refused(&error))
 }
 
 /// A member's view, from its answer to [`STATE`].
@@ -293,11 +278,11 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 }
 
 /// A member's role.
-pub(super) fn state(login: &Login<'_>) -> Result<MemberState, EngineError> {
-    let rows = as_superuser(login, async |connection| {
+pub(super) fn state(member: &Member<'_>) -> Result<MemberState, EngineError> {
+    let rows = as_superuser(member, async |connection| {
         connection.rows(FORMING_STATE).await
     })?;
-    let rows = rows.map_err(|error| login.refused(&error))?;
+    let rows = rows.map_err(|error| member.login.refused(&error))?;
     Ok(role(&first_cell(rows).unwrap_or_default()))
 }
 
@@ -327,9 +312,9 @@ fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String 
 
 /// Does something as the superuser, through the socket.
 fn as_superuser<T>(
-    login: &Login<'_>,
+    member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {
-    let target = socket_target(login)?;
+    let target = socket_target(&member.login)?;
     on_reactor(on_connection(&target, LOGIN_LIMIT, work))
 }

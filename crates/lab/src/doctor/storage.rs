@@ -33,6 +33,10 @@ pub(super) fn data_directories(
             let bytes = needed.entry(dir).or_default();
             *bytes = Requirements::of(trial).disk_bytes.max(*bytes);
         }
+        let log = trial.planned.topology.node.log_volume.as_ref();
+        if let Some(directory) = log.and_then(plan::Volume::directory) {
+            needed.entry(directory.value.clone()).or_default();
+        }
     }
     let directories = needed.into_iter().map(|(path, needed_bytes)| {
         let data = DataStorage {

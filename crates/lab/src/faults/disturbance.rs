@@ -28,6 +28,8 @@ pub(super) struct Hit {
     pub(super) kind: FaultKind,
     /// The number of the node that it hit, if any.
     pub(super) node: Option<u32>,
+    /// Whether its node may end because of it.
+    pub(super) explains_end: bool,
     pub(super) healing: Healing,
 }
 
@@ -78,8 +80,15 @@ impl Disturbance {
         !state.active.is_empty() || state.healed_at.is_some_and(may_be_away)
     }
 
+    /// Whether a fault explains that a node has ended.
+    pub(crate) fn explains_end(&self, node: u32) -> bool {
+        let state = self.lock();
+        let mut of_node = state.active.iter().filter(|hit| hit.node == Some(node));
+        of_node.any(|hit| hit.explains_end)
+    }
+
     /// Whether a node suffers from a fault.
-    pub(crate) fn hits(&self, node: u32) -> bool {
+    pub(super) fn hits(&self, node: u32) -> bool {
         let state = self.lock();
         state.active.iter().any(|hit| hit.node == Some(node))
     }
@@ -105,6 +114,7 @@ mod tests {
             fault,
             kind: FaultKind::Kill,
             node,
+            explains_end: node == Some(2),
             healing: Healing::Later,
         };
         let lost_at = Instant::now();
@@ -112,6 +122,9 @@ mod tests {
         disturbance.begin(hit(1, Some(2)));
         disturbance.begin(hit(2, None));
         assert!(disturbance.hits(2) && !disturbance.hits(1));
+        disturbance.begin(hit(3, Some(3)));
+        assert!(disturbance.explains_end(2) && !disturbance.explains_end(3));
+        disturbance.end(3);
         disturbance.end(1);
         assert!(!disturbance.hits(2) && disturbance.explains_loss(Instant::now()));
         disturbance.end(2);

@@ -45,27 +45,13 @@ impl Fault for FillDisk {
     /// A server that could not write may have ended, and is started again.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         self.remove()?;
-        let freed_at = Instant::now();
-        let has_ended = {
-            let mut node = scene.node()?;
-            let has_ended = node.died(false).is_some();
-            if has_ended {
-                node.kill();
-            }
-            has_ended
-        };
-        self.has_restarted = has_ended;
-        match has_ended {
-            true => scene.start(),
-            false => Ok(freed_at),
-        }
+        let (at, has_restarted) = scene.revive(Instant::now())?;
+        self.has_restarted = has_restarted;
+        Ok(at)
     }
 
     fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
-        match self.has_restarted {
-            true => scene.join(),
-            false => scene.return_to_cluster(),
-        }
+        scene.join_revived(self.has_restarted)
     }
 
     fn end(&mut self, _: &Scene<'_>) {

@@ -2,7 +2,10 @@
 
 mod command;
 mod disturbance;
+mod fail_device;
+mod fail_host;
 mod fill_disk;
+mod job;
 mod kill;
 mod links;
 mod partition;
@@ -11,6 +14,7 @@ mod quorum;
 mod regroup;
 mod scene;
 mod schedule;
+mod slow_device;
 mod slow_link;
 mod stop;
 mod strike;
@@ -21,6 +25,7 @@ mod target;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use measure::fault::Scrub;
 use plan::FaultKind;
 
 use crate::cluster::Cluster;
@@ -30,6 +35,7 @@ use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
+use crate::volume::{Made, Volume};
 
 pub(crate) use disturbance::Disturbance;
 use scene::Scene;
@@ -54,6 +60,11 @@ trait Fault: Send {
     /// # Errors
     /// Why it could not be done.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
+
+    /// What it found, once it has been healed.
+    fn found(&self) -> Option<Scrub> {
+        None
+    }
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
@@ -84,6 +95,10 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
         FaultKind::Partition | FaultKind::Drop => Box::new(partition::Partition::new(fault.kind)),
         FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
         FaultKind::FillDisk => Box::new(fill_disk::FillDisk::default()),
+        FaultKind::FailDevice => Box::new(fail_device::FailDevice::new(fault)),
+        FaultKind::SlowDevice => Box::new(slow_device::SlowDevice::new(fault)),
+        FaultKind::ReplaceDevice | FaultKind::Scrub => Box::new(job::VolumeJob::new(fault)),
+        FaultKind::FailHost => Box::new(fail_host::FailHost::default()),
         FaultKind::Switchover => Box::new(switchover::Switchover::default()),
         FaultKind::Command => Box::new(command::RunCommand::new(fault, output)),
     }
@@ -124,6 +139,30 @@ pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<Path
 /// When dyno did not start them.
 fn nodes(instance: &Instance) -> Result<&Cluster, LabError> {
     instance.cluster.as_ref().ok_or_else(not_started)
+}
+
+/// Does something with the made volume of each member of an instance.
+///
+/// # Errors
+/// When one has none; the first error of the work.
+fn each_volume(
+    instance: &Instance,
+    mut work: impl FnMut(&Made) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let mut members = nodes(instance)?.members().iter();
+    members.try_for_each(|member| work(made(&*member.lock().volume())?))
+}
+
+/// The file system that was made for a volume.
+///
+/// # Errors
+/// When it is a directory.
+fn made(volume: &dyn Volume) -> Result<&Made, LabError> {
+    volume.made().ok_or_else(|| {
+        let message = "only a volume that dyno makes has devices that can fail: use \
+                       volume.filesystem";
+        LabError::Impossible(message.to_owned())
+    })
 }
 
 fn not_started() -> LabError {

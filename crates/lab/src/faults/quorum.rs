@@ -43,9 +43,15 @@ fn is_away(kind: FaultKind) -> bool {
         | FaultKind::Restart
         | FaultKind::Pause
         | FaultKind::Partition
+        | FaultKind::FailHost
         | FaultKind::Drop => true,
-        FaultKind::SlowLink | FaultKind::FillDisk | FaultKind::Switchover | FaultKind::Command => {
-            false
-        }
+        FaultKind::SlowLink
+        | FaultKind::FillDisk
+        | FaultKind::FailDevice
+        | FaultKind::SlowDevice
+        | FaultKind::ReplaceDevice
+        | FaultKind::Scrub
+        | FaultKind::Switchover
+        | FaultKind::Command => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Where a fault strikes, and how a node there becomes a member of its cluster again.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::servers::Node;
+use crate::volume::Volume;
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -52,6 +53,11 @@ impl<'a> Scene<'a> {
         Ok(self.member()?.lock())
     }
 
+    /// How the node has ended, if it has and nothing else happens to it.
+    pub(super) fn ended(&self) -> Option<String> {
+        self.member().ok()?.try_lock()?.died(false)
+    }
+
     /// Starts the node, on a copy of the primary's data if its own may have diverged; returns when
     /// it accepted connections.
     pub(super) fn start(&self) -> Result<Instant, LabError> {
@@ -65,6 +71,38 @@ impl<'a> Scene<'a> {
         }
         // The turn lasts until the node has started.
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
+    }
+
+    /// What the node's data lies on.
+    pub(super) fn volume(&self) -> Result<Arc<dyn Volume>, LabError> {
+        Ok(self.node()?.volume())
+    }
+
+    /// Starts the node again if it has ended, or its file system takes no more writes, which then
+    /// is mounted anew; returns when it was well, which it has been since `since` otherwise, and
+    /// whether it was started.
+    pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), LabError> {
+        let volume = self.volume()?;
+        let is_broken = volume.made().is_some_and(|made| !made.takes_writes());
+        {
+            let mut node = self.node()?;
+            if node.died(false).is_none() && node.is_running() && !is_broken {
+                return Ok((since, false));
+            }
+            node.kill();
+        }
+        if let Some(made) = volume.made().filter(|_| is_broken) {
+            made.remount()?;
+        }
+        Ok((self.start()?, true))
+    }
+
+    /// Has the node join its cluster after [`Scene::revive`].
+    pub(super) fn join_revived(&self, was_started: bool) -> Result<(), LabError> {
+        match was_started {
+            true => self.join(),
+            false => self.return_to_cluster(),
+        }
     }
 
     /// Has the node, which has been started again, join its cluster.

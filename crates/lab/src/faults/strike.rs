@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use measure::fault::{FaultRecord, Promotion};
+use measure::fault::{Crash, FaultRecord, Promotion};
 use plan::FaultKind;
 
 use super::disturbance::{Healing, Hit};
@@ -16,6 +17,9 @@ use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
 use crate::trial_monitor::TrialMessage;
 use crate::watch::Watch;
+
+/// How often to check whether a server has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A fault that is due in an instance.
 pub(super) struct Strike<'a> {
@@ -64,6 +68,7 @@ impl<'a> Strike<'a> {
             fault: self.number,
             kind: self.fault.kind,
             node: record.node,
+            explains_end: !self.spares_server(),
             healing: match self.heals_after() {
                 Some(_) => Healing::Later,
                 None => Healing::Never,
@@ -118,6 +123,12 @@ impl<'a> Strike<'a> {
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
+        if self.fault.kind.lasts() && self.fault.kind.is_of_volume() {
+            record.crash = self.crash(scene, heal_at);
+            if record.crash.is_some() {
+                self.report(record, Ok(()), false);
+            }
+        }
         if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
             let followed = self.fail_over(scene, record);
             self.report(record, followed, false);
@@ -127,6 +138,38 @@ impl<'a> Strike<'a> {
             None if self.fault.kind == FaultKind::Switchover => self.rejoin(fault, scene, record),
             _ => {}
         }
+    }
+
+    /// Whether data is lost with the device that fails.
+    fn loses_data(&self) -> bool {
+        let volume = &self.schedule.trial.planned.topology.node.volume;
+        let made = volume.file_system.as_ref();
+        let is_redundant = made.is_some_and(|made| made.profile.is_redundant());
+        self.fault.kind == FaultKind::FailDevice && !is_redundant
+    }
+
+    /// Whether the server must survive it, unlike most faults.
+    fn spares_server(&self) -> bool {
+        let kind = self.fault.kind;
+        let is_of_devices = kind.is_of_volume() && kind != FaultKind::FillDisk;
+        is_of_devices && !self.loses_data() && !self.fault.expect_outage
+    }
+
+    /// How the server ends because of what its data lies on, until this time of the measurement or
+    /// the end of the load; `None` if it does not.
+    fn crash(&self, scene: &Scene<'_>, until: Option<Duration>) -> Option<Crash> {
+        let is_over = || {
+            let now = self.schedule.measured(Instant::now());
+            self.schedule.clock.is_over() || until.is_some_and(|until| now >= Some(until))
+        };
+        while !is_over() {
+            if let Some(reason) = scene.ended() {
+                let at_s = self.schedule.seconds(Instant::now());
+                return Some(Crash { at_s, reason });
+            }
+            sleep(POLL_INTERVAL);
+        }
+        None
     }
 
     /// Whether enough members are left to accept commits.
@@ -152,6 +195,7 @@ impl<'a> Strike<'a> {
             FaultKind::Stop,
             FaultKind::Pause,
             FaultKind::Partition,
+            FaultKind::FailHost,
         ];
         scene.was_primary && !elects && is_cut_off.contains(&self.fault.kind)
     }
@@ -203,13 +247,18 @@ impl<'a> Strike<'a> {
         match fault.heal(scene) {
             Ok(healed) => {
                 record.healed_s = Some(self.schedule.seconds(healed));
+                record.scrub = fault.found();
                 self.report(record, Ok(()), false);
                 self.rejoin(fault, scene, record);
             }
             Err(error) => {
-                // Only a cluster goes on without the node.
+                if self.fault.kind.is_job() && matches!(error, LabError::Interrupted) {
+                    record.error = Some("it was not done when the load ended".to_owned());
+                }
+                // Only a cluster goes on without the node, unless the study is about its loss.
                 let cluster = self.instance.cluster.as_ref();
-                let is_vital = cluster.is_none_or(|cluster| cluster.replication().is_none());
+                let is_alone = cluster.is_none_or(|cluster| cluster.replication().is_none());
+                let is_vital = is_alone && !self.loses_data();
                 self.report(record, Err(error), is_vital);
             }
         }
@@ -235,6 +284,9 @@ impl<'a> Strike<'a> {
             heal_asked_s: None,
             healed_s: None,
             error: None,
+            device: self.fault.device,
+            crash: None,
+            scrub: None,
             promotion: None,
             recovery: None,
         }
@@ -266,6 +318,7 @@ impl<'a> Strike<'a> {
     fn heals_after(&self) -> Option<Duration> {
         match self.fault.kind {
             FaultKind::Restart => Some(Duration::ZERO),
+            kind if kind.is_job() => Some(Duration::ZERO),
             _ => self.fault.heal,
         }
     }

@@ -51,7 +51,7 @@ impl Fault for Switchover {
             return Ok(Instant::now());
         }
         if cluster.replication().is_some_and(|kind| kind.elects()) {
-            old.lock().switch_over(from, index)?;
+            old.lock().switch_over(index)?;
             cluster.set_primary(index);
             return Ok(Instant::now());
         }

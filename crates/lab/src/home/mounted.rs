@@ -16,7 +16,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::error::LabError;
 use crate::process::POLL_INTERVAL;
-use crate::volume::wipe_own;
+use crate::volume::{release, wipe_own};
 
 /// How long a file system may stay in use by processes that were killed.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
@@ -47,8 +47,9 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
 pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
     let below = mounts::all(&LOCAL).into_iter().rev();
     for mount in below.filter(|mount| mount.point.starts_with(dir) && is_made(mount)) {
-        unmount(&mount.point)?;
         let source = Path::new(&mount.source);
+        release(&mount.point, source);
+        unmount(&mount.point)?;
         let is_loop = source
             .file_name()
             .is_some_and(|name| name.as_bytes().starts_with(b"loop"));

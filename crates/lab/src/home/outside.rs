@@ -1,5 +1,5 @@
-//! What a run creates outside of its directory: control groups, network namespaces, and directories
-//! on other disks.
+//! What a run creates outside of its directory: control groups, network namespaces, containers, and
+//! directories on other disks.
 //!
 //! ```text
 //! CACHE/run/5e1c…/elsewhere7@2 -> /mnt/nvme/dyno-5e1c…-7
@@ -16,6 +16,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use super::{Home, marker, mounted, root, trust};
 use crate::error::LabError;
 use crate::ip;
 use crate::process::POLL_INTERVAL;
+use crate::site::TOOL_DIRS;
 use crate::tree;
 
 /// Precedes the depth of the mount point in a link's name.
@@ -36,6 +38,9 @@ const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 /// Where `ip` keeps named network namespaces.
 pub(crate) const NAMESPACES: &str = "/run/netns";
 
+/// Precedes the names of podman's containers, which have no path.
+pub(crate) const CONTAINERS: &str = "/podman";
+
 /// What was created, which decides how it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -43,18 +48,26 @@ pub(crate) enum Kind {
     Group,
     /// A network namespace with a name.
     Namespace,
+    /// A container of podman, which podman creates.
+    Container,
     /// A directory with its contents.
     Directory,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Group, Self::Namespace, Self::Directory];
+    const ALL: [Self; 4] = [
+        Self::Group,
+        Self::Namespace,
+        Self::Container,
+        Self::Directory,
+    ];
 
     /// The prefix of its links' names.
     fn prefix(self) -> &'static str {
         match self {
             Self::Group => "group",
             Self::Namespace => "namespace",
+            Self::Container => "container",
             Self::Directory => "elsewhere",
         }
     }
@@ -86,6 +99,7 @@ impl Outside {
         let made = match kind {
             Kind::Group => fs::create_dir(&path).map_err(LabError::at("create", &path)),
             Kind::Namespace => ip::run("ip", &format!("netns add {name}")).map(drop),
+            Kind::Container => Ok(()),
             Kind::Directory => root::make_dir(&path).map_err(LabError::at("create", &path)),
         };
         if let Err(error) = made {
@@ -155,7 +169,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
             continue;
         }
         let bytes = match kind {
-            Kind::Group | Kind::Namespace => 0,
+            Kind::Group | Kind::Namespace | Kind::Container => 0,
             Kind::Directory => tree::used_bytes(&path),
         };
         match remove(kind, &link, &path)? {
@@ -197,6 +211,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
         Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
         Kind::Namespace => remove_namespace(path).map_err(LabError::at("remove", path)),
+        Kind::Container => remove_container(path),
         Kind::Directory => remove_directory(path),
     };
     match removed {
@@ -242,6 +257,32 @@ fn remove_namespace(path: &Path) -> io::Result<()> {
         // Its creator was killed before it was mounted.
         Ok(()) | Err(Errno::INVAL) => fs::remove_file(path),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The program podman, if it is installed.
+pub(crate) fn podman() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).chain(std::env::split_paths(TOOL_DIRS));
+    dirs.map(|dir| dir.join("podman"))
+        .find(|program| program.is_file())
+}
+
+/// podman may have removed it with its program, and may be gone itself.
+fn remove_container(path: &Path) -> Result<(), LabError> {
+    let Some(podman) = podman() else {
+        return Ok(());
+    };
+    let mut command = Command::new(&podman);
+    command.args(["--log-level=error", "rm", "--force", "--ignore", "--time=0"]);
+    command.args(path.file_name()).stdin(Stdio::null());
+    let output = command.output().map_err(LabError::at("run", &podman))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(LabError::at("remove", path)(io::Error::other(words)))
+        }
     }
 }
 

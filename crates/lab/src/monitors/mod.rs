@@ -48,8 +48,8 @@ pub struct MonitoredServer {
     pub site: Arc<dyn Site>,
     /// Its process, if known. Follows restarts of the server.
     pub process: ProcessId,
-    /// Its data directory, if it is on its site.
-    pub data_dir: Option<PathBuf>,
+    /// The directories of its data and of its log, as far as they are on its site.
+    pub directories: Vec<PathBuf>,
     /// The database whose counters are read over a connection, if they are monitored.
     pub database: Option<Database>,
 }

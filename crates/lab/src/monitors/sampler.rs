@@ -118,10 +118,11 @@ impl Drop for Sampler {
     }
 }
 
-/// The disks of a server's data on its site.
+/// The disks of a server's data and log on its site.
 fn disks(server: &MonitoredServer) -> Vec<String> {
-    let dir = server.data_dir.iter();
-    dir.flat_map(|dir| device::below_dir(server.site.files(), dir))
+    let directories = server.directories.iter();
+    directories
+        .flat_map(|dir| device::below_dir(server.site.files(), dir))
         .collect()
 }
 

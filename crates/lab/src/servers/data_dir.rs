@@ -1,18 +1,23 @@
 //! The directory of one server, with its data.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Paths, Server};
+use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
 use measure::space::Space;
 
+use crate::copy::{Copied, copy_dir, copy_entries};
 use crate::error::LabError;
 use crate::home::Home;
+use crate::site::Site;
 use crate::tree::{self, OpenDir};
 use crate::volume::{self, Scheduler, Volume};
 
@@ -29,36 +34,84 @@ const OWN: &str = "own";
 /// own/          belongs to the server's account, closed to others: its socket, tmp/
 /// own/data/     its data, unless it is on another disk
 /// ```
+///
+/// A log with a volume of its own is in the directory `log` there.
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
-    /// Put back before the volume ends.
-    scheduler: Option<Scheduler>,
+    /// Put back before the volumes end.
+    schedulers: Vec<Scheduler>,
     /// Contains `data`.
-    volume: Box<dyn Volume>,
+    volume: Arc<dyn Volume>,
+    /// Contains `log`; `None`: the log is in `data`.
+    log_volume: Option<Arc<dyn Volume>>,
 }
 
 impl DataDir {
-    /// A new directory. The caller creates `data` on the volume, then hands the directory over.
-    pub(crate) fn new(home: &Home, prefix: &str, volume: &plan::Volume) -> Result<Self, LabError> {
+    /// A new directory, and the volumes of a node. The caller creates `data`, then hands the directory
+    /// over.
+    pub(crate) fn new(home: &Home, prefix: &str, node: &plan::Node) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
         let own = dir.join(OWN);
         let mut new = Self {
             home: home.clone(),
-            scheduler: None,
-            volume: Box::new(own.clone()),
+            schedulers: Vec::new(),
+            volume: Arc::new(own.clone()),
+            log_volume: None,
             dir,
         };
         make(&own, 0o700)?;
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
-        new.volume = volume::create(home, volume, own)?;
-        if let Some(wanted) = &volume.scheduler {
-            new.scheduler = Some(Scheduler::set(home, new.volume.path(), wanted)?);
+        new.volume = new.create(&node.volume, own)?;
+        if let Some(log) = &node.log_volume {
+            let made = new.create(log, PathBuf::new());
+            new.log_volume = Some(made.map_err(LabError::of_log)?);
         }
         Ok(new)
+    }
+
+    /// Creates a volume, and sets the scheduler of its devices.
+    fn create(&mut self, plan: &plan::Volume, own: PathBuf) -> Result<Arc<dyn Volume>, LabError> {
+        let volume = volume::create(&self.home, plan, own)?;
+        if let Some(wanted) = &plan.scheduler {
+            let set = Scheduler::set(&self.home, volume.path(), wanted)?;
+            self.schedulers.push(set);
+        }
+        Ok(volume)
+    }
+
+    /// Fills it with a copy of prepared data of this engine.
+    ///
+    /// # Errors
+    /// As [`copy_dir`]'s.
+    pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, LabError> {
+        let account = self.home.account();
+        let Some(log) = self.log() else {
+            return copy_dir(from, &self.data(), account);
+        };
+        let entries = engine.log_entries();
+        let is_data = |name: &OsStr| !entries.include(name);
+        let data = copy_entries(from, &self.data(), account, &is_data)?;
+        let copied = copy_entries(from, &log, account, &|name| entries.include(name));
+        let copied = copied.map_err(LabError::of_log)?;
+        self.link(&log, entries)?;
+        Ok(data.and(copied))
+    }
+
+    /// Creates the links by which the server finds its log.
+    fn link(&self, log: &Path, entries: LogEntries) -> Result<(), LabError> {
+        if !entries.are_linked {
+            return Ok(());
+        }
+        let data = self.open_data()?;
+        for entry in OpenDir::open(log)?.entries()? {
+            let name = OsStr::from_bytes(entry.name.to_bytes());
+            data.create_link(name, &log.join(name))?;
+        }
+        Ok(())
     }
 
     /// The whole directory, which belongs to dyno.
@@ -75,6 +128,28 @@ impl DataDir {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.volume.path().join("data")
+    }
+
+    /// What its data lies on.
+    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
+        Arc::clone(&self.volume)
+    }
+
+    /// The directory of its log; `None`: the log is in the data.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        let volume = self.log_volume.as_ref()?;
+        Some(volume.path().join("log"))
+    }
+
+    /// The directories of its data and of its log.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        std::iter::once(self.data()).chain(self.log()).collect()
+    }
+
+    /// What its data and its log lie on.
+    pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
+        let log = self.log_volume.iter();
+        std::iter::once(&self.volume).chain(log).map(|one| &**one)
     }
 
     /// A file of dyno's that fills the disk of the data; `None` if the data is in dyno's cache.
@@ -97,6 +172,7 @@ impl DataDir {
             dir: self.dir.clone(),
             own: self.own(),
             data: self.data(),
+            log: self.log(),
             closed: self.closed(),
             socket: engine.socket(&self.own(), port),
             user: None,
@@ -128,37 +204,48 @@ impl DataDir {
         self.volume.deduplicate()
     }
 
-    /// The numbers of the block devices that its data lies on.
+    /// Limits what the processes of a site do to the devices of these volumes, before it has any.
     ///
     /// # Errors
-    /// When it lies on none.
-    pub(crate) fn devices(&self, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
-        let names = device::below_dir(files, self.volume.path());
-        let number = |name: &String| {
-            let number = host::line(files, format!("/sys/block/{name}/dev"))?;
-            let (major, minor) = number.split_once(':')?;
-            Some((major.parse().ok()?, minor.parse().ok()?))
-        };
-        let numbers: Vec<_> = names.iter().filter_map(number).collect();
-        match numbers.is_empty() {
-            false => Ok(numbers),
-            true => Err(LabError::NoVolume {
-                why: format!("{} is on no block device", self.volume.path().display()),
-                remedy: "remove its limits, or choose a directory on a disk".to_owned(),
-            }),
+    /// When a volume lies on no device, or the site has no limits.
+    pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), LabError> {
+        let mut limited = Vec::new();
+        for (volume, plan) in self.volumes().zip(node.volumes()) {
+            if plan.limits.is_none() {
+                continue;
+            }
+            let devices = devices(volume, site.files())?;
+            if devices.iter().any(|device| limited.contains(device)) {
+                return Err(LabError::NoVolume {
+                    why: "data and log lie on one device, which has one set of limits".to_owned(),
+                    remedy: "limit one of the volumes, or choose another disk for the log"
+                        .to_owned(),
+                });
+            }
+            site.limit_io(&devices, &plan.limits)?;
+            limited.extend(devices);
         }
+        Ok(())
     }
 
-    /// The disk space that its data takes; `None` if that cannot be read.
+    /// The disk space that its data and its log take; `None` if that cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
-        let data_bytes = tree::used_bytes(&self.data());
-        let used_bytes = self.volume.used_bytes().ok()?;
-        let unreduced = data_bytes as f64 * self.volume.raw_per_byte();
-        Some(Space {
-            data_bytes,
-            used_bytes,
-            unreduced_bytes: used_bytes.map(|_| unreduced as u64),
-        })
+        let mut all: Option<Space> = None;
+        for (volume, directory) in self.volumes().zip(self.directories()) {
+            let data_bytes = tree::used_bytes(&directory);
+            let used_bytes = volume.used_bytes().ok()?;
+            let unreduced = data_bytes as f64 * volume.raw_per_byte();
+            let one = Space {
+                data_bytes,
+                used_bytes,
+                unreduced_bytes: used_bytes.map(|_| unreduced as u64),
+            };
+            match &mut all {
+                Some(all) => all.add(&one),
+                None => all = Some(one),
+            }
+        }
+        all
     }
 
     /// Removes a file of its data, if it exists.
@@ -201,13 +288,32 @@ impl DataDir {
     /// # Errors
     /// What could not be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
-        tree::remove(&self.dir).and(self.volume.end())
+        let ended = self.volumes().map(Volume::end);
+        ended.fold(tree::remove(&self.dir), Result::and)
     }
 
     /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,
     /// because the account could redirect that with a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), LabError> {
         self.home.account().own(&self.own())
+    }
+}
+
+/// The numbers of the block devices that a volume lies on.
+fn devices(volume: &dyn Volume, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
+    let names = device::below_dir(files, volume.path());
+    let number = |name: &String| {
+        let number = host::line(files, format!("/sys/block/{name}/dev"))?;
+        let (major, minor) = number.split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let numbers: Vec<_> = names.iter().filter_map(number).collect();
+    match numbers.is_empty() {
+        false => Ok(numbers),
+        true => Err(LabError::NoVolume {
+            why: format!("{} is on no block device", volume.path().display()),
+            remedy: "remove its limits, or choose a directory on a disk".to_owned(),
+        }),
     }
 }
 
@@ -244,14 +350,12 @@ mod tests {
         let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
-        let volume = plan::Volume {
-            directory: Some(plan::Spanned {
-                value: disk.clone(),
-                span: plan::Span::NOWHERE,
-            }),
-            ..plan::Volume::default()
-        };
-        let made = || DataDir::new(&home, "s1.", &volume).unwrap();
+        let mut node = plan::Node::default();
+        node.volume.directory = Some(plan::Spanned {
+            value: disk.clone(),
+            span: plan::Span::NOWHERE,
+        });
+        let made = || DataDir::new(&home, "s1.", &node).unwrap();
         made().end().unwrap();
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);
         let data = made();
@@ -279,7 +383,7 @@ mod tests {
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
-        let data = DataDir::new(&home, "s1.", &plan::Volume::default()).unwrap();
+        let data = DataDir::new(&home, "s1.", &plan::Node::default()).unwrap();
         data.make_own("data").unwrap();
         data.hand_over().unwrap();
         let text = format!(

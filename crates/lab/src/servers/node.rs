@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::{MemberState, Replication};
+use engine::replication::{Member, MemberState, Replication};
 use engine::{Database, EngineError, Login};
 use measure::space::Space;
 
@@ -22,6 +22,7 @@ use crate::servers::running::{ProcessId, Running};
 use crate::servers::start::{Launcher, Start, Started};
 use crate::servers::{DataDir, log};
 use crate::site::Site;
+use crate::volume::Volume;
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
@@ -122,9 +123,24 @@ impl Node {
         }
     }
 
+    /// The directories of its data and of its log on its site.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let here = self.data.directories().into_iter();
+        here.map(|here| match self.site().machine() {
+            None => here,
+            Some(machine) => machine.path(&here),
+        })
+        .collect()
+    }
+
     /// The disk space that its data takes; `None` if that cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
         self.data.space()
+    }
+
+    /// What its data lies on.
+    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
+        self.data.volume()
     }
 
     /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.
@@ -178,11 +194,7 @@ impl Node {
         if membership.is_some_and(Membership::is_promoted) {
             self.wait_until_it_is(MemberState::Primary, JOIN_LIMIT, interrupted)?;
         }
-        let joined = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.join(&member.formation, member.number, login)
-        });
-        joined.map(drop)
+        self.as_member(Replication::join).map(drop)
     }
 
     /// Joins it again after a restart, within 60 s: the others may still have to notice that it was
@@ -198,24 +210,16 @@ impl Node {
         }
     }
 
-    /// Has the member with the index `to` become the primary in place of this one, whose index is
-    /// `from`.
-    pub(crate) fn switch_over(&self, from: usize, to: usize) -> Result<(), LabError> {
-        let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
-        let switched = self.as_member(|member, login| {
-            let (replication, formation) = (member.replication, &member.formation);
-            replication.switchover(formation, number(from), number(to), login)
-        });
+    /// Has the member with the index `to` become the primary in place of this one.
+    pub(crate) fn switch_over(&self, to: usize) -> Result<(), LabError> {
+        let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
+        let switched = self.as_member(|kind, member| kind.switchover(member, number));
         switched.map(drop)
     }
 
     /// Does what remains to be done on this node, which is the primary, once the others replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
-        let completed = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.complete(&member.formation, member.number, login)
-        });
-        completed.map(drop)
+        self.as_member(Replication::complete).map(drop)
     }
 
     /// Waits until it applies what its primary writes.
@@ -267,17 +271,21 @@ impl Node {
     /// Does something with its account for administration; `None` if it is no member of a cluster.
     fn as_member<T>(
         &self,
-        work: impl FnOnce(&Membership, &Login<'_>) -> Result<T, EngineError>,
+        work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, EngineError>,
     ) -> Result<Option<T>, LabError> {
-        let Some(member) = &self.launcher.membership else {
+        let Some(membership) = &self.launcher.membership else {
             return Ok(None);
         };
-        let login = Login {
-            server: &self.name(),
-            socket: &self.socket(),
-            password: self.password(),
+        let member = Member {
+            cluster: &membership.formation,
+            number: membership.number,
+            login: Login {
+                server: &self.name(),
+                socket: &self.socket(),
+                password: self.password(),
+            },
         };
-        Ok(Some(work(member, &login)?))
+        Ok(Some(work(membership.replication, &member)?))
     }
 
     /// The settings of the study that the server corrected or warned about, in its words.

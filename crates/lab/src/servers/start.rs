@@ -19,6 +19,7 @@ use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
 use crate::servers::{DataDir, log, port};
 use crate::site::{Launched, Site};
+use crate::volume::Volume;
 
 /// How long a server that has not accepted connections yet may write nothing to its data: a member
 /// may be getting all of it from another one.
@@ -103,11 +104,9 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError
         spec.data.write_data_file(file.name, &file.text)?;
     }
     spec.data.hand_over()?;
-    let volume = spec.data.data().parent().map(Path::to_owned);
-    let own: Vec<PathBuf> = volume
-        .into_iter()
-        .chain([spec.data.dir().to_owned()])
-        .collect();
+    let own = spec.data.volumes().map(Volume::path);
+    let own = own.chain([spec.data.dir()]).map(Path::to_owned);
+    let own: Vec<PathBuf> = own.collect();
     spec.site.admit(&[installed.directory()], &own);
     let launcher = Launcher {
         number: spec.number,

@@ -6,7 +6,8 @@ use std::process::Child;
 /// A program that a site has started.
 #[derive(Debug)]
 pub struct Launched {
-    /// Ends when the program does. On another machine, it is the connection to the program.
+    /// Ends when the program does. On another machine, it is the connection to the program; with
+    /// podman, it is podman.
     pub child: Child,
     /// The program's process on the site.
     pub pid: u32,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::LabError;
 
 /// Breaks the links of a site with others, in the direction away from it. Whatever else it sends,
-/// such as replies to clients on this host, is not affected.
+/// such as replies to clients on this host, is not affected unless their address is named.
 pub trait Links: fmt::Debug + Send + Sync {
     /// Drops what the site sends to these addresses, without telling the sender; returns when that
     /// took effect. Counts: an address that was cut off twice has to be restored twice.
@@ -15,6 +15,9 @@ pub trait Links: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the kernel refuses, which may have affected some of the addresses.
     fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
+
+    /// This host's address in its network, from which clients connect.
+    fn clients(&self) -> Ipv4Addr;
 
     /// Undoes [`Links::cut`]; returns when that took effect.
     ///

@@ -30,6 +30,7 @@ use crate::error::LabError;
 use crate::home::{Home, shared_memory, survivors};
 use crate::process;
 
+pub(crate) use container::TOOL_DIRS;
 pub use launched::{Launched, Process};
 pub use links::{Links, SlowLink};
 pub use machine::{Destination, Machine};
@@ -60,12 +61,12 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Sends a program that it started the signal to shut down.
     fn terminate(&self, first: &mut Launched, signal: Signal) {
-        process::terminate(&mut first.child, signal);
+        process::terminate(&mut first.child, first.pid, signal);
     }
 
     /// Kills a program that it started, and reaps it; returns when it was killed.
     fn kill(&self, first: &mut Launched) -> Instant {
-        process::kill(&mut first.child)
+        process::kill_program(&mut first.child, first.pid)
     }
 
     /// How a program that it started ended, for a sentence that begins with its name.
@@ -148,11 +149,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// What it turned out to be, such as the program that runs its container; `None` if the plan
     /// says all.
     fn platform(&self) -> Option<String> {
-        None
-    }
-
-    /// Why its CPUs are emulated; `None` if they are real.
-    fn emulation(&self) -> Option<String> {
         None
     }
 

@@ -127,10 +127,6 @@ impl Site for Ssh {
         })
     }
 
-    fn emulation(&self) -> Option<String> {
-        self.guest.as_ref()?.emulation()
-    }
-
     fn machine(&self) -> Option<&Machine> {
         Some(&self.machine)
     }

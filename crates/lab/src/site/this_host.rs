@@ -44,7 +44,7 @@ impl ThisHost {
             }
         };
         let container = match site.kind.value {
-            SiteKind::Container => Some(Container::new(home)?),
+            SiteKind::Container => Some(Container::new(home, site.runtime)?),
             _ => None,
         };
         Ok(Self {
@@ -66,16 +66,20 @@ impl ThisHost {
     ) -> Result<Launched, LabError> {
         let errors = log.try_clone();
         let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
-        let groups = self.groups.get().map(Groups::entry).unwrap_or_default();
-        let container = self.container.as_ref();
-        let container = container.map(Container::entry).unwrap_or_default();
-        let entry = [&groups, entry, &container].concat();
+        let groups = self.groups.get();
+        let entry = match &self.container {
+            Some(container) => container.entry(groups, entry)?,
+            None => [&groups.map(Groups::entry).unwrap_or_default(), entry].concat(),
+        };
         let mut command = home.command_via(&entry, &invocation.program);
         command.args(&invocation.arguments);
         let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         self.is_used.store(true, Ordering::Relaxed);
-        Ok(Launched::here(process::spawn(command)?))
+        match &self.container {
+            Some(container) => container.start(command),
+            None => Ok(Launched::here(process::spawn(command)?)),
+        }
     }
 }
 
@@ -97,12 +101,12 @@ impl Site for ThisHost {
     }
 
     fn end(&self) -> Result<(), LabError> {
-        self.groups.get().map_or(Ok(()), Groups::end)
+        let container = self.container.as_ref().map_or(Ok(()), Container::end);
+        container.and(self.groups.get().map_or(Ok(()), Groups::end))
     }
 
     fn platform(&self) -> Option<String> {
-        let container = self.container.as_ref();
-        container.map(|_| "mount, IPC, and UTS namespaces of dyno's own".to_owned())
+        self.container.as_ref().map(Container::platform)
     }
 
     fn files(&self) -> &dyn Files {

@@ -11,7 +11,6 @@ use engine::{EngineError, Installed, Invocation, LOOPBACK};
 
 use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
-use crate::copy::copy_dir;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::needs;
@@ -59,16 +58,20 @@ impl<'a> Builder<'a> {
     /// The template without tables.
     pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, LabError> {
         let recipe = Recipe::empty(self.installed, &self.format);
-        get(self.home, &recipe, listener, &mut |listener| {
-            self.initialize(listener.interrupted)
-        })
+        get(
+            self.home,
+            self.installed.engine,
+            &recipe,
+            listener,
+            &mut |listener| self.initialize(listener.interrupted),
+        )
     }
 
-    /// The data of a load, in a new node's directory on a volume of this kind.
+    /// The data of a load, in the directory of a new node with such volumes.
     pub(super) fn build(
         &self,
         wanted: &Wanted<'_>,
-        volume: &plan::Volume,
+        node: &plan::Node,
         listener: &mut Listener<'_>,
     ) -> Result<Built, LabError> {
         let base = self.base(listener)?;
@@ -76,12 +79,12 @@ impl<'a> Builder<'a> {
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
         let rows = tables.saturating_mul(wanted.options.data.rows);
         let needed_bytes = self.installed.engine.needs(&[], 0, rows).data_bytes;
-        let disk = volume::disk(self.home, volume);
+        let disk = volume::disk(self.home, &node.volume);
         let free_bytes = needs::free_bytes(self.site.files(), disk)?;
         if free_bytes < needed_bytes {
             return Err(self.disk_full(disk, needed_bytes, free_bytes));
         }
-        match self.load(&base, wanted, volume, listener) {
+        match self.load(&base, wanted, node, listener) {
             Ok((data, checksum)) => Ok(Built {
                 data,
                 took: base.build_time + begun.elapsed(),
@@ -120,13 +123,14 @@ impl<'a> Builder<'a> {
         &self,
         base: &Template,
         wanted: &Wanted<'_>,
-        volume: &plan::Volume,
+        node: &plan::Node,
         listener: &mut Listener<'_>,
     ) -> Result<(DataDir, String), Failure> {
-        let disk = volume::disk(self.home, volume);
+        let disk = volume::disk(self.home, &node.volume);
         let failure = |error| self.failure(disk, error);
-        let data = DataDir::new(self.home, "build", volume).map_err(failure)?;
-        copy_dir(&base.dir.join("data"), &data.data(), self.home.account()).map_err(failure)?;
+        let data = DataDir::new(self.home, "build", node).map_err(failure)?;
+        let filled = data.fill(&base.dir.join("data"), self.installed.engine);
+        filled.map_err(failure)?;
         // Not in `data.dir()` itself, which has the configuration with the secrets.
         let keep = data.dir().join("keep");
         let started = servers::start(
@@ -165,7 +169,7 @@ impl<'a> Builder<'a> {
     /// Initializes a new data directory.
     fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
-        let data = DataDir::new(self.home, "build", &plan::Volume::default())?;
+        let data = DataDir::new(self.home, "build", &plan::Node::default())?;
         data.make_own("data")?;
         data.hand_over()?;
         let engine = self.installed.engine;

@@ -23,7 +23,6 @@ use engine::{Installed, Server};
 use host::Files;
 
 pub use crate::copy::Copied;
-use crate::copy::copy_dir;
 use crate::error::LabError;
 use crate::home::lock::Lock;
 use crate::home::{self, Home};
@@ -43,6 +42,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Template {
     home: Home,
+    engine: &'static dyn Server,
     dir: PathBuf,
     /// Its disk space.
     pub bytes: u64,
@@ -72,9 +72,13 @@ pub fn obtain(
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     let recipe = Recipe::with_data(installed, config, wanted);
-    get(home, &recipe, &mut listener, &mut |listener| {
-        builder.build(wanted, &plan::Volume::default(), listener)
-    })
+    get(
+        home,
+        installed.engine,
+        &recipe,
+        &mut listener,
+        &mut |listener| builder.build(wanted, &plan::Node::default(), listener),
+    )
 }
 
 /// A template without tables: an initialized server with an empty database.
@@ -92,7 +96,7 @@ pub fn obtain_empty(
     builder.base(&mut listener)
 }
 
-/// Builds the data for one node on a volume of this kind, without using a cached template with
+/// Builds the data for one node with such volumes, without using a cached template with
 /// tables; returns how long that took.
 ///
 /// # Errors
@@ -102,12 +106,12 @@ pub fn rebuild(
     installed: &Installed,
     wanted: &Wanted<'_>,
     config: &[(String, String)],
-    volume: &plan::Volume,
+    node: &plan::Node,
     mut listener: Listener<'_>,
 ) -> Result<(DataDir, Duration), LabError> {
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
-    let built = builder.build(wanted, volume, &mut listener)?;
+    let built = builder.build(wanted, node, &mut listener)?;
     Ok((built.data, built.took))
 }
 
@@ -143,6 +147,7 @@ pub(crate) fn bytes_in(
 /// Finds the template or builds it, and holds its lock.
 fn get(
     home: &Home,
+    engine: &'static dyn Server,
     recipe: &Recipe,
     listener: &mut Listener<'_>,
     build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, LabError>,
@@ -157,6 +162,7 @@ fn get(
             cache::mark_used(&dir);
             return Ok(Template {
                 home: home.clone(),
+                engine,
                 bytes: about.bytes,
                 build_time: about.build_time(),
                 was_built,
@@ -196,30 +202,25 @@ impl Template {
     /// # Errors
     /// As [`Template::copy_to`]'s.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
-        self.copy_to(
-            number,
-            &plan::Volume::default(),
-            ThisHost::default().files(),
-        )
+        self.copy_to(number, &plan::Node::default(), ThisHost::default().files())
     }
 
-    /// Copies it for server `number` to a volume of this kind, on the machine with these files.
+    /// Copies it for server `number` to volumes of this kind, on the machine with these files.
     ///
     /// # Errors
     /// When the disk is full, with the numbers, or the operating system refuses.
     pub fn copy_to(
         &self,
         number: u32,
-        volume: &plan::Volume,
+        node: &plan::Node,
         files: &dyn Files,
     ) -> Result<(DataDir, Copied), LabError> {
-        let target = DataDir::new(&self.home, &format!("s{number}."), volume)?;
-        let copied = copy_dir(&self.dir.join("data"), &target.data(), self.home.account());
-        match copied {
+        let target = DataDir::new(&self.home, &format!("s{number}."), node)?;
+        match target.fill(&self.dir.join("data"), self.engine) {
             Ok(copied) => Ok((target, copied)),
             Err(error) if error.is_disk_full() => {
                 drop(target);
-                let disk = volume::disk(&self.home, volume);
+                let disk = volume::disk(&self.home, &node.volume);
                 Err(LabError::DiskFull {
                     what: format!("the copy of the data for server {number}"),
                     path: disk.to_owned(),

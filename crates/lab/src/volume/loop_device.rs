@@ -3,25 +3,30 @@
 //! The kernel detaches one when its last user closes it, so none outlives dyno unless it is
 //! mounted.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
 
+use super::tool::shown;
 use crate::error::LabError;
 
 /// Where free devices are asked for.
 const CONTROL: &str = "/dev/loop-control";
 /// The requests of `linux/loop.h`.
 const CONFIGURE: Opcode = 0x4C0A;
+const SET_STATUS: Opcode = 0x4C04;
 const GET_FREE: Opcode = 0x4C82;
 /// Detach when the last user closes it; do not cache what the file system below caches.
 const AUTO_CLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
+/// What a failed device is left with: less than any file system needs.
+const FAILED_BYTES: u64 = 512;
 /// The kernel's limit of a name.
 const NAME_BYTES: usize = 64;
 /// How often another program may take the device that was free.
@@ -31,8 +36,9 @@ const TRIES: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct LoopDevice {
     /// Keeps it attached.
-    _device: File,
+    device: File,
     path: PathBuf,
+    file: PathBuf,
 }
 
 /// The layout of the kernel's `struct loop_info64`.
@@ -92,18 +98,19 @@ unsafe impl Ioctl for GetFree {
 }
 
 impl LoopDevice {
-    /// Attaches a file to a free device, whose name for people is `name`.
-    pub(crate) fn attach(file: &Path, name: &str) -> Result<Self, LabError> {
+    /// Attaches a file to a free device.
+    pub(crate) fn attach(file: &Path) -> Result<Self, LabError> {
         let backing = OpenOptions::new().read(true).write(true).open(file);
         let backing = backing.map_err(LabError::at("open", file))?;
         for _ in 0..TRIES {
             let path = free().map_err(no_loop)?;
             let device = open(&path).map_err(no_loop)?;
-            match configure(&device, &backing, name) {
+            match configure(&device, &backing, &name_of(file)) {
                 Ok(()) => {
                     return Ok(Self {
-                        _device: device,
+                        device,
                         path,
+                        file: file.to_owned(),
                     });
                 }
                 Err(Errno::BUSY) => {}
@@ -115,10 +122,47 @@ impl LoopDevice {
         )))
     }
 
+    /// Has it refuse every request from now on, also while it is in use; returns when it did.
+    pub(crate) fn fail(&self) -> Result<Instant, LabError> {
+        self.limit(FAILED_BYTES)
+    }
+
+    /// Has it serve all requests again, with what its file contains; returns when it did.
+    pub(crate) fn restore(&self) -> Result<Instant, LabError> {
+        self.limit(0)
+    }
+
+    fn limit(&self, bytes: u64) -> Result<Instant, LabError> {
+        let limited = set_status(&self.device, info(bytes, &name_of(&self.file)));
+        limited.map_err(|error| LabError::at("change the size of", &self.path)(error.into()))?;
+        Ok(Instant::now())
+    }
+
+    /// Its major and minor numbers.
+    pub(crate) fn numbers(&self) -> Result<(u32, u32), LabError> {
+        let state = rustix::fs::fstat(&self.device);
+        let state = state.map_err(|error| LabError::at("examine", &self.path)(error.into()))?;
+        let device = state.st_rdev;
+        Ok((rustix::fs::major(device), rustix::fs::minor(device)))
+    }
+
+    /// Detaches it, and removes its file.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub(crate) fn remove(self) -> Result<(), LabError> {
+        fs::remove_file(&self.file).map_err(LabError::at("remove", &self.file))
+    }
+
     /// Its path, such as `/dev/loop3`.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What people see it called.
+fn name_of(file: &Path) -> String {
+    format!("dyno {}", shown(file))
 }
 
 /// A device that nothing uses.
@@ -193,11 +237,20 @@ fn configure_with(device: &File, backing: &File, name: &str, flags: u32) -> rust
     unsafe { ioctl(device, Setter::<CONFIGURE, _>::new(config)) }
 }
 
+#[expect(
+    unsafe_code,
+    reason = "neither std nor rustix has this request; the call only reads a structure"
+)]
+fn set_status(device: &File, info: Info) -> rustix::io::Result<()> {
+    // SAFETY: LOOP_SET_STATUS64 reads a `struct loop_info64`, whose layout the type has.
+    unsafe { ioctl(device, Setter::<SET_STATUS, _>::new(info)) }
+}
+
 fn no_loop(error: io::Error) -> LabError {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "run dyno as root (a container needs --privileged, or the loop devices), or remove \
-             volume.filesystem"
+             `filesystem`"
         }
         io::ErrorKind::NotFound => {
             "load the kernel's module (modprobe loop); in a container, give it /dev/loop-control \

@@ -11,9 +11,10 @@
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plan::Devices;
+use plan::{Devices, DiskLimits};
 
 use super::loop_device::LoopDevice;
 use super::tool::{Tool, shown};
@@ -27,14 +28,16 @@ use crate::tree;
 
 /// A mounted file system.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(crate) struct Made {
     kind: Box<dyn FileSystem>,
     plan: plan::FileSystem,
     base: Base,
     mount_point: PathBuf,
-    devices: Vec<PathBuf>,
     /// Until they are detached.
     loops: Mutex<Vec<LoopDevice>>,
+    /// Number of the last one's file.
+    last_file: AtomicU32,
+    limits: DiskLimits,
     /// What it takes without data.
     empty_bytes: u64,
 }
@@ -78,7 +81,8 @@ pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LabError::NoVolume {
             why: "only root can make and mount a file system".to_owned(),
-            remedy: "run dyno as root, or mount one and name it with volume.directory".to_owned(),
+            remedy: "run dyno as root, or mount one and name its mount point with `directory`"
+                .to_owned(),
         });
     }
     file_system(plan).check()?;
@@ -95,6 +99,7 @@ impl Made {
     pub(super) fn new(
         home: &Home,
         plan: &plan::FileSystem,
+        limits: &DiskLimits,
         below: Option<&Path>,
     ) -> Result<Self, LabError> {
         check(plan)?;
@@ -104,39 +109,56 @@ impl Made {
             plan: plan.clone(),
             mount_point: base.path().join(mounted::MOUNT_POINT),
             base,
-            devices: Vec::new(),
             loops: Mutex::default(),
+            last_file: AtomicU32::new(0),
+            limits: *limits,
             empty_bytes: 0,
         };
         // If a step below fails, dropping this value undoes the ones before it.
         made.attach()?;
-        made.kind.make(&made.devices)?;
+        made.kind.make(&made.devices())?;
         make_dir(&made.mount_point)?;
         made.mount()?;
         made.empty_bytes = made.all_used_bytes()?;
         Ok(made)
     }
 
-    fn attach(&mut self) -> Result<(), LabError> {
-        let (count, bytes) = match &self.plan.devices {
-            Devices::Named(device) => {
-                self.devices = vec![device.value.clone()];
-                return Ok(());
-            }
-            Devices::Loop { count, bytes } => (count.value, bytes.value),
+    fn attach(&self) -> Result<(), LabError> {
+        let Devices::Loop { count, .. } = &self.plan.devices else {
+            return Ok(());
         };
         self.has_room()?;
-        for number in 1..=count {
-            let file = self.base.path().join(format!("device{number}"));
-            let mut options = OpenOptions::new();
-            let made = options.write(true).create_new(true).mode(0o600).open(&file);
-            let made = made.and_then(|made| made.set_len(bytes));
-            made.map_err(LabError::at("create", &file))?;
-            let attached = LoopDevice::attach(&file, &format!("dyno {}", shown(&file)))?;
-            self.devices.push(attached.path().to_owned());
+        for _ in 0..count.value {
+            let attached = self.new_device()?;
             self.loops().push(attached);
         }
         Ok(())
+    }
+
+    /// A loop device on a new file.
+    pub(super) fn new_device(&self) -> Result<LoopDevice, LabError> {
+        let bytes = match &self.plan.devices {
+            Devices::Named(_) => 0,
+            Devices::Loop { bytes, .. } => bytes.value,
+        };
+        let number = self.last_file.fetch_add(1, Ordering::Relaxed) + 1;
+        let file = self.base.path().join(format!("device{number}"));
+        let mut options = OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600).open(&file);
+        let made = made.and_then(|made| made.set_len(bytes));
+        made.map_err(LabError::at("create", &file))?;
+        LoopDevice::attach(&file)
+    }
+
+    /// The paths of its devices.
+    fn devices(&self) -> Vec<PathBuf> {
+        match &self.plan.devices {
+            Devices::Named(device) => vec![device.value.clone()],
+            Devices::Loop { .. } => {
+                let loops = self.loops();
+                loops.iter().map(|one| one.path().to_owned()).collect()
+            }
+        }
     }
 
     /// The sparse files must not fill the disk under the server.
@@ -157,13 +179,14 @@ impl Made {
         })
     }
 
-    fn mount(&self) -> Result<(), LabError> {
-        let mut options = self.kind.mount_options(&self.devices);
+    pub(super) fn mount(&self) -> Result<(), LabError> {
+        let devices = self.devices();
+        let mut options = self.kind.mount_options(&devices);
         let typed = self.plan.mount_options.iter();
         options.extend(typed.map(|typed| typed.value.clone()));
         // The last ones count.
         options.push("nosuid,nodev".to_owned());
-        let first = self.devices.first().map(|device| shown(device));
+        let first = devices.first().map(|device| shown(device));
         let arguments = [
             "-t".to_owned(),
             self.plan.kind.name().to_owned(),
@@ -175,15 +198,24 @@ impl Made {
         Tool::MOUNT.run(arguments).map(drop)
     }
 
+    pub(super) fn unmount(&self) -> Result<(), LabError> {
+        mounted::unmount_below(self.base.path())
+    }
+
+    /// Its limits, those of each device.
+    pub(crate) fn limits(&self) -> &DiskLimits {
+        &self.limits
+    }
+
     fn all_used_bytes(&self) -> Result<u64, LabError> {
         let dir = fs::File::open(&self.mount_point);
         let dir = dir.map_err(LabError::at("open", &self.mount_point))?;
         rustix::fs::syncfs(&dir)
             .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))?;
-        self.kind.used_bytes(&self.mount_point, &self.devices)
+        self.kind.used_bytes(&self.mount_point, &self.devices())
     }
 
-    fn loops(&self) -> MutexGuard<'_, Vec<LoopDevice>> {
+    pub(super) fn loops(&self) -> MutexGuard<'_, Vec<LoopDevice>> {
         self.loops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,6 +223,10 @@ impl Made {
 impl Volume for Made {
     fn path(&self) -> &Path {
         &self.mount_point
+    }
+
+    fn made(&self) -> Option<&Made> {
+        Some(self)
     }
 
     fn used_bytes(&self) -> Result<Option<u64>, LabError> {
@@ -216,8 +252,8 @@ impl Volume for Made {
         if !self.base.path().exists() {
             return Ok(());
         }
-        mounted::unmount_below(self.base.path())?;
-        self.kind.forget(&self.devices);
+        self.unmount()?;
+        self.kind.forget(&self.devices());
         self.loops().clear();
         if let Some(device) = self.plan.named_device() {
             named_device::wipe_own(device)?;

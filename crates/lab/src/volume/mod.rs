@@ -1,6 +1,7 @@
 //! What a node's data lies on. Each kind of volume is one file.
 
 mod btrfs;
+mod devices;
 mod directory;
 mod ext4;
 mod loop_device;
@@ -12,11 +13,14 @@ mod xfs;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
 
+pub(crate) use devices::{Job, release};
+pub(crate) use made::Made;
 pub(crate) use named_device::wipe_own;
 pub(crate) use scheduler::{Scheduler, put_back_all};
 pub(crate) use tool::Tool;
@@ -41,6 +45,11 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// How many bytes on its devices a byte of data takes without compression and deduplication.
     fn raw_per_byte(&self) -> f64 {
         1.0
+    }
+
+    /// The file system that was made for it; `None` if it is a directory.
+    fn made(&self) -> Option<&Made> {
+        None
     }
 
     /// Has equal blocks of the data shared, if the study wants that.
@@ -104,11 +113,16 @@ pub(crate) fn create(
     home: &Home,
     volume: &plan::Volume,
     own: PathBuf,
-) -> Result<Box<dyn Volume>, LabError> {
+) -> Result<Arc<dyn Volume>, LabError> {
     Ok(match (&volume.file_system, volume.directory()) {
-        (Some(plan), below) => Box::new(made::Made::new(home, plan, below.map(|d| &*d.value))?),
-        (None, Some(below)) => Box::new(directory::Directory::new(home, below)?),
-        (None, None) => Box::new(own),
+        (Some(plan), below) => Arc::new(Made::new(
+            home,
+            plan,
+            &volume.limits,
+            below.map(|d| &*d.value),
+        )?),
+        (None, Some(below)) => Arc::new(directory::Directory::new(home, below)?),
+        (None, None) => Arc::new(own),
     })
 }
 
@@ -123,11 +137,19 @@ impl Volume for PathBuf {
     }
 }
 
-/// Checks that nodes of this account can store data on volumes of this kind.
+/// Checks that nodes of this account can store data and log on the volumes of a plan.
 ///
 /// # Errors
 /// Why they cannot.
-pub(crate) fn check(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
+pub(crate) fn check(node: &plan::Node, account: &Account) -> Result<(), LabError> {
+    check_one(&node.volume, account)?;
+    let log = node.log_volume.as_ref();
+    log.map_or(Ok(()), |log| {
+        check_one(log, account).map_err(LabError::of_log)
+    })
+}
+
+fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
     if let Some(below) = volume.directory() {
         directory::check(below, account)?;
     }

@@ -48,7 +48,7 @@ fn home() -> (TempDir, Home) {
 }
 
 /// The volume, unless this machine cannot make it: then the error says why.
-fn made(home: &Home, volume: &plan::Volume) -> Option<Box<dyn Volume>> {
+fn made(home: &Home, volume: &plan::Volume) -> Option<Arc<dyn Volume>> {
     match create(home, volume, PathBuf::new()) {
         Ok(made) => Some(made),
         Err(error @ LabError::NoVolume { .. }) => {
@@ -270,7 +270,7 @@ fn a_device_that_holds_something_is_not_touched() {
     let refused = |said: &str| {
         let before = device.begins_with();
         for error in [
-            check(&volume, home.account()).unwrap_err(),
+            check_one(&volume, home.account()).unwrap_err(),
             create(&home, &volume, PathBuf::new()).unwrap_err(),
         ] {
             assert!(error.to_string().contains(said), "{error}");

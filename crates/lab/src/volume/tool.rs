@@ -1,52 +1,42 @@
 //! Runs the programs that make, mount, and examine file systems.
 
 use std::ffi::OsStr;
-use std::io;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
 
 use crate::error::LabError;
+use crate::process;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    pub(super) program: &'static str,
-    pub(super) package: &'static str,
+    program: &'static str,
+    package: &'static str,
 }
 
 impl Tool {
-    pub(super) const MOUNT: Self = Self {
-        program: "mount",
-        package: "util-linux",
-    };
-    pub(super) const WIPEFS: Self = Self {
-        program: "wipefs",
-        package: "util-linux",
-    };
-    pub(super) const BLKID: Self = Self {
-        program: "blkid",
-        package: "util-linux",
-    };
-    pub(super) const BTRFS: Self = Self {
-        program: "btrfs",
-        package: "btrfs-progs",
-    };
-    pub(super) const MKFS_BTRFS: Self = Self {
-        program: "mkfs.btrfs",
-        package: "btrfs-progs",
-    };
-    pub(super) const MKFS_XFS: Self = Self {
-        program: "mkfs.xfs",
-        package: "xfsprogs",
-    };
-    pub(crate) const MKFS_EXT4: Self = Self {
-        program: "mkfs.ext4",
-        package: "e2fsprogs",
-    };
-    pub(super) const DUPEREMOVE: Self = Self {
-        program: "duperemove",
-        package: "duperemove",
-    };
+    pub(super) const MOUNT: Self = Self::of("mount", "util-linux");
+    pub(super) const WIPEFS: Self = Self::of("wipefs", "util-linux");
+    pub(super) const BLKID: Self = Self::of("blkid", "util-linux");
+    pub(super) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
+    pub(super) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
+    pub(super) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
+    pub(crate) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
+    pub(super) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
+
+    const fn of(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+
+    /// Runs it on devices.
+    ///
+    /// # Errors
+    /// As [`Tool::run`]'s.
+    pub(super) fn run_on(self, devices: &[PathBuf], options: &[&str]) -> Result<(), LabError> {
+        let options = options.iter().map(OsStr::new);
+        let devices = devices.iter().map(|device| device.as_os_str());
+        self.run(options.chain(devices)).map(drop)
+    }
 
     /// Runs it to its end; returns what it printed.
     ///
@@ -68,19 +58,29 @@ impl Tool {
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
-        let mut command = Command::new(self.program);
+        let output = self.start(arguments)?.wait_with_output();
+        output.map_err(|error| LabError::NoVolume {
+            why: format!("cannot run {}: {error}", self.program),
+            remedy: format!("check the package {}", self.package),
+        })
+    }
+
+    /// Starts it; it ends with dyno, because later its device may be another program's.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub(super) fn start(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Child, LabError> {
+        self.check()?;
+        let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);
         // dyno's environment may contain passwords.
         command.env_clear().env("LC_ALL", "C");
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        let output = command.stdin(Stdio::null()).output();
-        output.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => self.missing(),
-            _ => LabError::NoVolume {
-                why: format!("cannot run {}: {error}", self.program),
-                remedy: format!("check the package {}", self.package),
-            },
-        })
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        process::spawn(command)
     }
 
     /// Checks that it is installed.
@@ -118,7 +118,7 @@ impl Tool {
                 false => format!("{program}: {words}"),
             },
             remedy: "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that \
-                     has this file system and option; or remove volume.filesystem"
+                     has this file system and option; or remove `filesystem`"
                 .to_owned(),
         }
     }

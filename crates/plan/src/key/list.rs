@@ -11,7 +11,8 @@ use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
 use crate::{
-    Arrivals, Follow, Network, Protocol, ReplyTime, Reset, SiteKind, ThinkDistribution, TlsMode,
+    Arrivals, Follow, Network, Protocol, ReplyTime, Reset, Runtime, SiteKind, ThinkDistribution,
+    TlsMode,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -40,6 +41,10 @@ pub static SECTIONS: &[(&str, &str)] = &[
         "volume",
         "What the data of each server lies on: by default, a directory in dyno's cache.",
     ),
+    (
+        "log_volume",
+        "What the transaction log of each server lies on (the redo log or write-ahead log, and the binary log if there is one), with the keys of `[volume]`. By default, it lies with the data. Not for members of clusters.",
+    ),
     ("data", "The data of each server at the start of a trial."),
     ("load", "What virtual users do, and how often."),
     (
@@ -63,7 +68,8 @@ pub static SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// Every key, in the order of the reference page within each section.
-pub static KEYS: &[Key] = &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, &volume::DATA]);
+pub static KEYS: &[Key] =
+    &joined::<{ GENERAL.len() + volume::COUNT }>(&[GENERAL, volume::DATA, volume::LOG]);
 
 /// The keys of all but volumes.
 #[rustfmt::skip]
@@ -110,6 +116,8 @@ const GENERAL: &[Key] = &[
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
         "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
+    started(key("site.runtime", Kind::Choice(Runtime::WORDS), "\"auto\"",
+        "What sets up containers: `podman`, `namespaces` (dyno itself, with util-linux), or `auto` (podman if it works on this host, else namespaces).")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
         "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit. In a guest, its number of CPUs; default: as many as this host has.")),
     started(optional("site.cpuset", Kind::CpuSet,

@@ -2,7 +2,7 @@
 
 use super::make::{count, fixed, optional, started};
 use super::{Key, Kind};
-use crate::{FileSystemKind, Profile};
+use crate::Profile;
 
 /// What the keys of a volume's limits take.
 const RATE: Kind = Kind::Bytes {
@@ -11,15 +11,19 @@ const RATE: Kind = Kind::Bytes {
 };
 const IOPS: Kind = count(1, 1_000_000_000);
 
-/// Number of keys of each volume.
-pub(super) const COUNT: usize = 16;
+/// A kind of file system, or none.
+const FILE_SYSTEMS: &[&str] = &["none", "ext4", "xfs", "btrfs"];
+
+/// Number of keys of both volumes.
+pub(super) const COUNT: usize = DATA.len() + LOG.len();
 
 macro_rules! volume_keys {
-    ($section:literal, $directory:literal) => {
+    // The documentation of the directory, and the keys that only this volume has.
+    ($section:literal, $directory:literal $(, $own:expr)*) => {
         [
             started(optional(concat!($section, ".directory"), Kind::Path, $directory)),
-            started(optional(concat!($section, ".filesystem"), Kind::Choice(FileSystemKind::WORDS),
-                "Makes a file system of this kind for each server, on loop devices over sparse files in `directory`, or on `device`. It is mounted with `nosuid,nodev`, and removed with the server. Needs root. Default: none; the volume is a directory.")),
+            started(optional(concat!($section, ".filesystem"), Kind::Choice(FILE_SYSTEMS),
+                "Makes a file system of this kind for each server, on loop devices over sparse files in `directory`, or on `device`. It is mounted with `nosuid,nodev`, and removed with the server. Needs root. Default: `none`; the volume is a directory.")),
             started(optional(concat!($section, ".devices"), count(1, 32),
                 "Number of loop devices below the file system: the stripe width. More than one only for `btrfs`. Default: 1.")),
             started(optional(concat!($section, ".device_size"), Kind::Bytes { min: 128 << 20, max: 64 << 40 },
@@ -30,8 +34,7 @@ macro_rules! volume_keys {
                 "Whether btrfs keeps checksums of data; `false` mounts it with `nodatasum`. Default: `true`.")),
             started(optional(concat!($section, ".compression"), Kind::Name { max_chars: 20 },
                 "How btrfs compresses data: `none`, `lzo`, `zstd`, or `zstd:LEVEL` with a level from 1 to 15. It compresses all data, also where that saves nothing at first. Default: `none`.")),
-            started(optional(concat!($section, ".deduplicate"), Kind::Boolean,
-                "Whether equal blocks of the data are shared before the server starts (`duperemove`); for `btrfs` and `xfs`. Default: `false`.")),
+            $($own,)*
             started(optional(concat!($section, ".mount_options"), Kind::Name { max_chars: 200 },
                 "More options for its mount, separated by commas, such as `\"noatime,commit=60\"`.")),
             started(optional(concat!($section, ".device"), Kind::Path,
@@ -52,6 +55,29 @@ macro_rules! volume_keys {
     };
 }
 
+/// Whether equal blocks are shared, which a log has none of.
+const DEDUPLICATE: Key = started(optional(
+    "volume.deduplicate",
+    Kind::Boolean,
+    "Whether equal blocks of the data are shared before the server starts (`duperemove`); for `btrfs` and `xfs`. Default: `false`.",
+));
+
 #[rustfmt::skip]
-pub(super) const DATA: [Key; COUNT] = volume_keys!("volume",
-    "Directory on the disk to test, such as `/mnt/nvme`. Each server's data is in a new directory below it, which is removed with the server. Default: dyno's cache, where prepared data is always kept.");
+pub(super) const DATA: &[Key] = &volume_keys!("volume",
+    "Directory on the disk to test, such as `/mnt/nvme`. Each server's data is in a new directory below it, which is removed with the server. Default: dyno's cache, where prepared data is always kept.",
+    DEDUPLICATE);
+
+#[rustfmt::skip]
+pub(super) const LOG: &[Key] = &volume_keys!("log_volume",
+    "Directory on the disk of the log, such as `/mnt/log`. Each server's log is in a new directory below it, which is removed with the server. Required unless `filesystem` makes one; its loop devices' files are in dyno's cache by default.");
+
+#[cfg(test)]
+mod tests {
+    use super::FILE_SYSTEMS;
+    use crate::FileSystemKind;
+
+    #[test]
+    fn a_volume_may_have_any_file_system() {
+        assert_eq!(FILE_SYSTEMS[1..], *FileSystemKind::WORDS);
+    }
+}

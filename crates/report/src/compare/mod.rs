@@ -7,6 +7,7 @@
 mod cautions;
 mod differences;
 mod merged;
+mod platforms;
 mod points;
 mod show;
 mod table;
@@ -16,7 +17,6 @@ use measure::result::RunResult;
 use serde::Serialize;
 
 use crate::keys;
-use crate::list::distinct;
 use crate::sheet::Section;
 use differences::Difference;
 use points::{Average, Matched};
@@ -150,8 +150,6 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 #[must_use]
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
-    match keys::axes(result).contains(&keys::VARIANT) {
-        true => distinct(trials.iter().filter_map(|trial| keys::variant(trial))),
-        false => Vec::new(),
-    }
+    let values = keys::values(&trials, keys::VARIANT).into_iter();
+    values.filter_map(|name| name?.as_text()).collect()
 }

@@ -4,7 +4,7 @@ use measure::compare::LEAST;
 
 use super::differences::{Category, Difference};
 use super::points::Number;
-use super::{ResultComparison, table, words};
+use super::{ResultComparison, platforms, table, words};
 use crate::answer::Answer;
 use crate::csv_writer::Csv;
 use crate::figures::Figures;
@@ -90,6 +90,7 @@ pub(super) fn answer(both: &ResultComparison) -> Section {
 pub(super) fn answers(all: &[ResultComparison]) -> Section {
     let base = all.first().map_or("", |both| both.base.as_str());
     let mut words: Vec<String> = all.iter().map(words::in_short).collect();
+    words.extend(all.iter().filter_map(platforms::statement));
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
@@ -119,11 +120,14 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     Section::new(format!("Variants against {base}"), blocks)
 }
 
-/// Both sides by point, and what each number shows.
+/// How alike the platforms are, both sides by point, and what each number shows.
 fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = table::grids(both);
     grids.push(verdicts(both));
-    grids.into_iter().map(Block::Table).collect()
+    let platforms = platforms::statement(both).map(Block::Words).into_iter();
+    platforms
+        .chain(grids.into_iter().map(Block::Table))
+        .collect()
 }
 
 /// How verdicts are reached; nothing where there is none.

@@ -1,7 +1,7 @@
 //! What was broken, and what else happened to nodes.
 
 use measure::event::NodeEvent;
-use measure::fault::{FaultRecord, Promotion};
+use measure::fault::{Crash, FaultRecord, Promotion};
 use measure::summary::TrialSummary;
 
 use crate::grid::{Grid, heads};
@@ -11,7 +11,10 @@ pub(super) fn grid(trial: &TrialSummary) -> Grid {
     let faults = faults.flat_map(|fault| {
         let promotion = fault.promotion.as_ref();
         let promotion = promotion.map(|one| (one.asked_s, of_promotion(one)));
-        std::iter::once((fault.asked_s, of_fault(fault))).chain(promotion)
+        let crash = fault.crash.iter();
+        let crash = crash.map(|crash| (crash.at_s, of_crash(fault, crash)));
+        let of_fault = std::iter::once((fault.asked_s, of_fault(fault)));
+        of_fault.chain(promotion).chain(crash)
     });
     let events = trial
         .events
@@ -37,10 +40,24 @@ fn of_fault(fault: &FaultRecord) -> Vec<String> {
     vec![
         time(Some(fault.asked_s), 1),
         server(fault.node),
-        fault.words(),
+        match &fault.scrub {
+            Some(scrub) => format!("{}: {scrub}", fault.words()),
+            None => fault.words(),
+        },
         time(fault.effect_s, 3),
         time(fault.healed_s, 1),
         fault.error.clone().unwrap_or_default(),
+    ]
+}
+
+fn of_crash(fault: &FaultRecord, crash: &Crash) -> Vec<String> {
+    vec![
+        time(Some(crash.at_s), 1),
+        server(fault.node),
+        format!("ended after {}", fault.words()),
+        String::new(),
+        String::new(),
+        crash.reason.clone(),
     ]
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "test support: it may fail loudly")]
 
 pub(crate) mod made;
+pub(crate) mod platforms;
 pub(crate) mod scale_up;
 pub(crate) mod search;
 

@@ -10,7 +10,8 @@ use crate::error::Diagnostic;
 use crate::read::type_words;
 use plan::key::{FAULT, Key, Kind, word};
 use plan::{
-    Fault, FaultKind, FaultProcess, FaultTarget, Origin, Span, Spanned, nearest, parse_bytes, shown,
+    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, Origin, Span, Spanned, nearest,
+    parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
@@ -48,6 +49,12 @@ static SEED: Key = Key {
     },
     ..word("fault.seed", 0)
 };
+static DEVICE: Key = Key {
+    kind: Kind::Integer { min: 1, max: 32 },
+    ..word("fault.device", 0)
+};
+static READ_IOPS: Key = iops("fault.read_iops");
+static WRITE_IOPS: Key = iops("fault.write_iops");
 static RATE: Key = word("fault.rate", 20);
 static ARGUMENT: Key = word("fault.command", 4000);
 static EXPECT_OUTAGE: Key = Key {
@@ -56,16 +63,39 @@ static EXPECT_OUTAGE: Key = Key {
 };
 
 /// The keys besides `at` and those that name a kind.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 13] = [
     "heal",
     "process",
     "seed",
     "rate",
     "delay",
+    "device",
+    "read_iops",
+    "write_iops",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
     "target",
     "heal_command",
     "expect_outage",
 ];
+
+/// Those that make a device slow.
+const LIMITS: [&str; 4] = [
+    "read_iops",
+    "write_iops",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+];
+
+const fn iops(name: &'static str) -> Key {
+    Key {
+        kind: Kind::Integer {
+            min: 1,
+            max: 1_000_000_000,
+        },
+        ..word(name, 0)
+    }
+}
 
 const fn duration(name: &'static str, min: Duration) -> Key {
     Key {
@@ -88,6 +118,8 @@ struct Parts {
     seed: Option<u64>,
     bytes_per_s: Option<u64>,
     delay: Option<Duration>,
+    device: Option<u32>,
+    limits: DiskLimits,
     command: Vec<String>,
     heal_command: Vec<String>,
     expect_outage: bool,
@@ -113,10 +145,7 @@ impl Parts {
                 self.has("heal_command"),
                 "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
             ),
-            "heal" => (
-                kind.lasts(),
-                "it is over once it took effect: remove `heal`",
-            ),
+            "heal" => (kind.lasts(), "it is over by itself: remove `heal`"),
             "process" => (
                 kind.is_of_processes(),
                 "only `kill`, `stop`, and `pause` are done to processes",
@@ -125,6 +154,14 @@ impl Parts {
             "rate" | "delay" => (
                 kind == FaultKind::SlowLink,
                 "only `slow_link` has a rate and a delay",
+            ),
+            "device" => (
+                kind.is_of_device(),
+                "only `fail_device`, `slow_device`, and `replace_device` are done to one device",
+            ),
+            "read_iops" | "write_iops" | "read_bytes_per_s" | "write_bytes_per_s" => (
+                kind == FaultKind::SlowDevice,
+                "only `slow_device` limits a device",
             ),
             "target" => (
                 is_command,
@@ -207,6 +244,12 @@ impl Walk {
             self.diagnostics
                 .add(kind_at, Diagnostic::new(message, help));
         }
+        if kind == FaultKind::SlowDevice && !LIMITS.iter().any(|limit| parts.has(limit)) {
+            let message = "this device is not slow";
+            let help = "add `read_iops`, `write_iops`, `read_bytes_per_s`, or `write_bytes_per_s`";
+            self.diagnostics
+                .add(kind_at, Diagnostic::new(message, help));
+        }
         let target = parts.target.as_ref();
         if let (FaultKind::Switchover, Some(target)) = (kind, target)
             && target.value == FaultTarget::Primary
@@ -220,6 +263,7 @@ impl Walk {
 
     fn complete(&mut self, parts: Parts, kind: FaultKind, kind_at: Span) {
         let heal = parts.heal(kind);
+        let device = parts.place("device");
         let default = Spanned {
             value: FaultTarget::Primary,
             span: kind_at,
@@ -246,6 +290,8 @@ impl Walk {
                     .map_or_else(FaultProcess::default, |p| p.value),
                 bytes_per_s: parts.bytes_per_s,
                 delay: parts.delay,
+                device: kind.is_of_device().then(|| parts.device.unwrap_or(1)),
+                limits: parts.limits,
                 command: parts.command,
                 heal_command: parts.heal_command,
                 expect_outage: parts.expect_outage,
@@ -256,6 +302,7 @@ impl Walk {
             target: target.span,
             heal: parts.heal.map(|heal| heal.span),
             process: parts.process.map(|process| process.span),
+            device,
         });
     }
 
@@ -280,6 +327,11 @@ impl Walk {
             "seed" => parts.seed = self.typed(&SEED, value).map(|seed| seed.value),
             "rate" => parts.bytes_per_s = self.bytes_per_s(value),
             "delay" => parts.delay = self.typed(&DELAY, value).map(|delay| delay.value),
+            "device" => parts.device = self.typed(&DEVICE, value).map(|device| device.value),
+            "read_iops" => parts.limits.read_iops = self.iops(&READ_IOPS, value),
+            "write_iops" => parts.limits.write_iops = self.iops(&WRITE_IOPS, value),
+            "read_bytes_per_s" => parts.limits.read_bytes_per_s = self.bytes_per_s(value),
+            "write_bytes_per_s" => parts.limits.write_bytes_per_s = self.bytes_per_s(value),
             "target" => parts.target = self.target(value),
             "heal_command" => parts.heal_command = self.arguments(value),
             "expect_outage" => {
@@ -329,12 +381,16 @@ impl Walk {
         Some(Spanned { value, span })
     }
 
+    fn iops(&mut self, key: &'static Key, value: &TomlValue<'_>) -> Option<u64> {
+        Some(self.typed(key, value)?.value)
+    }
+
     fn bytes_per_s(&mut self, value: &TomlValue<'_>) -> Option<u64> {
         let text = self.text(&RATE, value, Origin::File)?;
         let rate = parse_bytes(&text).filter(|rate| *rate > 0);
         if rate.is_none() {
             let message = format!("`{}` is not a rate", shown(&text));
-            let help = "write bytes per second: rate = \"500K\" or rate = \"1M\"";
+            let help = "write bytes per second, such as \"500K\" or \"1M\"";
             self.diagnostics
                 .add(text.span, Diagnostic::new(message, help));
         }

@@ -18,7 +18,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn role(&self) -> Result<Option<MemberState>, LabError> {
-        self.as_member(|member, login| member.replication.state(login))
+        self.as_member(Replication::state)
     }
 
     /// Whether its processes run, and it takes part in its cluster if it is a member of one.
@@ -35,11 +35,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn promote(&self) -> Result<(), LabError> {
-        let promoted = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.promote(&member.formation, member.number, login)
-        });
-        promoted.map(drop)
+        self.as_member(Replication::promote).map(drop)
     }
 
     /// Has it refuse writes; `false` if only shutting it down does.
@@ -47,8 +43,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn demote(&self) -> Result<bool, LabError> {
-        let demoted = self.as_member(|member, login| member.replication.demote(login));
-        Ok(demoted?.unwrap_or(false))
+        Ok(self.as_member(Replication::demote)?.unwrap_or(false))
     }
 
     /// How much it has of what the primary wrote.
@@ -56,8 +51,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn received(&self) -> Result<u64, LabError> {
-        let received = self.as_member(|member, login| member.replication.received(login));
-        Ok(received?.unwrap_or(0))
+        Ok(self.as_member(Replication::received)?.unwrap_or(0))
     }
 
     /// Joins its cluster again; it may succeed later.
@@ -65,11 +59,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn try_rejoin(&self) -> Result<(), LabError> {
-        let joined = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.rejoin(&member.formation, member.number, login)
-        });
-        joined.map(drop)
+        self.as_member(Replication::rejoin).map(drop)
     }
 
     /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
@@ -81,7 +71,7 @@ impl Node {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
             return Ok(None);
         };
-        let size = self.as_member(|_, login| bootstrap.group_size(login));
+        let size = self.as_member(|_, member| bootstrap.group_size(member));
         Ok(size?.flatten())
     }
 
@@ -109,8 +99,7 @@ impl Node {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
         };
-        let begun = self
-            .as_member(|member, login| bootstrap.begin(&member.formation, member.number, login));
+        let begun = self.as_member(|_, member| bootstrap.begin(member));
         begun.map(drop)
     }
 
@@ -133,10 +122,7 @@ impl Node {
     /// # Errors
     /// When it cannot be reached, or refuses.
     pub(crate) fn follow(&self, primary: u32) -> Result<(), LabError> {
-        let followed = self.as_member(|member, login| {
-            let replication = member.replication;
-            replication.follow(&member.formation, member.number, primary, login)
-        });
+        let followed = self.as_member(|kind, member| kind.follow(member, primary));
         followed.map(drop)
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use engine::replication::Replication;
 use plan::FaultProcess;
 
 use super::Node;
@@ -35,7 +36,7 @@ impl Node {
     /// interrupts, in which case it is killed.
     pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
         self.running()?;
-        self.as_member(|member, login| member.replication.leave(login))?;
+        self.as_member(Replication::leave)?;
         self.stop_process(interrupted)?;
         Ok(Instant::now())
     }

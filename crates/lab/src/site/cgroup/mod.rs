@@ -147,23 +147,19 @@ impl Groups {
         Ok(())
     }
 
+    /// Their directories.
+    pub(crate) fn dirs(&self) -> Vec<PathBuf> {
+        self.groups.iter().map(Group::dir).collect()
+    }
+
     /// How a process enters them and becomes the program whose words follow.
     pub(crate) fn entry(&self) -> Vec<OsString> {
-        if self.groups.is_empty() {
-            return Vec::new();
-        }
-        let script = ["/bin/sh", "-c", ENTER, "enter"].map(OsString::from);
-        let files = self.groups.iter();
-        let files = files.map(|group| group.place.path().join("cgroup.procs").into());
-        let mut words: Vec<OsString> = script.into_iter().chain(files).collect();
-        words.push("--".into());
-        words
+        entry(&self.dirs())
     }
 
     /// What its processes have used so far.
     pub(crate) fn usage(&self, files: &dyn Files) -> Usage {
-        let dirs: Vec<PathBuf> = self.groups.iter().map(Group::dir).collect();
-        host::group::read(files, &dirs)
+        host::group::read(files, &self.dirs())
     }
 
     /// Removes them, once their processes have ended.
@@ -190,6 +186,18 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// How a process enters the groups with these directories and becomes the program whose words follow.
+pub(super) fn entry(dirs: &[PathBuf]) -> Vec<OsString> {
+    if dirs.is_empty() {
+        return Vec::new();
+    }
+    let script = ["/bin/sh", "-c", ENTER, "enter"].map(OsString::from);
+    let files = dirs.iter().map(|dir| dir.join("cgroup.procs").into());
+    let mut words: Vec<OsString> = script.into_iter().chain(files).collect();
+    words.push("--".into());
+    words
 }
 
 /// Writes to a kernel file in one call.

@@ -48,8 +48,6 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const END_LIMIT: Duration = Duration::from_secs(10);
 /// The file with the process of a node's server, in its directory.
 const PROCESS: &str = "process";
-/// The least exit code of a shell whose child was killed by a signal.
-const KILLED: i32 = 128;
 /// The exit code of ssh if the connection fails.
 const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
@@ -358,7 +356,6 @@ impl Machine {
     pub(crate) fn how_it_ended(status: ExitStatus) -> String {
         match status.code() {
             Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
-            Some(code) if code > KILLED => format!("was killed by signal {}", code - KILLED),
             _ => process::how_it_ended(status),
         }
     }

@@ -85,6 +85,11 @@ impl Switch {
         Ok((namespace, address))
     }
 
+    /// This host's address.
+    fn host(&self) -> Ipv4Addr {
+        in_subnet(self.subnet, HOST).addr()
+    }
+
     /// Removes it, once all namespaces have been removed.
     fn end(&self) -> Result<(), LabError> {
         // It would disappear with the namespace, but only after a while.

@@ -138,6 +138,10 @@ impl Links for Namespace {
         Ok(Instant::now())
     }
 
+    fn clients(&self) -> Ipv4Addr {
+        self.switch.host()
+    }
+
     fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         let mut restored = Ok(());

@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use measure::setup::EMULATED;
 use plan::Limits;
 
 use super::Destination;
@@ -180,18 +181,11 @@ impl Guest {
     }
 
     /// What runs its CPUs.
-    pub(super) fn accelerator(&self) -> &'static str {
-        match self.accelerator {
-            Accelerator::Kvm => "KVM",
-            Accelerator::Emulation => "emulated, not KVM",
-        }
-    }
-
-    /// Why its CPUs are emulated; `None` with KVM.
-    pub(super) fn emulation(&self) -> Option<String> {
-        match self.accelerator {
-            Accelerator::Kvm => None,
-            Accelerator::Emulation => Some(NO_KVM.get().cloned().unwrap_or_default()),
+    pub(super) fn accelerator(&self) -> String {
+        match (self.accelerator, NO_KVM.get()) {
+            (Accelerator::Kvm, _) => "KVM".to_owned(),
+            (Accelerator::Emulation, None) => EMULATED.to_owned(),
+            (Accelerator::Emulation, Some(why)) => format!("{EMULATED}: {why}"),
         }
     }
 

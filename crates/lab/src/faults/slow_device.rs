@@ -1,0 +1,52 @@
+//! Limits how much a device of a volume does for a server.
+
+use std::time::Instant;
+
+use plan::DiskLimits;
+
+use super::{Fault, Scene, each_volume, made};
+use crate::error::LabError;
+use crate::instance::Instance;
+
+pub(super) struct SlowDevice {
+    device: u32,
+    limits: DiskLimits,
+}
+
+impl SlowDevice {
+    pub(super) fn new(fault: &plan::Fault) -> Self {
+        Self {
+            device: fault.device.unwrap_or(1),
+            limits: fault.limits,
+        }
+    }
+}
+
+impl Fault for SlowDevice {
+    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+        each_volume(instance, |made| made.numbers(self.device).map(drop))
+    }
+
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let volume = scene.volume()?;
+        let made = made(&*volume)?;
+        let (own, less) = (made.limits(), &self.limits);
+        let limits = DiskLimits {
+            read_iops: less.read_iops.or(own.read_iops),
+            write_iops: less.write_iops.or(own.write_iops),
+            read_bytes_per_s: less.read_bytes_per_s.or(own.read_bytes_per_s),
+            write_bytes_per_s: less.write_bytes_per_s.or(own.write_bytes_per_s),
+        };
+        let device = made.numbers(self.device)?;
+        scene.member()?.site.limit_io(&[device], &limits)?;
+        Ok(Instant::now())
+    }
+
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+        let volume = scene.volume()?;
+        let made = made(&*volume)?;
+        let device = made.numbers(self.device)?;
+        scene.member()?.site.limit_io(&[device], made.limits())?;
+        Ok(Instant::now())
+    }
+}

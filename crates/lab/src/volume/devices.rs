@@ -1,0 +1,256 @@
+//! What happens to the devices of a made file system while a server uses it: they fail, return, and
+//! are replaced; and a scrub reads all of them.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::fault::Scrub;
+use plan::FaultKind;
+
+use super::Volume;
+use super::btrfs;
+use super::loop_device::LoopDevice;
+use super::made::Made;
+use super::tool::{Tool, shown};
+use crate::error::LabError;
+use crate::process;
+
+/// How often to check whether a job is done.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// What `btrfs scrub` returns if there are errors that it could not correct.
+const UNCORRECTABLE: i32 = 3;
+/// Where `btrfs scrub` keeps a file for each file system.
+const STATUS_DIR: &str = "/var/lib/btrfs";
+
+/// Work on a whole volume, which a program of its own does.
+#[derive(Debug)]
+pub(crate) struct Job {
+    child: Child,
+    kind: FaultKind,
+    /// The number of the device that is replaced, and the new one.
+    replacement: Option<(u32, LoopDevice)>,
+}
+
+impl Made {
+    /// Has a device, numbered from 1, refuse every request; returns when it did.
+    ///
+    /// # Errors
+    /// When there is none; when the kernel refuses.
+    pub(crate) fn fail(&self, device: u32) -> Result<Instant, LabError> {
+        self.with_device(device, LoopDevice::fail)
+    }
+
+    /// Brings a device back with what it had when it failed; returns when it was back.
+    ///
+    /// # Errors
+    /// When there is none; when the kernel refuses.
+    pub(crate) fn restore(&self, device: u32) -> Result<Instant, LabError> {
+        self.with_device(device, LoopDevice::restore)
+    }
+
+    /// The major and minor numbers of a device.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn numbers(&self, device: u32) -> Result<(u32, u32), LabError> {
+        self.with_device(device, LoopDevice::numbers)
+    }
+
+    /// Whether a new file can be written to its device.
+    pub(crate) fn takes_writes(&self) -> bool {
+        let path = self.path().join("probe");
+        let written = fs::write(&path, "x")
+            .and_then(|()| fs::File::open(&path)?.sync_all())
+            .and_then(|()| fs::remove_file(&path));
+        written.is_ok()
+    }
+
+    /// Mounts it anew, because after some errors the kernel refuses writes until then.
+    ///
+    /// # Errors
+    /// When it is in use, or its devices are not what they were.
+    pub(crate) fn remount(&self) -> Result<(), LabError> {
+        self.unmount()?;
+        self.mount()
+    }
+
+    /// Begins to rebuild a device on a new one.
+    ///
+    /// # Errors
+    /// When there is no such device; when a program is missing.
+    pub(crate) fn replace(&self, device: u32) -> Result<Job, LabError> {
+        self.numbers(device)?;
+        let new = self.new_device()?;
+        let arguments = ["replace", "start", "-B", "-f", "-r"].map(str::to_owned);
+        let mut arguments = Vec::from(arguments);
+        arguments.extend([device.to_string(), shown(new.path()), shown(self.path())]);
+        Ok(Job {
+            child: Tool::BTRFS.start(arguments)?,
+            kind: FaultKind::ReplaceDevice,
+            replacement: Some((device, new)),
+        })
+    }
+
+    /// Begins to read all blocks of all devices and to correct those that are wrong.
+    ///
+    /// # Errors
+    /// When a program is missing.
+    pub(crate) fn scrub(&self) -> Result<Job, LabError> {
+        let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
+        let arguments = arguments.into_iter().chain([shown(self.path())]);
+        Ok(Job {
+            child: Tool::BTRFS.start(arguments)?,
+            kind: FaultKind::Scrub,
+            replacement: None,
+        })
+    }
+
+    /// Waits until a job is done; returns what a scrub found.
+    ///
+    /// # Errors
+    /// When the program fails, in its own words; when the load ends before.
+    pub(crate) fn finish(
+        &self,
+        job: &mut Job,
+        over: &AtomicBool,
+    ) -> Result<Option<Scrub>, LabError> {
+        let status = loop {
+            if let Some(status) = process::wait(&mut job.child, POLL_INTERVAL) {
+                break status;
+            }
+            if over.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+        };
+        let output = Output {
+            status,
+            stdout: read(job.child.stdout.take()),
+            stderr: read(job.child.stderr.take()),
+        };
+        let is_scrub = job.kind == FaultKind::Scrub;
+        let is_done = status.success() || (is_scrub && status.code() == Some(UNCORRECTABLE));
+        if !is_done {
+            return Err(Tool::BTRFS.failed(&output));
+        }
+        if let Some((device, new)) = job.replacement.take() {
+            self.put_in_place(device, new)?;
+        }
+        Ok(is_scrub.then(|| found(&String::from_utf8_lossy(&output.stdout))))
+    }
+
+    /// Stops a job.
+    pub(crate) fn cancel(&self, mut job: Job) {
+        release_at(self.path());
+        process::kill(&mut job.child);
+    }
+
+    /// A new device has what the one of this number had, which is detached.
+    fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), LabError> {
+        let mut loops = self.loops();
+        let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
+            return Err(no_device(device, loops.len()));
+        };
+        std::mem::replace(old, new).remove()
+    }
+
+    fn with_device<T>(
+        &self,
+        device: u32,
+        work: impl FnOnce(&LoopDevice) -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        let loops = self.loops();
+        let found = index(device).and_then(|index| loops.get(index));
+        found.map_or_else(|| Err(no_device(device, loops.len())), work)
+    }
+}
+
+impl Job {
+    /// The major and minor numbers of the device that replaces another.
+    pub(crate) fn new_device(&self) -> Option<Result<(u32, u32), LabError>> {
+        let replacement = self.replacement.as_ref();
+        replacement.map(|(_, device)| device.numbers())
+    }
+}
+
+/// Ends what the kernel still does for a job on a file system of dyno's, and removes what the
+/// program of a scrub keeps of it. `source` is its device.
+pub(crate) fn release(mount_point: &Path, source: &Path) {
+    let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
+        return;
+    };
+    release_at(mount_point);
+    let id = dir.file_name().unwrap_or_default().to_string_lossy();
+    for name in ["status", "progress"] {
+        let _ = fs::remove_file(format!("{STATUS_DIR}/scrub.{name}.{id}"));
+    }
+}
+
+fn release_at(mount_point: &Path) {
+    for job in ["replace", "scrub"] {
+        // Usually there is none.
+        let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
+    }
+}
+
+fn index(device: u32) -> Option<usize> {
+    usize::try_from(device).ok()?.checked_sub(1)
+}
+
+fn no_device(device: u32, count: usize) -> LabError {
+    let message = format!("there is no device {device}: the volume has {count} loop devices");
+    LabError::Impossible(message)
+}
+
+/// What a program has printed, which is little.
+fn read(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let _ = pipe.take(1 << 20).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// What `btrfs scrub start -R` printed.
+fn found(printed: &str) -> Scrub {
+    let number = |name: &str| -> u64 {
+        let mut lines = printed.lines().filter_map(|line| line.split_once(':'));
+        let line = lines.find(|(key, _)| key.trim() == name);
+        line.and_then(|(_, value)| value.trim().parse().ok())
+            .unwrap_or_default()
+    };
+    let kinds = [
+        "read_errors",
+        "csum_errors",
+        "verify_errors",
+        "super_errors",
+    ];
+    Scrub {
+        found: kinds.into_iter().map(number).sum(),
+        corrected: number("corrected_errors"),
+        uncorrectable: number("uncorrectable_errors"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scrub_found_is_read() {
+        let printed = "scrub done for d38d7de1\nStatus:           finished\n\
+                       Duration:         0:00:00\n\tdata_extents_scrubbed: 6400\n\
+                       \tread_errors: 3\n\tcsum_errors: 25600\n\tverify_errors: 84\n\tno_csum: 7\n\
+                       \tsuper_errors: 2\n\tuncorrectable_errors: 1\n\tcorrected_errors: 25684\n";
+        let expected = Scrub {
+            found: 25_689,
+            corrected: 25_684,
+            uncorrectable: 1,
+        };
+        assert_eq!(found(printed), expected);
+        assert_eq!(found(""), Scrub::default());
+    }
+}
