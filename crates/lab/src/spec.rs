@@ -62,9 +62,10 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let log = topology.node.log_volume.as_ref();
             log.and_then(|log| span_in_volume(log, error))
         }
-        LabError::NoVolume { .. } | LabError::UnfitDirectory { .. } | LabError::DiskFull { .. } => {
-            span_in_volume(&topology.node.volume, &error)
-        }
+        LabError::NoVolume { .. }
+        | LabError::NoScheduler { .. }
+        | LabError::UnfitDirectory { .. }
+        | LabError::DiskFull { .. } => span_in_volume(&topology.node.volume, &error),
         LabError::UnusableHost { .. } => {
             let host = topology.node.site.host.as_ref();
             host.map(|host| host.name.span)
@@ -97,6 +98,7 @@ fn span_in_volume(volume: &Volume, error: &LabError) -> Option<Span> {
     let directory = volume.directory();
     match error {
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
+        LabError::NoScheduler { .. } => volume.scheduler.as_ref().map(|typed| typed.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
             .map(|dir| dir.span),
@@ -105,12 +107,11 @@ fn span_in_volume(volume: &Volume, error: &LabError) -> Option<Span> {
 }
 
 fn span_of_devices(volume: &Volume) -> Option<Span> {
-    let made = volume.file_system.as_ref().map(|made| match &made.devices {
+    let made = volume.file_system.as_ref()?;
+    Some(match &made.devices {
         Devices::Named(device) => device.span,
         Devices::Loop { .. } => made.kind.span,
-    });
-    let scheduler = volume.scheduler.as_ref().map(|typed| typed.span);
-    made.or(scheduler)
+    })
 }
 
 fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {

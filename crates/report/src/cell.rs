@@ -1,6 +1,6 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
-use measure::compare::{Change, Sense};
+use measure::compare::Sense;
 use measure::interval::Estimate;
 use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
@@ -53,16 +53,11 @@ impl Cell {
             true => None,
             false => metric_comparison::against(base, new, number, true).ok(),
         };
-        let estimate = |change: Change| Estimate {
-            value: change.value,
-            half_width: change
-                .interval
-                .map(|Range { low, high }| (change.value - low).max(high - change.value)),
-        };
+        let change = found.map(|found| found.change_pct);
         Self {
-            estimate: found.map(|found| estimate(found.change_pct)),
+            estimate: change.map(|change| Estimate::exact(change.value)),
             n: Self::of(new, column).n,
-            range: None,
+            range: change.and_then(|change| change.interval),
         }
     }
 

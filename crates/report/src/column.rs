@@ -28,7 +28,7 @@ pub(crate) fn heading(column: &str) -> Heading {
                 title: format!("{} change", title(of)),
                 unit: "%",
             },
-            decimals: 2,
+            decimals: usize::MAX,
             scale: 1.0,
         };
     }

@@ -2,6 +2,7 @@
 //! column for each number.
 
 use measure::column::{OverRepeats, changed, over_repeats};
+use measure::compare::Change;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 
@@ -180,8 +181,8 @@ impl PaperTable {
         };
         let changes = self.base.as_ref().map_or(String::new(), |base| {
             format!(
-                " Change: relative to {base}, as a ratio of geometric means; ±: the longer side of \
-                 its 95 % confidence interval, over the blocks."
+                " Change: relative to {base}, as a ratio of geometric means, with its 95 % \
+                 confidence interval over the blocks."
             )
         });
         format!("By {}{of}. {cells}{ranges}{changes}", self.row_name)
@@ -219,6 +220,7 @@ impl PaperTable {
             shown.extend(columns.map(|(heading, cell)| {
                 let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
                 let text = match cell.range {
+                    _ if changed(&heading.column).is_some() => shown_change(cell),
                     Some(_) => cell.shown(),
                     None => number::estimate_to(scaled, heading.decimals),
                 };
@@ -232,4 +234,12 @@ impl PaperTable {
         }
         shown
     }
+}
+
+fn shown_change(cell: &Cell) -> String {
+    let change = cell.value().map(|value| Change {
+        value,
+        interval: cell.range,
+    });
+    number::change(change, "")
 }

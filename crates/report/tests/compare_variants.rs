@@ -170,7 +170,7 @@ fn a_table_shows_changes_against_the_first_variant() {
     let cell = |begin: &str| -> Vec<f64> {
         let line = csv.lines().find(|line| line.starts_with(begin));
         let line = line.unwrap_or_else(|| panic!("{begin}\n{csv}"));
-        let cells = line[begin.len()..].split(',').take(2);
+        let cells = line[begin.len()..].split(',').take(4);
         cells.filter_map(|cell| cell.parse().ok()).collect()
     };
     for (begin, change) in [
@@ -181,12 +181,14 @@ fn a_table_shows_changes_against_the_first_variant() {
             100.0,
         ),
     ] {
-        let [value, half_width] = cell(begin)[..] else {
+        let [value, low, high] = cell(begin)[..] else {
             panic!("{begin}\n{csv}")
         };
         assert!((value - change).abs() < 1e-6, "{begin}{value}");
-        assert!(half_width.abs() < 1e-6, "{begin}{half_width}");
+        assert!(value - low < 1e-6 && high - value < 1e-6, "{begin}{low}");
     }
+    let text = outline(&out_of_order());
+    assert!(text.contains("-50.00 (-50.00 to -50.00)"), "{text}");
     let none = cell("2,threads=8,variant,plain,,tps.change_pct,");
     assert!(none.is_empty(), "{csv}");
 }
