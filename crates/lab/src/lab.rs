@@ -244,15 +244,20 @@ impl Lab {
             observer,
             interrupted,
         };
+        let began = Instant::now();
         let sites = building.sites(&home)?;
+        let sites_took = began.elapsed();
         let (data, reset) = match (data, reset) {
             (Some(data), Some(reset)) => (data, reset),
             _ if spec.reset == plan::Reset::Rebuild => building.rebuilt(&home, &sites)?,
             _ => building.copied(&home, &sites, &mut self.template)?,
         };
+        let began = Instant::now();
+        let instances = building.instances(sites, data)?;
+        let startup_s = Some((sites_took + began.elapsed()).as_secs_f64());
         Ok(Rig {
-            instances: building.instances(sites, data)?,
-            reset: Some(reset),
+            instances,
+            reset: Some(Reset { startup_s, ..reset }),
             made_for: Some(made_for),
         })
     }
@@ -291,6 +296,7 @@ fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
         how: ResetHow::Kept,
         took_s: 0.0,
         settle_s: None,
+        startup_s: None,
         ..before.clone()
     })
 }
