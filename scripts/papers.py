@@ -28,10 +28,8 @@ PAGE = ROOT / "docs" / "papers.md"
 DYNO = os.environ.get("DYNO", str(ROOT / "target" / "release" / "dyno"))
 # The paper's values say which of two rows is larger only if they differ by more than this share.
 SAME_SHARE = 0.01
-FAULT_COLUMNS = {
-    "before_tps": "before, tps",
-    "during_tps": "during, tps",
-    "after_tps": "after, tps",
+RATES = {"before": "before, tps", "during": "during, tps", "after": "after, tps"}
+TIMES = {
     "outage_s": "no accepted write, s",
     "first_write_s": "first write after, s",
     "rejoined_s": "back in service after, s",
@@ -245,19 +243,47 @@ def delta(line):
 
 def faults_text(result, part):
     rows = []
-    for name, values in part.get("paper", {}).items():
-        rows.append([f"paper: {name}", *(plain(values[key]) if key in values else "–" for key in FAULT_COLUMNS)])
-        rows[-1].append(change(values.get("before_tps"), values.get("after_tps")))
-    for line in csv_lines(result / "faults.csv"):
-        cells = {
-            key: Cell(number(line.get(f"recovery.{key}")), number(line.get(f"recovery.{key}.half_width")))
-            for key in FAULT_COLUMNS
-        }
-        label = "" if line["label"] == "single" else f"{line['label']}: "
-        row = [f"dyno: {label}{line['fault.kind']} {line['fault.target']} at {float(line['fault.at_s']):.0f} s"]
-        row += [cell.shown() for cell in cells.values()]
-        rows.append([*row, change(cells["before_tps"].value, cells["after_tps"].value)])
-    return grid(["", *FAULT_COLUMNS.values(), "after against before, %"], rows)
+    for name, rates in part.get("paper", {}).items():
+        shown = [plain(rates[key]) if key in rates else "–" for key in RATES]
+        rows.append([f"paper: {name}", *shown, change(rates["before"], rates["after"]), *("–" for _ in TIMES), ""])
+    for trial in content(result)["trials"]:
+        planned = trial["setup"]["planned"]
+        label = "" if planned["label"] == "single" else f"{planned['label']}: "
+        for fault in trial["faults"]:
+            found = fault["recovery"] or {}
+            rates = [found.get(key) or {} for key in RATES]
+            rates = [Cell(rate.get("value"), rate.get("half_width")) for rate in rates]
+            device = f", device {fault['device']}" if fault.get("device") else ""
+            name = f"dyno: {label}{fault['kind'].replace('_', ' ')} {fault['target']}{device} at {fault['asked_s']:.0f} s"
+            times = [Cell(found.get(key)).shown() for key in TIMES]
+            share = change(rates[0].value, rates[2].value)
+            rows.append([name, *(rate.shown() for rate in rates), share, *times, remarks(fault)])
+    header = ["", *RATES.values(), "after against before, %", *TIMES.values(), "remarks"]
+    return "\n\n".join([grid(header, rows), *ledgers(result)])
+
+
+def remarks(fault):
+    words = []
+    if fault.get("crash"):
+        words.append(f"the server ended at {fault['crash']['at_s']:.1f} s")
+    if fault.get("scrub"):
+        words.append("{found} errors found, {corrected} corrected, {uncorrectable} uncorrectable".format(**fault["scrub"]))
+    if fault.get("error"):
+        words.append(fault["error"].splitlines()[0])
+    return "; ".join(words)
+
+
+def ledgers(result):
+    """What became of acknowledged transactions, and trials that did not end as planned."""
+    lines = []
+    for trial in content(result)["trials"]:
+        label = trial["setup"]["planned"]["label"]
+        for one in trial["ledgers"]:
+            lines.append(f"- Ledger ({label}): {one['acknowledged']:,} transactions acknowledged, {one['lost']} lost.")
+        how = trial["outcome"]
+        if how["how"] != "completed":
+            lines.append(f"- Trial ({label}) {how['how']}: {how.get('reason') or how.get('error', '')}")
+    return ["\n".join(lines)] if lines else []
 
 
 def change(before, after):

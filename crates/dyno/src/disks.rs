@@ -12,6 +12,8 @@ use plan::{Span, Volume};
 pub(crate) struct DiskDemand {
     pub(crate) disk: Disk,
     pub(crate) needed_bytes: u64,
+    /// The most that sparse files of loop devices may grow to, which is part of it.
+    loop_bytes: u64,
     /// Its location in the study; `None` for the disk of the cache.
     span: Option<Span>,
 }
@@ -26,6 +28,7 @@ pub(crate) fn demands(
     let mut demands = vec![DiskDemand {
         disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
+        loop_bytes: 0,
         span: None,
     }];
     let mut cache_bytes = 0;
@@ -41,6 +44,7 @@ pub(crate) fn demands(
         };
         cache_bytes += needs.template_bytes;
         let mut trial_bytes = BTreeMap::from([(0, cache_bytes)]);
+        let mut loop_bytes = BTreeMap::<usize, u64>::new();
         for (what, volume, needed_bytes) in stored {
             let at = place_of(volume, &mut demands)?;
             let bytes = volume_bytes(what, volume, nodes, needed_bytes)?;
@@ -48,6 +52,12 @@ pub(crate) fn demands(
                 needs.memory_bytes += bytes;
             }
             *trial_bytes.entry(at).or_default() += bytes;
+            if volume.file_system.is_some() {
+                *loop_bytes.entry(at).or_default() += bytes;
+            }
+        }
+        for (at, bytes) in loop_bytes {
+            demands[at].loop_bytes = demands[at].loop_bytes.max(bytes);
         }
         for (at, bytes) in trial_bytes {
             demands[at].grow(bytes);
@@ -101,6 +111,7 @@ fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, lab
         demands.push(DiskDemand {
             disk,
             needed_bytes: 0,
+            loop_bytes: 0,
             span: Some(directory.span),
         });
         demands.len() - 1
@@ -118,9 +129,10 @@ impl DiskDemand {
             return Ok(());
         }
         let shortage = format!(
-            "{} of disk space{}; only {} is available",
+            "{} of disk space{}{}; only {} is available",
             shown_bytes(self.needed_bytes),
             self.place(),
+            self.sparse(),
             shown_bytes(self.disk.free_bytes)
         );
         let other = match self.span {
@@ -128,8 +140,12 @@ impl DiskDemand {
             None => "DYNO_CACHE_DIR",
         };
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));
+        let less = match self.loop_bytes {
+            0 => "fewer rows or instances",
+            _ => "a smaller device_size, fewer rows or instances",
+        };
         let failure = failure.remedy(Some(format!(
-            "use fewer rows or instances, free some disk space, or choose another disk with {other}"
+            "use {less}, free some disk space, or choose another disk with {other}"
         )));
         Err(match self.span {
             Some(span) => failure.at(span),
@@ -140,11 +156,22 @@ impl DiskDemand {
     /// Its line in the plan.
     pub(crate) fn line(&self) -> String {
         format!(
-            "disk:   up to {}{}, {} available\n",
+            "disk:   up to {}{}{}, {} available\n",
             shown_bytes(self.needed_bytes),
             self.place(),
+            self.sparse(),
             shown_bytes(self.disk.free_bytes)
         )
+    }
+
+    fn sparse(&self) -> String {
+        match self.loop_bytes {
+            0 => String::new(),
+            bytes => format!(
+                " (sparse files of loop devices may grow to {})",
+                shown_bytes(bytes)
+            ),
+        }
     }
 
     fn place(&self) -> String {

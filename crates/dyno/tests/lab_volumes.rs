@@ -103,3 +103,54 @@ fn no_device_does_more_than_its_limit() {
         assert!(each.iter().all(|iops| *iops <= most), "{metric}: {each:?}");
     }
 }
+
+#[test]
+fn a_volume_that_cannot_be_is_refused_where_it_was_named() {
+    let study = "title = \"t\"\nserver.engine = \"mariadb\"\n[load]\ntime = \"1s\"\n\
+                 [log_volume]\nfilesystem = \"xfs\"\n";
+    let plan = |program: Program, words: &str| {
+        let path = program.dir().join("study.toml");
+        std::fs::write(path, study).unwrap();
+        program.args("plan study.toml").args(words).run()
+    };
+    if !rustix::process::geteuid().is_root() {
+        plan(Program::new(), "").fails(2, &["study.toml:6:14", "only root", "run dyno as root"]);
+        return testkit::skip("only root can make a file system");
+    }
+    let nobody = plan(Program::as_nobody(), "");
+    nobody.fails(2, &["study.toml:6:14", "only root", "run dyno as root"]);
+    let hidden = Program::new().env("PATH", "/nowhere");
+    let missing = [
+        "study.toml:6:14",
+        "the program mkfs.xfs is missing",
+        "xfsprogs",
+    ];
+    plan(hidden, "").fails(2, &missing);
+    for (words, said) in [
+        (
+            "--set log_volume.device_size=60T",
+            [
+                "(sparse files of loop devices may grow to 60.0 TiB)",
+                "a smaller device_size",
+            ],
+        ),
+        (
+            "--set log_volume.device=/dev/null --set log_volume.allow_format=[\"/dev/null\"]",
+            ["/dev/null is no block device", "lsblk"],
+        ),
+    ] {
+        plan(Program::new(), words).fails(2, &said);
+    }
+    let cache = Cache::new();
+    let words = "--set log_volume.scheduler=cfq";
+    let refused = Program::study(study).args(words).cache(&cache).run();
+    refused.fails(
+        2,
+        &[
+            "log_volume.scheduler=cfq",
+            "has no IO scheduler cfq",
+            "use one that it has",
+        ],
+    );
+    cache.assert_nothing_left();
+}

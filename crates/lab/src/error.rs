@@ -140,8 +140,24 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// A guest cannot be booted.
+    #[error("the guest cannot be booted: {why}")]
+    NoGuest {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A volume's devices cannot have the study's IO scheduler.
+    #[error("cannot set the IO scheduler: {why}")]
+    NoScheduler {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The same of the volume of a server's log.
-    #[error("the log's volume: {0}")]
+    #[error("[log_volume]: {0}")]
     OfLog(Box<LabError>),
     /// Servers cannot run on another host.
     #[error("host {host} cannot be used: {why}")]
@@ -277,6 +293,8 @@ impl LabError {
             Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::NoVolume { remedy, .. }
+            | Self::NoGuest { remedy, .. }
+            | Self::NoScheduler { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());
             }

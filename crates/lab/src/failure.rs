@@ -79,6 +79,7 @@ impl From<LabError> for Failure {
             | LabError::NoLimit { .. }
             | LabError::NoContainer { .. }
             | LabError::NoVolume { .. }
+            | LabError::NoScheduler { .. }
             | LabError::OfLog(_) => Cause::Usage,
             _ => Cause::Server,
         };

@@ -53,7 +53,9 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             spec.version.as_ref().map(|version| version.span)
         }
         LabError::NoLimit { key, .. } => span_of_limit(&topology.node.site.limits, key),
-        LabError::NoContainer { .. } => Some(topology.node.site.kind.span),
+        LabError::NoContainer { .. } | LabError::NoGuest { .. } => {
+            Some(topology.node.site.kind.span)
+        }
         LabError::NoNetwork { .. } => {
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)
@@ -62,9 +64,10 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             let log = topology.node.log_volume.as_ref();
             log.and_then(|log| span_in_volume(log, error))
         }
-        LabError::NoVolume { .. } | LabError::UnfitDirectory { .. } | LabError::DiskFull { .. } => {
-            span_in_volume(&topology.node.volume, &error)
-        }
+        LabError::NoVolume { .. }
+        | LabError::NoScheduler { .. }
+        | LabError::UnfitDirectory { .. }
+        | LabError::DiskFull { .. } => span_in_volume(&topology.node.volume, &error),
         LabError::UnusableHost { .. } => {
             let host = topology.node.site.host.as_ref();
             host.map(|host| host.name.span)
@@ -97,6 +100,7 @@ fn span_in_volume(volume: &Volume, error: &LabError) -> Option<Span> {
     let directory = volume.directory();
     match error {
         LabError::UnfitDirectory { .. } => directory.map(|dir| dir.span),
+        LabError::NoScheduler { .. } => volume.scheduler.as_ref().map(|typed| typed.span),
         LabError::DiskFull { path, .. } => directory
             .filter(|dir| path.canonicalize().ok() == dir.value.canonicalize().ok())
             .map(|dir| dir.span),
@@ -105,12 +109,11 @@ fn span_in_volume(volume: &Volume, error: &LabError) -> Option<Span> {
 }
 
 fn span_of_devices(volume: &Volume) -> Option<Span> {
-    let made = volume.file_system.as_ref().map(|made| match &made.devices {
+    let made = volume.file_system.as_ref()?;
+    Some(match &made.devices {
         Devices::Named(device) => device.span,
         Devices::Loop { .. } => made.kind.span,
-    });
-    let scheduler = volume.scheduler.as_ref().map(|typed| typed.span);
-    made.or(scheduler)
+    })
 }
 
 fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {

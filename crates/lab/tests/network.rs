@@ -12,46 +12,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::MARIADB;
 use lab::clean_in;
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, Node};
+use lab::servers::Node;
 use lab::site::{Namespace, Switch};
 
-use private::{NEVER, empty_data, installed, is_running, kept_home, open_dir, wait_until};
+use private::{NEVER, is_running, kept_home, open_dir, wait_until};
 
 /// What a dyno does that is to be killed; nothing in a test run.
 #[test]
 fn a_dyno() {
     private::killed::play(|home, _, keep| {
-        let server = start(home, keep).unwrap();
-        private::killed::ready();
-        std::thread::sleep(Duration::from_secs(600));
-        drop(server);
+        private::killed::serve(start(home, keep).unwrap());
     });
 }
 
 /// A server in a namespace.
 fn start(home: &Home, keep: &Path) -> Result<Node, LabError> {
-    let installed = installed(MARIADB);
     let switch = Arc::new(Switch::new(home)?);
-    servers::start(
-        &installed,
-        servers::NodeSpec {
-            number: 1,
-            data: empty_data(home, &installed),
-            config: &[],
-            port: None,
-            connections: 10,
-            membership: None,
-            site: Arc::new(Namespace::new(home, &switch, &plan::Site::default())?),
-            keep,
-            interrupted: &NEVER,
-        },
-    )
+    let namespace = Namespace::new(home, &switch, &plan::Site::default())?;
+    private::start_at(home, MARIADB, namespace, keep)
 }
 
 /// The same, unless this user has no right to it: then the error says how to get it.

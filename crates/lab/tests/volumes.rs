@@ -12,21 +12,43 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::{MYSQL, POSTGRES, Server};
+use engine::{MARIADB, MYSQL, POSTGRES, Server};
+use lab::clean_in;
 use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node, NodeSpec};
 use lab::site::ThisHost;
 
-use private::{NEVER, config, empty, entries, installed, kept_home, sql, value};
+use private::disk::{assert_only_theirs, disk};
+use private::killed::dyno;
+use private::{
+    NEVER, config, empty, entries, installed, kept_home, node_of, open_dir, sql, value, wait_until,
+};
 
-/// The node of a study with these lines.
-fn node(lines: &str) -> plan::Node {
-    let text = format!("title = 't'\nserver.engine = 'mariadb'\n{lines}");
-    let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
-    let mut trials = study.plan().unwrap().trials;
-    trials.remove(0).topology.node
+/// What a dyno does that is to be killed, in any phase of it; nothing in a test run.
+#[test]
+fn a_dyno() {
+    private::killed::play(|home, _, place| {
+        let (node, keep) = (mirrored(place), home.root().with_file_name("keep"));
+        loop {
+            let data = empty_on(home, MARIADB, &node).unwrap();
+            let server = private::start_on(data, &installed(MARIADB), &[], None, &keep).unwrap();
+            private::killed::ready();
+            drop(server);
+        }
+    });
+}
+
+/// File systems for data and log on loop devices whose files are below a directory.
+fn mirrored(directory: &Path) -> plan::Node {
+    let directory = directory.display();
+    node_of(&format!(
+        "[volume]\nfilesystem = 'btrfs'\ndevices = 2\nprofile = 'raid1'\n\
+         device_size = '512M'\ndirectory = '{directory}'\n\
+         [log_volume]\nfilesystem = 'ext4'\ndevice_size = '256M'\ndirectory = '{directory}'"
+    ))
 }
 
 /// Data and log, each on a file system of its own, in a container.
@@ -54,16 +76,10 @@ fn start(
     settings: &[(&str, &str)],
     keep: &Path,
 ) -> Node {
+    let site = Arc::new(ThisHost::new(home, &node.site).unwrap());
     let spec = NodeSpec {
-        number: 1,
-        data,
         config: &config(settings),
-        port: None,
-        connections: 10,
-        membership: None,
-        site: Arc::new(ThisHost::new(home, &node.site).unwrap()),
-        keep,
-        interrupted: &NEVER,
+        ..private::on_site(data, site, keep)
     };
     servers::start(&installed(engine), spec).unwrap()
 }
@@ -86,7 +102,7 @@ fn logs_in(directory: &Path, engine: &dyn Server) -> usize {
 
 #[test]
 fn a_log_lies_on_its_own_volume_through_kills_and_restarts() {
-    let (home, node) = (kept_home(), node(APART));
+    let (home, node) = (kept_home(), node_of(APART));
     for engine in private::ALL {
         let keep = tempfile::tempdir().unwrap();
         let Some(data) = empty_on(&home, engine, &node) else {
@@ -120,5 +136,34 @@ fn a_log_lies_on_its_own_volume_through_kills_and_restarts() {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let run = home.run_dir().display().to_string();
         assert!(!mounts.contains(&run), "{mounts}");
+    }
+}
+
+/// Also in the middle of making or removing it.
+#[test]
+fn a_killed_dynos_file_system_goes_with_the_next_sweep() {
+    let disk = disk();
+    if empty_on(&kept_home(), MARIADB, &mirrored(disk.path())).is_none() {
+        return;
+    }
+    let dir = open_dir();
+    let root = dir.path().join("cache");
+    let traces = |of: &Path| {
+        let read = |path: &str| fs::read_to_string(path).unwrap();
+        let devices = fs::read_dir("/sys/block").unwrap().flatten();
+        let files = devices
+            .filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+        let all = files.chain([read("/proc/self/mountinfo")]);
+        let of = of.display().to_string();
+        all.filter(|text| text.contains(&of)).count()
+    };
+    for more_ms in [0, 20, 50, 90, 140, 200, 300] {
+        let one = dyno(&root, "file system", disk.path());
+        std::thread::sleep(Duration::from_millis(more_ms));
+        one.kill_with_servers();
+        assert_eq!(clean_in(&root, false).unwrap().left, Vec::new());
+        wait_until("the devices to be detached", || traces(disk.path()) == 0);
+        assert_only_theirs(disk.path());
+        assert!(entries(&root.join("run")).is_empty());
     }
 }

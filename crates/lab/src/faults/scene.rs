@@ -6,13 +6,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::replication::MemberState;
+use plan::FaultVolume;
 
-use super::{not_started, regroup};
+use super::{no_log, not_started, regroup};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::servers::Node;
-use crate::volume::Volume;
+use crate::volume::{Made, Volume};
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -73,17 +74,22 @@ impl<'a> Scene<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
-    /// What the node's data lies on.
-    pub(super) fn volume(&self) -> Result<Arc<dyn Volume>, LabError> {
-        Ok(self.node()?.volume())
+    /// A volume of the node.
+    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, LabError> {
+        self.node()?.volume(which).ok_or_else(no_log)
     }
 
-    /// Starts the node again if it has ended, or its file system takes no more writes, which then
-    /// is mounted anew; returns when it was well, which it has been since `since` otherwise, and
+    /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
+    /// more writes; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
     pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), LabError> {
-        let volume = self.volume()?;
-        let is_broken = volume.made().is_some_and(|made| !made.takes_writes());
+        let volumes: Vec<_> = {
+            let node = self.node()?;
+            let volumes = FaultVolume::ALL.iter();
+            volumes.filter_map(|which| node.volume(*which)).collect()
+        };
+        let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
+        let is_broken = made.iter().any(|made| !made.takes_writes());
         {
             let mut node = self.node()?;
             if node.died(false).is_none() && node.is_running() && !is_broken {
@@ -91,9 +97,8 @@ impl<'a> Scene<'a> {
             }
             node.kill();
         }
-        if let Some(made) = volume.made().filter(|_| is_broken) {
-            made.remount()?;
-        }
+        // The kernel's cache may have what was never written.
+        made.into_iter().try_for_each(Made::remount)?;
         Ok((self.start()?, true))
     }
 

@@ -39,9 +39,7 @@ impl FileSystem for Btrfs {
     fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
         let profile = self.profile.name();
         let options = ["-q", "-f", "-K", "-L", LABEL, "-d", profile, "-m", profile];
-        let devices = devices.iter().map(|device| shown(device));
-        let arguments = options.into_iter().map(str::to_owned).chain(devices);
-        Tool::MKFS_BTRFS.run(arguments).map(drop)
+        Tool::MKFS_BTRFS.run_on(devices, &options)
     }
 
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String> {
@@ -76,10 +74,8 @@ impl FileSystem for Btrfs {
     }
 
     fn forget(&self, devices: &[PathBuf]) {
-        let devices = devices.iter().map(|device| shown(device));
-        let scan = ["device", "scan", "--forget"].map(str::to_owned);
         // Otherwise the kernel forgets them when their numbers are used again.
-        let _ = Tool::BTRFS.run(scan.into_iter().chain(devices));
+        let _ = Tool::BTRFS.run_on(devices, &["device", "scan", "--forget"]);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::tool::{Tool, shown};
+use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
 use crate::error::LabError;
 
@@ -16,10 +16,7 @@ impl FileSystem for Ext4 {
 
     fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
-        let options = ["-q", "-F", "-L", LABEL, "-E", lazy];
-        let devices = devices.iter().map(|device| shown(device));
-        let arguments = options.into_iter().map(str::to_owned).chain(devices);
-        Tool::MKFS_EXT4.run(arguments).map(drop)
+        Tool::MKFS_EXT4.run_on(devices, &["-q", "-F", "-L", LABEL, "-E", lazy])
     }
 
     /// The kernel must not write inode tables during the measurement.

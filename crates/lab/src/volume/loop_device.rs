@@ -250,7 +250,7 @@ fn no_loop(error: io::Error) -> LabError {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "run dyno as root (a container needs --privileged, or the loop devices), or remove \
-             volume.filesystem"
+             `filesystem`"
         }
         io::ErrorKind::NotFound => {
             "load the kernel's module (modprobe loop); in a container, give it /dev/loop-control \

@@ -81,7 +81,8 @@ pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LabError::NoVolume {
             why: "only root can make and mount a file system".to_owned(),
-            remedy: "run dyno as root, or mount one and name it with volume.directory".to_owned(),
+            remedy: "run dyno as root, or mount one and name its mount point with `directory`"
+                .to_owned(),
         });
     }
     file_system(plan).check()?;
@@ -206,11 +207,16 @@ impl Made {
         &self.limits
     }
 
-    fn all_used_bytes(&self) -> Result<u64, LabError> {
+    /// Has everything written to its devices.
+    pub(super) fn sync(&self) -> Result<(), LabError> {
         let dir = fs::File::open(&self.mount_point);
         let dir = dir.map_err(LabError::at("open", &self.mount_point))?;
         rustix::fs::syncfs(&dir)
-            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))?;
+            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))
+    }
+
+    fn all_used_bytes(&self) -> Result<u64, LabError> {
+        self.sync()?;
         self.kind.used_bytes(&self.mount_point, &self.devices())
     }
 

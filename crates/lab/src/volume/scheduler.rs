@@ -122,7 +122,7 @@ fn file(device: &str) -> String {
 }
 
 fn unfit(why: String, remedy: &str) -> LabError {
-    LabError::NoVolume {
+    LabError::NoScheduler {
         why,
         remedy: remedy.to_owned(),
     }

@@ -1,7 +1,7 @@
 //! Runs the programs that make, mount, and examine file systems.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
 use crate::error::LabError;
@@ -9,50 +9,40 @@ use crate::process;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tool {
-    pub(super) program: &'static str,
-    pub(super) package: &'static str,
+pub(crate) struct Tool {
+    program: &'static str,
+    package: &'static str,
 }
 
 impl Tool {
-    pub(super) const MOUNT: Self = Self {
-        program: "mount",
-        package: "util-linux",
-    };
-    pub(super) const WIPEFS: Self = Self {
-        program: "wipefs",
-        package: "util-linux",
-    };
-    pub(super) const BLKID: Self = Self {
-        program: "blkid",
-        package: "util-linux",
-    };
-    pub(super) const BTRFS: Self = Self {
-        program: "btrfs",
-        package: "btrfs-progs",
-    };
-    pub(super) const MKFS_BTRFS: Self = Self {
-        program: "mkfs.btrfs",
-        package: "btrfs-progs",
-    };
-    pub(super) const MKFS_XFS: Self = Self {
-        program: "mkfs.xfs",
-        package: "xfsprogs",
-    };
-    pub(super) const MKFS_EXT4: Self = Self {
-        program: "mkfs.ext4",
-        package: "e2fsprogs",
-    };
-    pub(super) const DUPEREMOVE: Self = Self {
-        program: "duperemove",
-        package: "duperemove",
-    };
+    pub(super) const MOUNT: Self = Self::of("mount", "util-linux");
+    pub(super) const WIPEFS: Self = Self::of("wipefs", "util-linux");
+    pub(super) const BLKID: Self = Self::of("blkid", "util-linux");
+    pub(super) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
+    pub(super) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
+    pub(super) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
+    pub(crate) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
+    pub(super) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
+
+    const fn of(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+
+    /// Runs it on devices.
+    ///
+    /// # Errors
+    /// As [`Tool::run`]'s.
+    pub(super) fn run_on(self, devices: &[PathBuf], options: &[&str]) -> Result<(), LabError> {
+        let options = options.iter().map(OsStr::new);
+        let devices = devices.iter().map(|device| device.as_os_str());
+        self.run(options.chain(devices)).map(drop)
+    }
 
     /// Runs it to its end; returns what it printed.
     ///
     /// # Errors
     /// When it is not installed; when it fails, in its own words.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<String, LabError> {
@@ -128,7 +118,7 @@ impl Tool {
                 false => format!("{program}: {words}"),
             },
             remedy: "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that \
-                     has this file system and option; or remove volume.filesystem"
+                     has this file system and option; or remove `filesystem`"
                 .to_owned(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::tool::{Tool, shown};
+use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
 use crate::error::LabError;
 
@@ -15,10 +15,7 @@ impl FileSystem for Xfs {
     }
 
     fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
-        let options = ["-q", "-f", "-K", "-L", LABEL];
-        let devices = devices.iter().map(|device| shown(device));
-        let arguments = options.into_iter().map(str::to_owned).chain(devices);
-        Tool::MKFS_XFS.run(arguments).map(drop)
+        Tool::MKFS_XFS.run_on(devices, &["-q", "-f", "-K", "-L", LABEL])
     }
 
     fn mount_options(&self, _: &[PathBuf]) -> Vec<String> {

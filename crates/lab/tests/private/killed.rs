@@ -3,10 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use lab::home::Home;
+use lab::servers::Node;
 
-use super::entries;
+use super::{entries, is_running, processes_below, wait_until};
 
 const ROOT: &str = "KILLED_TEST_ROOT";
 const DOES: &str = "KILLED_TEST_DOES";
@@ -34,6 +36,13 @@ pub(crate) fn play(part: impl FnOnce(&Home, &str, &Path)) {
 #[allow(clippy::print_stdout, reason = "the test reads it")]
 pub(crate) fn ready() {
     println!("{READY}");
+}
+
+/// Keeps a server until the dyno is killed.
+pub(crate) fn serve(server: Node) {
+    ready();
+    std::thread::sleep(Duration::from_secs(600));
+    drop(server);
 }
 
 /// Starts one, and waits until it is ready.
@@ -66,6 +75,15 @@ impl Dyno {
 
     /// Kills it as `kill -9` does.
     pub(crate) fn kill(self) {}
+
+    /// The same, and waits for the end of its servers.
+    pub(crate) fn kill_with_servers(self) {
+        let servers = processes_below(&self.root);
+        self.kill();
+        for pid in servers {
+            wait_until("the server's end", || !is_running(pid));
+        }
+    }
 }
 
 impl Drop for Dyno {

@@ -1,6 +1,8 @@
 //! What the tests of private servers share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod disk;
+pub(crate) mod groups;
 pub(crate) mod killed;
 
 use std::any::Any;
@@ -20,8 +22,8 @@ use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
 use lab::error::LabError;
 use lab::home::Home;
-use lab::servers::{self, DataDir, Node};
-use lab::site::ThisHost;
+use lab::servers::{self, DataDir, Node, NodeSpec};
+use lab::site::{Site, ThisHost};
 use lab::template::{self, Template};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
@@ -107,18 +109,47 @@ pub(crate) fn start_on(
 ) -> Result<Node, LabError> {
     servers::start(
         installed,
-        servers::NodeSpec {
-            number: 1,
-            data,
+        NodeSpec {
             config,
             port,
-            connections: 10,
-            membership: None,
-            site: Arc::new(ThisHost::default()),
-            keep,
-            interrupted: &NEVER,
+            ..on_site(data, Arc::new(ThisHost::default()), keep)
         },
     )
+}
+
+/// Server 1 on this data and this site, without settings.
+pub(crate) fn on_site(data: DataDir, site: Arc<dyn Site>, keep: &Path) -> NodeSpec<'_> {
+    NodeSpec {
+        number: 1,
+        data,
+        config: &[],
+        port: None,
+        connections: 10,
+        membership: None,
+        site,
+        keep,
+        interrupted: &NEVER,
+    }
+}
+
+/// Starts a server without tables on a site.
+pub(crate) fn start_at(
+    home: &Home,
+    engine: &'static dyn Server,
+    site: impl Site + 'static,
+    keep: &Path,
+) -> Result<Node, LabError> {
+    let installed = installed(engine);
+    let data = empty_data(home, &installed);
+    servers::start(&installed, on_site(data, Arc::new(site), keep))
+}
+
+/// The node of a study with these lines.
+pub(crate) fn node_of(lines: &str) -> plan::Node {
+    let text = format!("title = 't'\nserver.engine = 'mariadb'\n{lines}");
+    let study = study::Study::parse("t", &text, engine::catalog()).unwrap();
+    let mut trials = study.plan().unwrap().trials;
+    trials.remove(0).topology.node
 }
 
 /// Starts a server without tables, with these settings.
