@@ -27,7 +27,8 @@ fn run_if_permitted(name: &str, changes: &[(&str, &str)]) -> Option<Finished> {
     }
     let place = Cache::new();
     let done = Program::study(&text).cache(&place).run();
-    if done.stderr.contains("CAP_NET_ADMIN") {
+    let refusals = ["CAP_NET_ADMIN", "cannot set up the volume"];
+    if refusals.iter().any(|refusal| done.stderr.contains(refusal)) {
         return None;
     }
     let done = done.succeeds();
@@ -212,4 +213,48 @@ fn a_group_goes_on_without_the_host_of_its_primary() {
         "{}",
         shown(&trial)
     );
+}
+
+#[test]
+fn only_copies_survive_the_loss_of_a_disk() {
+    let short = [
+        (
+            "[[variant]]\nname = \"RAID 5\"\nvolume.profile = \"raid5\"\n",
+            "",
+        ),
+        ("time = \"125s\"", "time = \"30s\""),
+        ("warmup = \"5s\"", "warmup = \"1s\""),
+        ("rows = 20_000", "rows = 1_000"),
+        ("heal = \"10s\"", "heal = \"2s\""),
+        ("at = \"15s\"", "at = \"1s\""),
+        ("at = \"40s\"", "at = \"7s\""),
+        ("at = \"65s\"", "at = \"14s\""),
+        ("at = \"80s\"", "at = \"17s\""),
+        ("at = \"95s\"", "at = \"19s\""),
+    ];
+    let Some(done) = run_if_permitted("p5-disk-failure", &short) else {
+        return testkit::skip("this user may not make volumes, or their tools are missing");
+    };
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for trial in &done.result().trials {
+        let [_, _, replaced, scrubbed, log] = trial.faults.as_slice() else {
+            panic!("{}", shown(trial))
+        };
+        assert!(replaced.healed_s.is_some(), "{}", shown(trial));
+        let found = scrubbed.scrub.unwrap();
+        assert_eq!(found.uncorrectable, 0, "{}", shown(trial));
+        assert_eq!(
+            log.words(),
+            "fail_device of server 1 (primary), log, device 2"
+        );
+        let ended = trial.faults.iter().filter(|fault| fault.crash.is_some());
+        match trial.setup.planned.variant().unwrap() {
+            "two copies" => {
+                assert_eq!(ended.count(), 0, "{}", shown(trial));
+                assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+            }
+            _ => assert!(ended.count() > 0, "{}", shown(trial)),
+        }
+    }
+    assert!(report.contains("The server ended after"), "{report}");
 }

@@ -194,6 +194,8 @@ fn p1_compares_containers_with_processes_and_limits() {
         assert_eq!(variant(trial), kind.name());
         let is_container = kind == plan::SiteKind::Container;
         assert_eq!(trial.setup.platform.is_some(), is_container);
+        let reset = trial.reset.as_ref().unwrap();
+        assert!(reset.startup_s.is_some_and(|s| s > 0.0), "{reset:?}");
         let is_counted = trial.metrics.contains_key("server.group_cpu");
         assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
     }

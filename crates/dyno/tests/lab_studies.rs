@@ -428,6 +428,8 @@ fn each_study_has_its_papers_sizes() {
         ("p4-hypervisor", 1_000_000, "instances=6, threads=32"),
         ("p5-baseline", 25_000_000, "threads=32"),
         ("p5-scale-out", 25_000_000, "instances=4"),
+        ("p5-disk-failure", 25_000_000, "two copies"),
+        ("p5-host-failure", 25_000_000, "single"),
     ] {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
         let text = std::fs::read_to_string(format!("{path}/{name}.toml")).unwrap();

@@ -31,6 +31,10 @@ const NUMBERS: &[Number] = &[
         let times = trial.instances.iter().filter_map(|one| one.formation_s);
         times.reduce(f64::max).map(Estimate::exact)
     }),
+    number("startup_s", "s", "startup", |trial| {
+        let reset = trial.reset.as_ref()?;
+        reset.startup_s.map(Estimate::exact)
+    }),
     number("ledger.acknowledged", "", "acknowledged", |trial| {
         ledger(trial, |ledger| Some(ledger.acknowledged))
     }),

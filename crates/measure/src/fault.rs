@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plan::FaultKind;
+use plan::{FaultKind, FaultVolume};
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
@@ -21,7 +21,10 @@ pub struct FaultRecord {
     pub instance: u32,
     /// The node that was hit, from 1; `None` if there was none to hit.
     pub node: Option<u32>,
-    /// The device of the node's volume that was hit, from 1; `None` if it was not one device.
+    /// The node's volume that was hit, for faults of volumes.
+    #[serde(default)]
+    pub volume: FaultVolume,
+    /// The device of the volume that was hit, from 1; `None` if it was not one device.
     #[serde(default)]
     pub device: Option<u32>,
     /// When it was asked for.
@@ -151,9 +154,13 @@ impl FaultRecord {
             Some(node) if *target == format!("server {node}") => format!("{kind} of {target}"),
             Some(node) => format!("{kind} of server {node} ({target})"),
         };
+        let log = match self.volume {
+            FaultVolume::Data => "",
+            FaultVolume::Log => ", log",
+        };
         match self.device {
-            Some(device) => format!("{words}, device {device}"),
-            None => words,
+            Some(device) => format!("{words}{log}, device {device}"),
+            None => format!("{words}{log}"),
         }
     }
 }

@@ -59,6 +59,10 @@ pub struct Reset {
     /// servers started, in seconds; `None` where that was not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle_s: Option<f64>,
+    /// How long it took to set up the sites of all servers and to start the servers, in seconds;
+    /// `None` if they had been started before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_s: Option<f64>,
     /// How long building the data took when it was built, in seconds.
     pub build_s: f64,
     /// Size of one server's data, in bytes.

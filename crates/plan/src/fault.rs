@@ -36,6 +36,9 @@ pub struct Fault {
         skip_serializing_if = "Option::is_none"
     )]
     pub delay: Option<Duration>,
+    /// For faults of a volume: which one.
+    #[serde(default)]
+    pub volume: FaultVolume,
     /// For faults of one device: its number in the volume, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u32>,
@@ -71,6 +74,9 @@ impl fmt::Display for Fault {
         write!(f, " {}", self.target)?;
         if self.process != FaultProcess::Server {
             write!(f, ", process {}", self.process)?;
+        }
+        if self.volume != FaultVolume::Data {
+            write!(f, ", volume {}", self.volume)?;
         }
         if let Some(device) = self.device {
             write!(f, ", device {device}")?;
@@ -216,6 +222,18 @@ choice! {
         Manager = "manager",
         /// Both.
         Both = "both",
+    }
+}
+
+choice! {
+    /// Which volume of a node is hit.
+    #[derive(Default)]
+    FaultVolume {
+        /// That of its data.
+        #[default]
+        Data = "data",
+        /// That of its transaction log.
+        Log = "log",
     }
 }
 

@@ -30,7 +30,8 @@ pub use bytes::{parse_bytes, shown_bytes};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use engine::{ClusterTraits, EngineTraits, Quorum};
 pub use fault::{
-    Chaos, Fault, FaultKind, FaultProcess, FaultTarget, Follow, Ledger, Network, parse_frequency,
+    Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Network,
+    parse_frequency,
 };
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,

@@ -169,12 +169,26 @@ impl Repeated<'_> {
         let phases = PHASES.iter().filter(|phase| TOLD.contains(&phase.name));
         let phases: Vec<String> = phases.map(|phase| self.told(phase)).collect();
         let recovery = format!("Recovery ({}): {}.", keys.join(", "), phases.join(", "));
-        let more = [self.ended(), self.scrubbed()];
-        [recovery]
+        [Some(recovery), self.found_out()]
             .into_iter()
-            .chain(more.into_iter().flatten())
+            .flatten()
             .collect::<Vec<_>>()
             .join(" ")
+    }
+
+    /// What it showed of a volume, with its name.
+    fn finding(&self) -> Option<String> {
+        let keys: Vec<&str> = self.keys().map(String::as_str).collect();
+        Some(format!("After {}: {}", keys.join(", "), self.found_out()?))
+    }
+
+    /// What it showed of a volume.
+    fn found_out(&self) -> Option<String> {
+        let found: Vec<String> = [self.ended(), self.scrubbed()]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!found.is_empty()).then(|| found.join(" "))
     }
 
     /// `The server ended after 0.213 s, restarted after 3.281 s.`
@@ -271,7 +285,9 @@ fn words_of_all(fault: &FaultRecord, trial: &TrialSummary) -> String {
 /// How the instances recovered, in a few sentences; `None` without faults.
 pub(crate) fn sentences(result: &RunResult) -> Option<String> {
     let all = repeated(result);
-    let told: Vec<String> = all.iter().take(MOST_TOLD).map(Repeated::sentence).collect();
+    let told = all.iter().take(MOST_TOLD).map(Repeated::sentence);
+    let findings = all.iter().skip(MOST_TOLD).filter_map(Repeated::finding);
+    let told: Vec<String> = told.chain(findings.take(MOST_TOLD)).collect();
     let more = match all.len().saturating_sub(MOST_TOLD) {
         0 => String::new(),
         more => format!(" {more} more faults are listed under Recovery."),
@@ -322,7 +338,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
     let mut csv = Csv::default();
     csv.names("number label");
     axes.iter().for_each(|name| csv.text(name));
-    csv.names("repeat fault instance server fault.kind fault.target fault.device");
+    csv.names("repeat fault instance server fault.kind fault.target fault.volume fault.device");
     csv.names("fault.at_s fault.effect_s");
     csv.names("fault.heal_at_s fault.healed_s fault.promote_at_s fault.promoted_s");
     numbers().for_each(|number| csv.text(number.name));
@@ -358,6 +374,10 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
     csv.number(fault.node.map(f64::from));
     csv.text(&fault.kind.to_string());
     csv.text(&fault.target);
+    csv.text(match fault.kind.is_of_volume() {
+        true => fault.volume.name(),
+        false => "",
+    });
     csv.number(fault.device.map(f64::from));
     csv.number(Some(fault.asked_s));
     let promotion = fault.promotion.as_ref();

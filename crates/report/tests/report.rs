@@ -439,6 +439,7 @@ fn killed(first_write_s: Option<f64>, back_s: f64) -> FaultRecord {
         heal_asked_s: None,
         healed_s: None,
         error: None,
+        volume: plan::FaultVolume::Data,
         device: None,
         crash: None,
         scrub: None,

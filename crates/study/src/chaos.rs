@@ -11,8 +11,8 @@ use crate::faults::shortest;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Chaos, DiskLimits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, Span, SplitMix64,
-    format_duration,
+    Chaos, DiskLimits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
+    Span, SplitMix64, format_duration,
 };
 
 /// Nothing happens before this.
@@ -119,6 +119,7 @@ fn one(
         target,
         heal: kind.lasts().then(|| lasts.min(end.saturating_sub(at))),
         process: pick(random, processes).unwrap_or_default(),
+        volume: FaultVolume::Data,
         device: None,
         limits: DiskLimits::default(),
         bytes_per_s: (is_slow && !has_delay).then_some(bytes_per_s),

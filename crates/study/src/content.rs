@@ -65,6 +65,8 @@ pub(crate) struct TypedFault {
     pub(crate) process: Option<Span>,
     /// The location of the number of its device, if it has one.
     pub(crate) device: Option<Span>,
+    /// The location of the name of its volume, if it has one.
+    pub(crate) volume: Option<Span>,
 }
 
 /// The whole content of a study.

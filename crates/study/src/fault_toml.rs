@@ -1,6 +1,6 @@
 //! Writes a fault as a study has it.
 
-use plan::{Fault, FaultKind, FaultProcess, FaultTarget, format_duration};
+use plan::{Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, format_duration};
 
 /// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
 pub fn fault_toml(fault: &Fault) -> String {
@@ -29,6 +29,9 @@ pub fn fault_toml(fault: &Fault) -> String {
     }
     if let Some(rate) = fault.bytes_per_s {
         line("rate", text(&rate.to_string()));
+    }
+    if fault.volume != FaultVolume::default() {
+        line("volume", text(fault.volume.name()));
     }
     if let Some(device) = fault.device {
         line("device", device.to_string());

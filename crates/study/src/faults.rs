@@ -72,6 +72,7 @@ fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> 
         Subject::Kind => typed.kind,
         Subject::Target => typed.target,
         Subject::Process => typed.process.unwrap_or(typed.kind),
+        Subject::Volume => typed.volume.unwrap_or(typed.kind),
         Subject::Device => typed.device.unwrap_or(typed.kind),
     };
     Some((place, Diagnostic::new(refusal.message, refusal.help)))

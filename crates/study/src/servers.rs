@@ -1,8 +1,8 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
 use plan::{
-    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FileSystem,
-    FileSystemKind, Network, ServerSpec, Trial, Value, Volume,
+    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
+    FileSystem, FileSystemKind, Network, ServerSpec, Trial, Value, Volume,
 };
 
 use crate::content::{Base, Content};
@@ -19,12 +19,15 @@ pub(crate) struct Servers {
     pub(crate) members: u32,
     /// Whether links between members can be cut.
     has_links: bool,
+    /// What the data lies on.
     disk: Disk,
+    /// What the transaction log lies on; `None`: with the data.
+    log: Option<Disk>,
     /// Whether dyno promotes a replica if the primary is lost.
     promotes: bool,
 }
 
-/// What their data lies on.
+/// What data lies on.
 #[derive(Debug, Clone, Copy)]
 struct Disk {
     /// Whether the study names or makes it.
@@ -49,6 +52,7 @@ pub(crate) enum Subject {
     Kind,
     Target,
     Process,
+    Volume,
     Device,
 }
 
@@ -83,6 +87,7 @@ impl Servers {
             members: topology.members(),
             has_links: topology.network() == Network::Namespaces,
             disk: Disk::of(&topology.node.volume),
+            log: topology.node.log_volume.as_ref().map(Disk::of),
             promotes: cluster.is_some_and(|cluster| cluster.failover.is_some()),
         }
     }
@@ -113,6 +118,18 @@ impl Servers {
                 .collect()
         };
         let is_given = |name: &str| !content.values_in(base, name).is_empty();
+        let disk = |section: &str| {
+            let key = |name: &str| format!("{section}.{name}");
+            let is_made = is_given(&key("filesystem"));
+            let mut kinds = values(&key("filesystem")).into_iter();
+            Disk {
+                is_separate: is_made || is_given(&key("directory")),
+                devices: (is_made && !is_given(&key("device")))
+                    .then(|| numbers(&key("devices")).into_iter().min().unwrap_or(1)),
+                is_btrfs: is_made
+                    && kinds.all(|kind| kind.as_text() == Some(FileSystemKind::Btrfs.name())),
+            }
+        };
         let networks = values("topology.network");
         let running = Self {
             engine: None,
@@ -122,15 +139,11 @@ impl Servers {
             has_links: networks
                 .iter()
                 .all(|n| n.as_text() == Some(Network::Namespaces.name())),
-            disk: Disk {
-                is_separate: is_given("volume.directory") || is_given("volume.filesystem"),
-                devices: (is_given("volume.filesystem") && !is_given("volume.device"))
-                    .then(|| numbers("volume.devices").into_iter().min().unwrap_or(1)),
-                is_btrfs: is_given("volume.filesystem")
-                    && values("volume.filesystem")
-                        .iter()
-                        .all(|kind| kind.as_text() == Some(FileSystemKind::Btrfs.name())),
-            },
+            disk: disk("volume"),
+            log: ["directory", "filesystem"]
+                .iter()
+                .any(|key| is_given(&format!("log_volume.{key}")))
+                .then(|| disk("log_volume")),
             promotes: is_given("topology.failover"),
         };
         let mut all = Vec::new();
@@ -179,10 +192,21 @@ impl Servers {
 
     /// Why they cannot have a fault.
     pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
-        self.refuse_kind(fault.kind)
+        let hit = match (fault.volume, self.log) {
+            (FaultVolume::Data, _) => *self,
+            (FaultVolume::Log, Some(log)) => Self { disk: log, ..*self },
+            (FaultVolume::Log, None) => {
+                return Some(Refusal {
+                    subject: Subject::Volume,
+                    message: "the log has no volume of its own".to_owned(),
+                    help: "describe one under [log_volume], or remove `volume`",
+                });
+            }
+        };
+        hit.refuse_kind(fault.kind)
             .or_else(|| self.refuse_target(fault.target))
             .or_else(|| self.refuse_process(fault.process))
-            .or_else(|| self.refuse_device(fault.device?))
+            .or_else(|| hit.refuse_device(fault.device?))
     }
 
     /// Why they cannot have any fault of a kind.

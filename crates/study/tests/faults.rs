@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, fails, plan};
-use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, Trial};
+use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Trial};
 
 const CLUSTER: &str =
     "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
@@ -24,6 +24,7 @@ fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
         process: FaultProcess::Server,
         bytes_per_s: None,
         delay: None,
+        volume: FaultVolume::Data,
         device: None,
         limits: DiskLimits::default(),
         command: Vec::new(),
@@ -283,6 +284,14 @@ fn only_devices_of_a_volume_fail() {
                  volume.allow_format = [\"/dev/sdx\"]";
     assert!(said_on(named, &[&FAIL.replace('2', "1")]).contains("loop devices"));
     assert_eq!(said_on(named, &[scrub]), "");
+    // The log has devices of its own.
+    let of_log = FAIL.replace("device = 2", "device = 2; volume = \"log\"");
+    assert!(said_on(made, &[&of_log]).contains("no volume of its own"));
+    let log = "log_volume.filesystem = \"btrfs\"\nlog_volume.devices = ";
+    assert_eq!(said_on(&format!("{log}2"), &[&of_log]), "");
+    assert!(said_on(&format!("{made}\n{log}1"), &[&of_log]).contains("no device 2"));
+    let killed = "at = \"1s\"; kill = 1; volume = \"log\"";
+    assert!(said_on(made, &[killed]).contains("no effect"));
 }
 
 /// A device that failed for good may be replaced; one that comes back may not, before it does.

@@ -3,11 +3,14 @@
 
 use std::time::Instant;
 
+use plan::FaultVolume;
+
 use super::{Fault, Scene, each_volume, made};
 use crate::error::LabError;
 use crate::instance::Instance;
 
 pub(super) struct FailDevice {
+    volume: FaultVolume,
     device: u32,
     /// Whether the server had to be started again.
     has_restarted: bool,
@@ -16,6 +19,7 @@ pub(super) struct FailDevice {
 impl FailDevice {
     pub(super) fn new(fault: &plan::Fault) -> Self {
         Self {
+            volume: fault.volume,
             device: fault.device.unwrap_or(1),
             has_restarted: false,
         }
@@ -24,16 +28,18 @@ impl FailDevice {
 
 impl Fault for FailDevice {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        each_volume(instance, |made| made.numbers(self.device).map(drop))
+        each_volume(instance, self.volume, |made| {
+            made.numbers(self.device).map(drop)
+        })
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        made(&*scene.volume()?)?.fail(self.device)
+        made(&*scene.volume(self.volume)?)?.fail(self.device)
     }
 
     /// A server that lost data may have ended, and is started again.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let restored_at = made(&*scene.volume()?)?.restore(self.device)?;
+        let restored_at = made(&*scene.volume(self.volume)?)?.restore(self.device)?;
         let (at, has_restarted) = scene.revive(restored_at)?;
         self.has_restarted = has_restarted;
         Ok(at)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use plan::FaultVolume;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -17,8 +18,8 @@ use crate::instance::Instance;
 const LARGEST_BYTES: u64 = 1 << 30;
 const SMALLEST_BYTES: u64 = 4 << 10;
 
-#[derive(Default)]
 pub(super) struct FillDisk {
+    volume: FaultVolume,
     filler: Option<PathBuf>,
     /// Whether the server had to be started again.
     has_restarted: bool,
@@ -29,7 +30,7 @@ impl Fault for FillDisk {
         let members = nodes(instance)?.members();
         match members
             .iter()
-            .all(|member| member.lock().filler().is_some())
+            .all(|member| member.lock().filler(self.volume).is_some())
         {
             true => Ok(()),
             false => Err(no_disk()),
@@ -37,7 +38,7 @@ impl Fault for FillDisk {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let path = scene.node()?.filler().ok_or_else(no_disk)?;
+        let path = scene.node()?.filler(self.volume).ok_or_else(no_disk)?;
         fill(self.filler.insert(path), scene.over)?;
         Ok(Instant::now())
     }
@@ -61,6 +62,14 @@ impl Fault for FillDisk {
 }
 
 impl FillDisk {
+    pub(super) fn new(fault: &plan::Fault) -> Self {
+        Self {
+            volume: fault.volume,
+            filler: None,
+            has_restarted: false,
+        }
+    }
+
     fn remove(&mut self) -> Result<(), LabError> {
         let Some(path) = self.filler.take() else {
             return Ok(());

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use measure::fault::Scrub;
+use plan::FaultVolume;
 
 use super::{Fault, Scene, each_volume, made};
 use crate::error::LabError;
@@ -11,6 +12,7 @@ use crate::instance::Instance;
 use crate::volume::Job;
 
 pub(super) struct VolumeJob {
+    volume: FaultVolume,
     /// The device that is replaced; `None`: all are scrubbed.
     device: Option<u32>,
     job: Option<Job>,
@@ -20,6 +22,7 @@ pub(super) struct VolumeJob {
 impl VolumeJob {
     pub(super) fn new(fault: &plan::Fault) -> Self {
         Self {
+            volume: fault.volume,
             device: fault.device,
             job: None,
             found: None,
@@ -29,14 +32,14 @@ impl VolumeJob {
 
 impl Fault for VolumeJob {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        each_volume(instance, |made| match self.device {
+        each_volume(instance, self.volume, |made| match self.device {
             Some(device) => made.numbers(device).map(drop),
             None => Ok(()),
         })
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let volume = scene.volume()?;
+        let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let job = match self.device {
             Some(device) => made.replace(device)?,
@@ -53,7 +56,7 @@ impl Fault for VolumeJob {
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let volume = scene.volume()?;
+        let volume = scene.volume(self.volume)?;
         if let Some(job) = &mut self.job {
             self.found = made(&*volume)?.finish(job, scene.over)?;
         }
@@ -66,7 +69,7 @@ impl Fault for VolumeJob {
     }
 
     fn end(&mut self, scene: &Scene<'_>) {
-        if let (Some(job), Ok(volume)) = (self.job.take(), scene.volume())
+        if let (Some(job), Ok(volume)) = (self.job.take(), scene.volume(self.volume))
             && let Ok(made) = made(&*volume)
         {
             made.cancel(job);

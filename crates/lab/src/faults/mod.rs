@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use measure::fault::Scrub;
-use plan::FaultKind;
+use plan::{FaultKind, FaultVolume};
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
@@ -94,7 +94,7 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
         }),
         FaultKind::Partition | FaultKind::Drop => Box::new(partition::Partition::new(fault.kind)),
         FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
-        FaultKind::FillDisk => Box::new(fill_disk::FillDisk::default()),
+        FaultKind::FillDisk => Box::new(fill_disk::FillDisk::new(fault)),
         FaultKind::FailDevice => Box::new(fail_device::FailDevice::new(fault)),
         FaultKind::SlowDevice => Box::new(slow_device::SlowDevice::new(fault)),
         FaultKind::ReplaceDevice | FaultKind::Scrub => Box::new(job::VolumeJob::new(fault)),
@@ -147,10 +147,14 @@ fn nodes(instance: &Instance) -> Result<&Cluster, LabError> {
 /// When one has none; the first error of the work.
 fn each_volume(
     instance: &Instance,
+    which: FaultVolume,
     mut work: impl FnMut(&Made) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut members = nodes(instance)?.members().iter();
-    members.try_for_each(|member| work(made(&*member.lock().volume())?))
+    members.try_for_each(|member| {
+        let volume = member.lock().volume(which).ok_or_else(no_log)?;
+        work(made(&*volume)?)
+    })
 }
 
 /// The file system that was made for a volume.
@@ -163,6 +167,10 @@ fn made(volume: &dyn Volume) -> Result<&Made, LabError> {
                        volume.filesystem";
         LabError::Impossible(message.to_owned())
     })
+}
+
+fn no_log() -> LabError {
+    LabError::Impossible("the log has no volume of its own: use [log_volume]".to_owned())
 }
 
 fn not_started() -> LabError {

@@ -6,8 +6,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::replication::MemberState;
+use plan::FaultVolume;
 
-use super::{not_started, regroup};
+use super::{no_log, not_started, regroup};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
@@ -73,25 +74,30 @@ impl<'a> Scene<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
-    /// What the node's data lies on.
-    pub(super) fn volume(&self) -> Result<Arc<dyn Volume>, LabError> {
-        Ok(self.node()?.volume())
+    /// A volume of the node.
+    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, LabError> {
+        self.node()?.volume(which).ok_or_else(no_log)
     }
 
     /// Starts the node again if it has ended, or its file system takes no more writes, which then
     /// is mounted anew; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
     pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), LabError> {
-        let volume = self.volume()?;
-        let is_broken = volume.made().is_some_and(|made| !made.takes_writes());
+        let volumes: Vec<_> = {
+            let node = self.node()?;
+            let volumes = FaultVolume::ALL.iter();
+            volumes.filter_map(|which| node.volume(*which)).collect()
+        };
+        let made = volumes.iter().filter_map(|volume| volume.made());
+        let broken: Vec<_> = made.filter(|made| !made.takes_writes()).collect();
         {
             let mut node = self.node()?;
-            if node.died(false).is_none() && node.is_running() && !is_broken {
+            if node.died(false).is_none() && node.is_running() && broken.is_empty() {
                 return Ok((since, false));
             }
             node.kill();
         }
-        if let Some(made) = volume.made().filter(|_| is_broken) {
+        for made in broken {
             made.remount()?;
         }
         Ok((self.start()?, true))

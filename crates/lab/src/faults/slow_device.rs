@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use plan::DiskLimits;
+use plan::{DiskLimits, FaultVolume};
 
 use super::{Fault, Scene, each_volume, made};
 use crate::error::LabError;
 use crate::instance::Instance;
 
 pub(super) struct SlowDevice {
+    volume: FaultVolume,
     device: u32,
     limits: DiskLimits,
 }
@@ -16,6 +17,7 @@ pub(super) struct SlowDevice {
 impl SlowDevice {
     pub(super) fn new(fault: &plan::Fault) -> Self {
         Self {
+            volume: fault.volume,
             device: fault.device.unwrap_or(1),
             limits: fault.limits,
         }
@@ -24,11 +26,13 @@ impl SlowDevice {
 
 impl Fault for SlowDevice {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        each_volume(instance, |made| made.numbers(self.device).map(drop))
+        each_volume(instance, self.volume, |made| {
+            made.numbers(self.device).map(drop)
+        })
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let volume = scene.volume()?;
+        let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let (own, less) = (made.limits(), &self.limits);
         let limits = DiskLimits {
@@ -43,7 +47,7 @@ impl Fault for SlowDevice {
     }
 
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let volume = scene.volume()?;
+        let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let device = made.numbers(self.device)?;
         scene.member()?.site.limit_io(&[device], made.limits())?;

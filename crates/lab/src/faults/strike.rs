@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord, Promotion};
-use plan::FaultKind;
+use plan::{FaultKind, FaultVolume};
 
 use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
@@ -142,8 +142,12 @@ impl<'a> Strike<'a> {
 
     /// Whether data is lost with the device that fails.
     fn loses_data(&self) -> bool {
-        let volume = &self.schedule.trial.planned.topology.node.volume;
-        let made = volume.file_system.as_ref();
+        let node = &self.schedule.trial.planned.topology.node;
+        let volume = match self.fault.volume {
+            FaultVolume::Data => Some(&node.volume),
+            FaultVolume::Log => node.log_volume.as_ref(),
+        };
+        let made = volume.and_then(|volume| volume.file_system.as_ref());
         let is_redundant = made.is_some_and(|made| made.profile.is_redundant());
         self.fault.kind == FaultKind::FailDevice && !is_redundant
     }
@@ -284,6 +288,7 @@ impl<'a> Strike<'a> {
             heal_asked_s: None,
             healed_s: None,
             error: None,
+            volume: self.fault.volume,
             device: self.fault.device,
             crash: None,
             scrub: None,

@@ -13,6 +13,7 @@ use engine::{LogEntries, Paths, Server};
 use host::{Files, device};
 use ipnet::Ipv4Net;
 use measure::space::Space;
+use plan::FaultVolume;
 
 use crate::copy::{Copied, copy_dir, copy_entries};
 use crate::error::LabError;
@@ -130,9 +131,12 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
-    /// What its data lies on.
-    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
-        Arc::clone(&self.volume)
+    /// What its data lies on, or its log; `None` if the log has no volume of its own.
+    pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
+        match which {
+            FaultVolume::Data => Some(Arc::clone(&self.volume)),
+            FaultVolume::Log => self.log_volume.clone(),
+        }
     }
 
     /// The directory of its log; `None`: the log is in the data.
@@ -152,10 +156,10 @@ impl DataDir {
         std::iter::once(&self.volume).chain(log).map(|one| &**one)
     }
 
-    /// A file of dyno's that fills the disk of the data; `None` if the data is in dyno's cache.
-    pub(crate) fn filler(&self) -> Option<PathBuf> {
-        let volume = self.volume.path();
-        (volume != self.own()).then(|| volume.join("filler"))
+    /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
+    pub(crate) fn filler(&self, which: FaultVolume) -> Option<PathBuf> {
+        let volume = self.volume(which)?;
+        (volume.path() != self.own()).then(|| volume.path().join("filler"))
     }
 
     /// Its paths, for the engine.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use engine::replication::{Member, MemberState, Replication};
 use engine::{Database, EngineError, Login};
 use measure::space::Space;
+use plan::FaultVolume;
 
 use crate::error::LabError;
 use crate::process;
@@ -104,7 +105,7 @@ impl Node {
     /// Where clients connect to it.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::new(self.site().address().addr().into(), self.port)
+        self.site().reached_at(self.port)
     }
 
     /// Its Unix socket.
@@ -138,14 +139,14 @@ impl Node {
         self.data.space()
     }
 
-    /// What its data lies on.
-    pub(crate) fn volume(&self) -> Arc<dyn Volume> {
-        self.data.volume()
+    /// What its data lies on, or its log; `None` if the log has no volume of its own.
+    pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
+        self.data.volume(which)
     }
 
-    /// A file of dyno's that fills the disk of its data; `None` if the data is in dyno's cache.
-    pub(crate) fn filler(&self) -> Option<PathBuf> {
-        self.data.filler()
+    /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
+    pub(crate) fn filler(&self, which: FaultVolume) -> Option<PathBuf> {
+        self.data.filler(which)
     }
 
     /// Its error log in the result, which outlives it.

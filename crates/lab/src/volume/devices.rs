@@ -98,8 +98,10 @@ impl Made {
     /// Begins to read all blocks of all devices and to correct those that are wrong.
     ///
     /// # Errors
-    /// When a program is missing.
+    /// When what was written cannot be committed; when a program is missing.
     pub(crate) fn scrub(&self) -> Result<Job, LabError> {
+        // It sees only what has been committed, which a server's fsync does not do.
+        self.sync()?;
         let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
         let arguments = arguments.into_iter().chain([shown(self.path())]);
         Ok(Job {

@@ -207,11 +207,16 @@ impl Made {
         &self.limits
     }
 
-    fn all_used_bytes(&self) -> Result<u64, LabError> {
+    /// Has everything written to its devices.
+    pub(super) fn sync(&self) -> Result<(), LabError> {
         let dir = fs::File::open(&self.mount_point);
         let dir = dir.map_err(LabError::at("open", &self.mount_point))?;
         rustix::fs::syncfs(&dir)
-            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))?;
+            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))
+    }
+
+    fn all_used_bytes(&self) -> Result<u64, LabError> {
+        self.sync()?;
         self.kind.used_bytes(&self.mount_point, &self.devices())
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use plan::{Compression, Devices, FileSystemKind, Profile, Spanned};
@@ -309,5 +310,86 @@ fn a_device_that_holds_something_is_not_touched() {
             .unwrap_err()
             .to_string();
         assert!(error.contains(said), "{error}");
+    }
+}
+
+/// Bytes that do not compress, the same each time.
+fn content(count: u32) -> Vec<u8> {
+    (0..count)
+        .map(|n| (n.wrapping_mul(n) >> 13) as u8)
+        .collect()
+}
+
+#[test]
+fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
+    let (_dir, home) = home();
+    let volume = volume_of(plan_of(FileSystemKind::Btrfs, 2, Profile::Raid1));
+    let Some(volume) = made(&home, &volume) else {
+        return;
+    };
+    let made = volume.made().unwrap();
+    let never = AtomicBool::new(false);
+    made.fail(2).unwrap();
+    assert!(made.takes_writes());
+    let file = made.path().join("data");
+    fs::write(&file, content(4_000_000)).unwrap();
+    fs::File::open(&file).unwrap().sync_all().unwrap();
+    made.restore(2).unwrap();
+    let scrub = || made.finish(&mut made.scrub().unwrap(), &never).unwrap();
+    let found = scrub().unwrap();
+    assert!(found.corrected > 0 && found.uncorrectable == 0, "{found}");
+    assert_eq!(scrub().unwrap().found, 0);
+
+    made.fail(1).unwrap();
+    let before = made.numbers(1).unwrap();
+    let mut job = made.replace(1).unwrap();
+    let new = job.new_device().unwrap().unwrap();
+    assert_eq!(made.finish(&mut job, &never).unwrap(), None);
+    assert_eq!(made.numbers(1).unwrap(), new);
+    assert_ne!(new, before);
+    assert_eq!(scrub().unwrap().found, 0);
+    // Only the new device has it.
+    made.fail(2).unwrap();
+    fs::write("/proc/sys/vm/drop_caches", "1").unwrap();
+    assert!(fs::read(&file).unwrap() == content(4_000_000));
+    made.restore(2).unwrap();
+    let wrong = made.fail(3).unwrap_err().to_string();
+    assert!(wrong.contains("no device 3"), "{wrong}");
+    // A job that is under way ends with the volume.
+    made.cancel(made.replace(2).unwrap());
+    let stopped = AtomicBool::new(true);
+    let mut job = made.replace(2).unwrap();
+    if let Err(error) = made.finish(&mut job, &stopped) {
+        assert!(matches!(error, LabError::Interrupted), "{error}");
+    }
+    made.cancel(job);
+    volume.end().unwrap();
+    assert_nothing_left(home.run_dir());
+}
+
+#[test]
+fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
+    let (_dir, home) = home();
+    for kind in [
+        FileSystemKind::Ext4,
+        FileSystemKind::Xfs,
+        FileSystemKind::Btrfs,
+    ] {
+        let plan = volume_of(plan_of(kind, 1, Profile::Single));
+        let Some(volume) = made(&home, &plan) else {
+            return;
+        };
+        let made = volume.made().unwrap();
+        let file = made.path().join("data");
+        fs::write(&file, content(1_000_000)).unwrap();
+        fs::File::open(&file).unwrap().sync_all().unwrap();
+        made.fail(1).unwrap();
+        assert!(!made.takes_writes(), "{kind}");
+        made.restore(1).unwrap();
+        made.remount().unwrap();
+        assert!(made.takes_writes(), "{kind}");
+        assert!(fs::read(&file).unwrap() == content(1_000_000), "{kind}");
+        drop(volume);
+        assert_nothing_left(home.run_dir());
     }
 }

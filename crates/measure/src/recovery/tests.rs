@@ -44,6 +44,7 @@ fn fault(asked_s: f64, effect_s: f64) -> FaultRecord {
         heal_asked_s: None,
         healed_s: None,
         error: None,
+        volume: plan::FaultVolume::Data,
         device: None,
         crash: None,
         scrub: None,

@@ -10,8 +10,8 @@ use crate::error::Diagnostic;
 use crate::read::type_words;
 use plan::key::{FAULT, Key, Kind, word};
 use plan::{
-    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, Origin, Span, Spanned, nearest,
-    parse_bytes, shown,
+    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Origin, Span, Spanned,
+    nearest, parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
@@ -49,6 +49,10 @@ static SEED: Key = Key {
     },
     ..word("fault.seed", 0)
 };
+static VOLUME: Key = Key {
+    kind: Kind::Choice(FaultVolume::WORDS),
+    ..word("fault.volume", 0)
+};
 static DEVICE: Key = Key {
     kind: Kind::Integer { min: 1, max: 32 },
     ..word("fault.device", 0)
@@ -63,12 +67,13 @@ static EXPECT_OUTAGE: Key = Key {
 };
 
 /// The keys besides `at` and those that name a kind.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 14] = [
     "heal",
     "process",
     "seed",
     "rate",
     "delay",
+    "volume",
     "device",
     "read_iops",
     "write_iops",
@@ -118,6 +123,7 @@ struct Parts {
     seed: Option<u64>,
     bytes_per_s: Option<u64>,
     delay: Option<Duration>,
+    volume: Option<Spanned<FaultVolume>>,
     device: Option<u32>,
     limits: DiskLimits,
     command: Vec<String>,
@@ -154,6 +160,10 @@ impl Parts {
             "rate" | "delay" => (
                 kind == FaultKind::SlowLink,
                 "only `slow_link` has a rate and a delay",
+            ),
+            "volume" => (
+                kind.is_of_volume(),
+                "only faults of devices, `scrub`, and `fill_disk` are done to a volume",
             ),
             "device" => (
                 kind.is_of_device(),
@@ -290,6 +300,10 @@ impl Walk {
                     .map_or_else(FaultProcess::default, |p| p.value),
                 bytes_per_s: parts.bytes_per_s,
                 delay: parts.delay,
+                volume: parts
+                    .volume
+                    .as_ref()
+                    .map_or_else(FaultVolume::default, |v| v.value),
                 device: kind.is_of_device().then(|| parts.device.unwrap_or(1)),
                 limits: parts.limits,
                 command: parts.command,
@@ -303,6 +317,7 @@ impl Walk {
             heal: parts.heal.map(|heal| heal.span),
             process: parts.process.map(|process| process.span),
             device,
+            volume: parts.volume.map(|volume| volume.span),
         });
     }
 
@@ -327,6 +342,7 @@ impl Walk {
             "seed" => parts.seed = self.typed(&SEED, value).map(|seed| seed.value),
             "rate" => parts.bytes_per_s = self.bytes_per_s(value),
             "delay" => parts.delay = self.typed(&DELAY, value).map(|delay| delay.value),
+            "volume" => parts.volume = self.typed(&VOLUME, value),
             "device" => parts.device = self.typed(&DEVICE, value).map(|device| device.value),
             "read_iops" => parts.limits.read_iops = self.iops(&READ_IOPS, value),
             "write_iops" => parts.limits.write_iops = self.iops(&WRITE_IOPS, value),
