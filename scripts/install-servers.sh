@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | sysbench | ssh]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | sysbench | ssh | vm]...     (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -15,6 +15,8 @@
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
 #             leaves none enabled.
+#   vm        Debian's package qemu-system-x86 and OpenSSH's client, for servers in guests, and the guest's image
+#             (scripts/build-guest.sh) with the server programs that are installed by then.
 #
 # MySQL's directory is $DYNO_SERVERS/mysql-9.7 if DYNO_SERVERS is set. Otherwise it is /opt/dyno/servers/mysql-9.7 for
 # root (the unprivileged user that servers run as cannot enter root's home), and $HOME/.cache/dyno/servers/mysql-9.7 for
@@ -141,6 +143,14 @@ install_ssh() {
     fi
 }
 
+# install_vm: installs QEMU, and builds the image of the guest.
+install_vm() {
+    apt_install qemu-system-x86 /usr/bin/qemu-system-x86_64
+    apt_install openssh-client /usr/bin/ssh-keygen
+    apt_install e2fsprogs /usr/share/doc/e2fsprogs/copyright
+    "${BASH_SOURCE[0]%/*}/build-guest.sh"
+}
+
 # debian_archive: prints the URL of the Debian archive that this system uses.
 debian_archive() {
     apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(SUITE) $(REPO_URI)' 'Created-By: Packages' |
@@ -246,12 +256,13 @@ for what in "$@"; do
         podman) install_podman ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         ssh) install_ssh ;;
+        vm) install_vm ;;
         all)
             install_mariadb
             install_mysql
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, sysbench, ssh" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, sysbench, ssh, vm" ;;
     esac
 done

@@ -35,7 +35,7 @@ pub use error::{Cause, EngineError, Searched};
 pub use mysql::renamed_metric;
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
-pub use program::{Installed, exists, find};
+pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
 pub use server::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,

@@ -163,14 +163,21 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
     places
 }
 
-/// The directories `scripts/install-servers.sh` fills: the same rule as there.
-fn installed_prefixes() -> Vec<PathBuf> {
+/// The directory whose subdirectories `scripts/install-servers.sh` and `scripts/build-guest.sh` fill:
+/// the same rule as there. `None` if the environment names none.
+#[must_use]
+pub fn installations() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let servers = match (set("DYNO_SERVERS"), set("HOME")) {
-        (Some(dir), _) => PathBuf::from(dir),
-        (None, _) if rustix::process::geteuid().is_root() => PathBuf::from("/opt/dyno/servers"),
-        (None, Some(home)) => PathBuf::from(home).join(".cache/dyno/servers"),
-        (None, None) => return Vec::new(),
+    match (set("DYNO_SERVERS"), set("HOME")) {
+        (Some(dir), _) => Some(PathBuf::from(dir)),
+        (None, _) if rustix::process::geteuid().is_root() => Some("/opt/dyno/servers".into()),
+        (None, home) => Some(PathBuf::from(home?).join(".cache/dyno/servers")),
+    }
+}
+
+fn installed_prefixes() -> Vec<PathBuf> {
+    let Some(servers) = installations() else {
+        return Vec::new();
     };
     let entries = fs::read_dir(servers).into_iter().flatten().flatten();
     let whole = entries

@@ -140,6 +140,14 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// A guest cannot be booted.
+    #[error("the guest cannot be booted: {why}")]
+    NoGuest {
+        /// What is missing or wrong.
+        why: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A volume's devices cannot have the study's IO scheduler.
     #[error("cannot set the IO scheduler: {why}")]
     NoScheduler {
@@ -285,6 +293,7 @@ impl LabError {
             Self::NoLimit { remedy, .. }
             | Self::NoNetwork { remedy, .. }
             | Self::NoVolume { remedy, .. }
+            | Self::NoGuest { remedy, .. }
             | Self::NoScheduler { remedy, .. }
             | Self::UnusableHost { remedy, .. } => {
                 return Some(remedy.clone());

@@ -1,6 +1,6 @@
 //! Sets up what a trial drives: databases that exist, temporary ones, or private servers.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ pub struct Lab {
     template: Option<Template>,
     /// Opened when first needed: a benchmark of a server that is already running needs none.
     home: OnceCell<Home>,
+    /// What [`Lab::check_platform`] has checked: connecting to a host or booting a guest takes time.
+    checked: RefCell<Vec<(EngineSpec, Topology)>>,
     /// Whether the leftovers of earlier runs have been reported.
     is_sweep_reported: bool,
 }
@@ -59,13 +61,19 @@ impl Lab {
     /// What is missing, with its location in the study.
     pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
         let home = self.home()?;
+        let checked = (spec.clone(), topology.clone());
+        if self.checked.borrow().contains(&checked) {
+            return Ok(());
+        }
         let failed = |error| placed(spec, topology, error);
         for site in site::set_up(home, topology, 1).map_err(failed)? {
             if let Some(machine) = site.machine() {
                 machine.check_program(&installed(spec)?).map_err(failed)?;
             }
         }
-        volume::check(&topology.node, home.account()).map_err(failed)
+        volume::check(&topology.node, home.account()).map_err(failed)?;
+        self.checked.borrow_mut().push(checked);
+        Ok(())
     }
 
     /// Checks that the programs of the private servers accept the settings of every trial. Starts

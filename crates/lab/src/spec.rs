@@ -53,7 +53,9 @@ pub(crate) fn placed(spec: &EngineSpec, topology: &Topology, error: LabError) ->
             spec.version.as_ref().map(|version| version.span)
         }
         LabError::NoLimit { key, .. } => span_of_limit(&topology.node.site.limits, key),
-        LabError::NoContainer { .. } => Some(topology.node.site.kind.span),
+        LabError::NoContainer { .. } | LabError::NoGuest { .. } => {
+            Some(topology.node.site.kind.span)
+        }
         LabError::NoNetwork { .. } => {
             let cluster = topology.cluster.as_ref();
             cluster.map(|cluster| cluster.network.span)

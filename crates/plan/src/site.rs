@@ -18,6 +18,8 @@ choice! {
         Limited = "limited",
         /// A container on this host.
         Container = "container",
+        /// A guest of QEMU on this host.
+        Vm = "vm",
         /// Processes of another host, which dyno reaches over ssh.
         Ssh = "ssh",
     }

@@ -330,6 +330,8 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
             }
         }
     }
+    // Summaries list few kinds. What the machine was concerns all numbers.
+    kinds.sort_by_key(|told| !matches!(told.first(), Some((Warning::Emulated, _))));
     let views = kinds.iter().filter_map(|told| {
         // Of equally bad ones the first.
         let all = told.iter().rev();

@@ -40,6 +40,7 @@ pub(crate) fn whole(content: &Content, engines: &[EngineTraits], diagnostics: &m
         processes_have_no_limits(content, &base, diagnostics);
         runtimes_set_up_containers(content, &base, diagnostics);
         crate::hosts::check(content, &base, diagnostics);
+        crate::hosts::check_guests(content, &base, diagnostics);
         measurement_ends(content, &base, diagnostics);
     }
     rows_of_tables(content, diagnostics);

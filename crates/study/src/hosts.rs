@@ -1,4 +1,4 @@
-//! Checks of servers on another host: what must be given, and what they cannot have.
+//! Checks of servers on another host or in a guest: what must be given, and what they cannot have.
 
 use plan::key::KEYS;
 use plan::{Reset, SiteKind, Span, Spanned, Value};
@@ -8,18 +8,10 @@ use crate::content::{Base, Content};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::volume;
 
-const NO_VOLUME: &str = "remove it, or let servers run on this host: remove the host";
-/// What servers on another host cannot have, besides limits and volumes, and what to do instead.
-const IMPOSSIBLE: [(&str, &str); 2] = [
-    (
-        "volume.directory",
-        "name the directory on that host: directory = \"/…\" under [site]",
-    ),
-    (
-        "topology.cluster",
-        "let its members run on this host: remove the host",
-    ),
-];
+/// Least memory of a guest: less than its kernel and a small server need.
+const GUEST_BYTES: u64 = 256 << 20;
+/// Most CPUs of a guest, which QEMU's machine can have.
+const GUEST_CPUS: f64 = 255.0;
 
 pub(crate) fn check<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut Diagnostics) {
     let kinds = content.values_in(base, "site.kind");
@@ -44,50 +36,108 @@ pub(crate) fn check<'a>(content: &'a Content, base: &Base<'a>, diagnostics: &mut
         },
         (Some(kind), Some(_)) => kind.span,
     };
-    refuse_with(content, base, cause, diagnostics);
+    let mut place = Place {
+        name: "on another host",
+        cause,
+        content,
+        base,
+        diagnostics,
+    };
+    for name in SITE_LIMITS {
+        place.has_no(name, "remove the limit, or let servers run on this host");
+    }
+    let help = "remove it, or let servers run on this host: remove the host";
+    let directory = "name the directory on that host: directory = \"/…\" under [site]";
+    place.has_none_of_the_impossible(help, directory);
 }
 
-/// Refuses what servers on another host cannot have.
-fn refuse_with<'a>(
+/// A site of the kind `vm`.
+pub(crate) fn check_guests<'a>(
     content: &'a Content,
     base: &Base<'a>,
-    cause: Span,
     diagnostics: &mut Diagnostics,
 ) {
-    let limits =
-        SITE_LIMITS.map(|name| (name, "remove the limit, or let servers run on this host"));
-    let is_known = |name: &str| IMPOSSIBLE.iter().any(|(known, _)| *known == name);
-    let of_volumes = KEYS
-        .iter()
-        .filter(|key| key.axis && volume::SECTIONS.contains(&key.section()))
-        .filter(|key| !is_known(key.name))
-        .map(|key| (key.name, NO_VOLUME));
-    for (name, help) in limits.into_iter().chain(IMPOSSIBLE).chain(of_volumes) {
-        if let Some(typed) = content.values_in(base, name).first() {
-            refuse(typed, cause, &format!("no `{name}`"), help, diagnostics);
-        }
-    }
-    let kept = Value::from(Reset::None.name());
-    let resets = content.values_in(base, "server.reset");
-    if let Some(typed) = resets.into_iter().find(|reset| reset.value == kept) {
-        let help = "write reset = \"copy\", or let servers run on this host";
-        refuse(
-            typed,
-            cause,
-            "no `server.reset` = \"none\"",
-            help,
-            diagnostics,
-        );
-    }
+    let vm = Value::from(SiteKind::Vm.name());
+    let kinds = content.values_in(base, "site.kind");
+    let Some(kind) = kinds.into_iter().find(|kind| kind.value == vm) else {
+        return;
+    };
+    let mut place = Place {
+        name: "in a guest",
+        cause: kind.span,
+        content,
+        base,
+        diagnostics,
+    };
+    let help = "remove it, or use another kind of site";
+    place.has_no("server.port", help);
+    place.has_none_of_the_impossible(help, help);
+    let is_count = |value: &Value| {
+        let cpus = value.as_number();
+        cpus.is_some_and(|cpus| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0)
+    };
+    place.must(
+        "site.cpus",
+        is_count,
+        "a guest has whole CPUs, from 1 to 255",
+    );
+    let is_enough = |value: &Value| {
+        let bytes = value.as_text().and_then(plan::parse_bytes);
+        bytes.is_none_or(|bytes| bytes >= GUEST_BYTES)
+    };
+    place.must("site.memory", is_enough, "a guest needs 256M at least");
 }
 
-fn refuse(
-    typed: &Spanned<Value>,
+/// Where servers run that cannot have everything.
+struct Place<'a, 'b> {
+    name: &'static str,
     cause: Span,
-    what: &str,
-    help: &str,
-    diagnostics: &mut Diagnostics,
-) {
-    let message = format!("servers on another host can have {what}");
-    diagnostics.add_of_two(typed.span, cause, Diagnostic::new(message, help));
+    content: &'a Content,
+    base: &'b Base<'a>,
+    diagnostics: &'b mut Diagnostics,
+}
+
+impl Place<'_, '_> {
+    /// Refuses what servers neither on another host nor in a guest can have.
+    fn has_none_of_the_impossible(&mut self, help: &str, help_with_directory: &str) {
+        self.has_no("volume.directory", help_with_directory);
+        self.has_no("topology.cluster", help);
+        let is_of_volumes = |section: &str| volume::SECTIONS.contains(&section);
+        let keys = KEYS
+            .iter()
+            .filter(|key| key.axis && is_of_volumes(key.section()));
+        for key in keys.filter(|key| key.name != "volume.directory") {
+            self.has_no(key.name, help);
+        }
+        let kept = Value::from(Reset::None.name());
+        let resets = self.content.values_in(self.base, "server.reset");
+        if let Some(typed) = resets.into_iter().find(|reset| reset.value == kept) {
+            let help = "write reset = \"copy\", or let servers run on this host";
+            self.refuse(typed, "server.reset` = `none", help);
+        }
+    }
+
+    fn has_no(&mut self, name: &str, help: &str) {
+        if let Some(typed) = self.content.values_in(self.base, name).first() {
+            self.refuse(typed, name, help);
+        }
+    }
+
+    fn refuse(&mut self, typed: &Spanned<Value>, what: &str, help: &str) {
+        let message = format!("servers {} can have no `{what}`", self.name);
+        let diagnostic = Diagnostic::new(message, help);
+        self.diagnostics
+            .add_of_two(typed.span, self.cause, diagnostic);
+    }
+
+    /// Refuses a value that does not fit.
+    fn must(&mut self, name: &str, fits: impl Fn(&Value) -> bool, message: &str) {
+        let values = self.content.values_in(self.base, name);
+        if let Some(typed) = values.into_iter().find(|typed| !fits(&typed.value)) {
+            let help = format!("write another `{name}`, or use another kind of site");
+            let diagnostic = Diagnostic::new(message, help);
+            self.diagnostics
+                .add_of_two(typed.span, self.cause, diagnostic);
+        }
+    }
 }

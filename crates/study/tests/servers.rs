@@ -137,6 +137,31 @@ fn what_a_server_may_use_and_where_its_data_lies_are_axes() {
 }
 
 #[test]
+fn guests_have_whole_cpus_and_nothing_that_only_this_host_has() {
+    let vm = ("site.kind", "vm");
+    let kind = |trial: &Trial| trial.topology.node.site.kind.value;
+    let sets = [vm, ("site.cpus", "2"), ("site.memory", "512M")];
+    assert_eq!(kind(&plan(SMALLEST, &sets).trials[0]), SiteKind::Vm);
+    for (key, value, said) in [
+        ("site.cpus", "1.5", "whole CPUs"),
+        ("site.cpus", "256", "whole CPUs"),
+        ("site.memory", "255M", "needs 256M"),
+        ("site.host", "db1", "`vm` has no host"),
+        (
+            "server.port",
+            "3307",
+            "in a guest can have no `server.port`",
+        ),
+        ("server.reset", "none", "no `server.reset` = `none`"),
+        ("volume.filesystem", "ext4", "no `volume.filesystem`"),
+        ("topology.cluster", "replication", "no `topology.cluster`"),
+    ] {
+        let error = fails(SMALLEST, &[vm, (key, value)]);
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn limits_make_a_site_limited_and_every_key_of_it_can_be_swept() {
     let site = |trial: &Trial| {
         let site = &trial.topology.node.site;

@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::servers::Node;
-use crate::volume::Volume;
+use crate::volume::{Made, Volume};
 
 /// How long a node may take to replicate again, and how often it is asked.
 const REJOIN_LIMIT: Duration = Duration::from_secs(120);
@@ -79,8 +79,8 @@ impl<'a> Scene<'a> {
         self.node()?.volume(which).ok_or_else(no_log)
     }
 
-    /// Starts the node again if it has ended, or its file system takes no more writes, which then
-    /// is mounted anew; returns when it was well, which it has been since `since` otherwise, and
+    /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
+    /// more writes; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
     pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), LabError> {
         let volumes: Vec<_> = {
@@ -88,18 +88,17 @@ impl<'a> Scene<'a> {
             let volumes = FaultVolume::ALL.iter();
             volumes.filter_map(|which| node.volume(*which)).collect()
         };
-        let made = volumes.iter().filter_map(|volume| volume.made());
-        let broken: Vec<_> = made.filter(|made| !made.takes_writes()).collect();
+        let made: Vec<_> = volumes.iter().filter_map(|volume| volume.made()).collect();
+        let is_broken = made.iter().any(|made| !made.takes_writes());
         {
             let mut node = self.node()?;
-            if node.died(false).is_none() && node.is_running() && broken.is_empty() {
+            if node.died(false).is_none() && node.is_running() && !is_broken {
                 return Ok((since, false));
             }
             node.kill();
         }
-        for made in broken {
-            made.remount()?;
-        }
+        // The kernel's cache may have what was never written.
+        made.into_iter().try_for_each(Made::remount)?;
         Ok((self.start()?, true))
     }
 

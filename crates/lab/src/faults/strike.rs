@@ -97,7 +97,8 @@ impl<'a> Strike<'a> {
                 if matches!(error, LabError::Interrupted) {
                     record.error = Some("the load ended before it took effect".to_owned());
                 }
-                self.report(&mut record, Err(error), true);
+                let is_vital = !self.is_moot(&record);
+                self.report(&mut record, Err(error), is_vital);
                 None
             }
         }
@@ -150,6 +151,12 @@ impl<'a> Strike<'a> {
         let made = volume.and_then(|volume| volume.file_system.as_ref());
         let is_redundant = made.is_some_and(|made| made.profile.is_redundant());
         self.fault.kind == FaultKind::FailDevice && !is_redundant
+    }
+
+    /// Whether it is work on a volume that an earlier fault has made useless.
+    fn is_moot(&self, record: &FaultRecord) -> bool {
+        let is_lost = |node| self.instance.disturbance.explains_end(node);
+        self.fault.kind.is_job() && record.node.is_some_and(is_lost)
     }
 
     /// Whether the server must survive it, unlike most faults.
@@ -262,7 +269,8 @@ impl<'a> Strike<'a> {
                 // Only a cluster goes on without the node, unless the study is about its loss.
                 let cluster = self.instance.cluster.as_ref();
                 let is_alone = cluster.is_none_or(|cluster| cluster.replication().is_none());
-                let is_vital = is_alone && !self.loses_data();
+                let is_expected = self.fault.kind == FaultKind::FailDevice && !self.spares_server();
+                let is_vital = is_alone && !is_expected && !self.is_moot(record);
                 self.report(record, Err(error), is_vital);
             }
         }

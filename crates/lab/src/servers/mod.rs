@@ -30,5 +30,6 @@ pub use start::{NodeSpec, start};
 pub(crate) use check::check;
 pub(crate) use files::{write_for_server, write_readable};
 pub(crate) use log::{failure, read_tail};
+pub(crate) use port::free as free_port;
 pub(crate) use running::REPORT_LIMIT;
 pub(crate) use service::Services;

@@ -105,7 +105,7 @@ impl Node {
     /// Where clients connect to it.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::new(self.site().address().addr().into(), self.port)
+        self.site().reached_at(self.port)
     }
 
     /// Its Unix socket.

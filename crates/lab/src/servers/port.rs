@@ -10,7 +10,7 @@ use crate::error::LabError;
 
 /// A port that is free on 127.0.0.1. Another process may take it before the server does. In a
 /// network namespace of its own, a server has all ports.
-pub(super) fn free() -> Result<u16, LabError> {
+pub(crate) fn free() -> Result<u16, LabError> {
     Ok(reserve()?.1)
 }
 

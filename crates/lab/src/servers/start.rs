@@ -167,6 +167,7 @@ impl Launcher {
             Start::Again { port, .. } => Some(port),
         };
         let fixed = self.fixed_port.or(before).or(of_member);
+        let fixed = fixed.or(self.site.port());
         let mut tries = 1;
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;

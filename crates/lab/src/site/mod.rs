@@ -8,9 +8,11 @@ pub(crate) mod machine;
 mod network;
 mod ssh;
 mod this_host;
+mod vm;
 
 use std::fmt;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -119,6 +121,16 @@ pub trait Site: fmt::Debug + Send + Sync {
         LOOPBACK
     }
 
+    /// Where dyno connects to a server that listens on this port of it.
+    fn reached_at(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.address().addr().into(), port)
+    }
+
+    /// The only port of it that can be reached; `None` if all can.
+    fn port(&self) -> Option<u16> {
+        None
+    }
+
     /// Sets up a site beside it, in the same network but without its limits, for what the servers of
     /// several sites share.
     ///
@@ -175,8 +187,8 @@ pub trait Site: fmt::Debug + Send + Sync {
 /// Sets up a site for each of these nodes.
 ///
 /// # Errors
-/// When this machine cannot enforce their limits, or give them a network of their own, and when
-/// another host cannot be used.
+/// When this machine cannot enforce their limits, or give them a network of their own, when another
+/// host cannot be used, and when a guest does not boot.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
@@ -194,6 +206,9 @@ pub fn set_up(
                 ssh_config: host.ssh_config.clone(),
             };
             return Ok(Arc::new(Ssh::new(home, &to, &host.directory)?));
+        }
+        if planned.kind.value == SiteKind::Vm {
+            return Ok(Arc::new(Ssh::guest(home, &planned.limits)?));
         }
         Ok(match &switch {
             None => Arc::new(ThisHost::new(home, planned)?),

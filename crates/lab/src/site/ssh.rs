@@ -1,6 +1,7 @@
-//! Another host, over ssh.
+//! Another host, or a guest on this one, over ssh.
 
 use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Instant;
@@ -10,15 +11,20 @@ use host::Files;
 use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
+use super::vm::Guest;
 use super::{Destination, Launched, Machine, Process, Site};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::process;
 
-/// Another host, which dyno reaches over ssh.
+/// Another host, or a guest on this one, which dyno reaches over ssh.
 #[derive(Debug)]
-pub struct Ssh(Machine);
+pub struct Ssh {
+    /// Before the guest, which ends after the connection to it.
+    machine: Machine,
+    guest: Option<Guest>,
+}
 
 impl Ssh {
     /// Connects to a host, and creates a directory below `below` there.
@@ -26,7 +32,22 @@ impl Ssh {
     /// # Errors
     /// As [`Machine::connect`]'s.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
-        Machine::connect(home, to, below).map(Self)
+        Ok(Self {
+            machine: Machine::connect(home, to, below)?,
+            guest: None,
+        })
+    }
+
+    /// Boots a guest with as many CPUs and as much memory as these limits say.
+    ///
+    /// # Errors
+    /// When QEMU or the guest's image is missing, or the guest does not boot.
+    pub fn guest(home: &Home, limits: &plan::Limits) -> Result<Self, LabError> {
+        let (guest, to, disk) = Guest::boot(home, limits)?;
+        Ok(Self {
+            machine: Machine::guest(home, &to, disk)?,
+            guest: Some(guest),
+        })
     }
 }
 
@@ -38,7 +59,7 @@ impl Site for Ssh {
         input: &Path,
         log: File,
     ) -> Result<Launched, LabError> {
-        self.0.spawn(invocation, input, log)
+        self.machine.spawn(invocation, input, log)
     }
 
     fn terminate(&self, first: &mut Launched, signal: Signal) {
@@ -64,7 +85,7 @@ impl Site for Ssh {
     }
 
     fn send(&self, processes: &[Process], signal: Signal) {
-        self.0.send(processes, signal);
+        self.machine.send(processes, signal);
     }
 
     /// Starting a program records its process.
@@ -73,26 +94,44 @@ impl Site for Ssh {
     }
 
     fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), LabError> {
-        self.0.end_processes(dir)
+        self.machine.end_processes(dir)
     }
 
     fn end(&self) -> Result<(), LabError> {
-        self.0.end()
+        let ended = self.machine.end();
+        let guest = self.guest.as_ref().map_or(Ok(()), Guest::end);
+        ended.and(guest)
     }
 
     fn address(&self) -> Ipv4Net {
-        self.0.address()
+        self.machine.address()
+    }
+
+    fn reached_at(&self, port: u16) -> SocketAddr {
+        let address = match &self.guest {
+            None => self.address().addr(),
+            Some(_) => Ipv4Addr::LOCALHOST,
+        };
+        SocketAddr::new(address.into(), port)
+    }
+
+    fn port(&self) -> Option<u16> {
+        self.guest.as_ref().map(Guest::port)
     }
 
     fn platform(&self) -> Option<String> {
-        Some(self.0.platform())
+        let machine = self.machine.platform();
+        Some(match &self.guest {
+            None => machine,
+            Some(guest) => format!("{}; {machine}", guest.accelerator()),
+        })
     }
 
     fn machine(&self) -> Option<&Machine> {
-        Some(&self.0)
+        Some(&self.machine)
     }
 
     fn files(&self) -> &dyn Files {
-        self.0.files()
+        self.machine.files()
     }
 }

@@ -38,14 +38,14 @@ impl ThisHost {
     /// When the kernel or this user's rights do not allow a limit.
     pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
         let groups = match site.kind.value {
-            SiteKind::Process | SiteKind::Ssh => OnceLock::new(),
+            SiteKind::Process | SiteKind::Vm | SiteKind::Ssh => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
                 Groups::new(&LOCAL, home, &site.limits, false)?.into()
             }
         };
         let container = match site.kind.value {
             SiteKind::Container => Some(Container::new(home, site.runtime)?),
-            SiteKind::Process | SiteKind::Limited | SiteKind::Ssh => None,
+            _ => None,
         };
         Ok(Self {
             container,

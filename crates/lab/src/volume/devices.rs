@@ -60,13 +60,13 @@ impl Made {
         self.with_device(device, LoopDevice::numbers)
     }
 
-    /// Whether a new file can be written to its device.
+    /// Whether a new file can be written to its devices, with all that was written before.
     pub(crate) fn takes_writes(&self) -> bool {
         let path = self.path().join("probe");
         let written = fs::write(&path, "x")
             .and_then(|()| fs::File::open(&path)?.sync_all())
             .and_then(|()| fs::remove_file(&path));
-        written.is_ok()
+        written.is_ok() && self.sync().is_ok()
     }
 
     /// Mounts it anew, because after some errors the kernel refuses writes until then.

@@ -23,6 +23,7 @@ pub(crate) use devices::{Job, release};
 pub(crate) use made::Made;
 pub(crate) use named_device::wipe_own;
 pub(crate) use scheduler::{Scheduler, put_back_all};
+pub(crate) use tool::Tool;
 
 /// The label of each file system that dyno makes.
 const LABEL: &str = "dyno-volume";

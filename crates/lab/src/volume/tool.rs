@@ -9,7 +9,7 @@ use crate::process;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     program: &'static str,
     package: &'static str,
 }
@@ -21,7 +21,7 @@ impl Tool {
     pub(super) const BTRFS: Self = Self::of("btrfs", "btrfs-progs");
     pub(super) const MKFS_BTRFS: Self = Self::of("mkfs.btrfs", "btrfs-progs");
     pub(super) const MKFS_XFS: Self = Self::of("mkfs.xfs", "xfsprogs");
-    pub(super) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
+    pub(crate) const MKFS_EXT4: Self = Self::of("mkfs.ext4", "e2fsprogs");
     pub(super) const DUPEREMOVE: Self = Self::of("duperemove", "duperemove");
 
     const fn of(program: &'static str, package: &'static str) -> Self {
@@ -42,7 +42,7 @@ impl Tool {
     ///
     /// # Errors
     /// When it is not installed; when it fails, in its own words.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<String, LabError> {

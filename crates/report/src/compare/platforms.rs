@@ -124,6 +124,7 @@ fn implied(trials: &[&TrialSummary]) -> Option<&'static str> {
         SiteKind::Limited | SiteKind::Container if site.limits.memory.is_some() => {
             Some("counts the page cache of its files toward its memory limit")
         }
+        SiteKind::Vm => Some("has a kernel and a page cache of its own within its memory"),
         SiteKind::Ssh => Some("is another machine, reached over a network"),
         _ => None,
     }

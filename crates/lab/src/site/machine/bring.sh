@@ -1,11 +1,4 @@
-# Unpacks the directory $1 of a node from the standard input, for the account $2 (UID:GID) if servers run as another user.
+# Unpacks the directory $1 of a node from the standard input.
 umask 022
-dir=$1 owner=$2
+dir=$1
 mkdir -p "$dir" && tar -C "$dir" -xpof - || exit 1
-[ -n "$owner" ] || exit 0
-for path in "$dir"/*; do
-    case $path in
-        */own) chown -R "$owner" "$path" ;;
-        *) chown -R "0:${owner#*:}" "$path" ;;
-    esac
-done

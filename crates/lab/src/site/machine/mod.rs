@@ -12,6 +12,7 @@
 //! session for each program, which ends with its session.
 
 mod agent;
+mod disk;
 mod record;
 mod ssh;
 
@@ -37,6 +38,7 @@ use agent::Agent;
 use record::Record;
 use ssh::{quoted, script, shown};
 
+pub(crate) use disk::Disk;
 pub(crate) use record::remove_all;
 pub use ssh::Destination;
 
@@ -48,7 +50,8 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 const PROCESS: &str = "process";
 /// The exit code of ssh if the connection fails.
 const NO_CONNECTION: i32 = 255;
-const BRING: &str = include_str!("bring.sh");
+const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
+const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
 const LAUNCH: &str = include_str!("launch.sh");
 const END: &str = include_str!("end.sh");
 
@@ -66,6 +69,8 @@ pub struct Machine {
     address: Ipv4Net,
     /// The run directory of this host, below which the nodes' directories are.
     run: PathBuf,
+    /// What the data of its node is on, if it is a guest.
+    disk: Option<Disk>,
 }
 
 impl Machine {
@@ -74,6 +79,20 @@ impl Machine {
     /// # Errors
     /// When ssh cannot connect, or the host lacks what is needed.
     pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
+        Self::new(home, to, below, None)
+    }
+
+    /// Connects to a guest with this disk, which has one node at most.
+    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, LabError> {
+        Self::new(home, to, Path::new("/var/tmp"), Some(disk))
+    }
+
+    fn new(
+        home: &Home,
+        to: &Destination,
+        below: &Path,
+        disk: Option<Disk>,
+    ) -> Result<Self, LabError> {
         let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
         let (agent, greeting) = Agent::connect(to, &control, &log)?;
         let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
@@ -92,7 +111,7 @@ impl Machine {
                 "install the server's package there, or log in as another user",
             )
         })?;
-        let record = Record::make(home, to, below, &agent)?;
+        let record = Record::make(home, to, below, &agent, disk.is_some())?;
         Ok(Self {
             record,
             agent,
@@ -101,6 +120,7 @@ impl Machine {
             user: greeting.user,
             address,
             run: home.run_dir().to_owned(),
+            disk,
         })
     }
 
@@ -139,7 +159,10 @@ impl Machine {
     /// When it is not.
     pub fn check_program(&self, installed: &Installed) -> Result<(), LabError> {
         let (engine, program) = (installed.engine, installed.program.display());
-        let remedy = format!("install {} there as on this host", installed.shown());
+        let remedy = match self.disk {
+            Some(_) => "build the guest again: scripts/build-guest.sh".to_owned(),
+            None => format!("install {} there as on this host", installed.shown()),
+        };
         let mut command = vec![quoted(&installed.program)];
         command.extend(engine.version_arguments().iter().map(quoted));
         let output = self.run(&command.join(" "))?;
@@ -185,7 +208,15 @@ impl Machine {
     /// # Errors
     /// When the connection fails or the disk is full.
     pub fn place(&self, data: &DataDir) -> Result<(), LabError> {
-        self.bring(data.dir(), true)?;
+        match &self.disk {
+            None => self.bring(data.dir(), true)?,
+            Some(disk) => {
+                disk.fill(data.dir())?;
+                let (there, owner) = (self.path(data.dir()), self.account.owner());
+                let arguments = [there.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
+                self.session(script(MOUNT, &arguments), Stdio::null())?;
+            }
+        }
         data.empty()
     }
 
@@ -224,6 +255,10 @@ impl Machine {
     /// # Errors
     /// When the connection or the disk fails.
     pub(crate) fn settle(&self, data: &Path) -> Result<(), LabError> {
+        if self.disk.is_some() {
+            // It was on disk before the guest read it.
+            return self.succeed("sync");
+        }
         let data = quoted(self.path(data));
         let drop = "-type f -exec dd if={} iflag=nocache count=0 status=none ';'";
         self.succeed(&format!("sync && find {data} {drop}"))

@@ -20,17 +20,19 @@ const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.
 pub(super) struct Record {
     to: Destination,
     dir: PathBuf,
-    /// Exists from before the directory is created until after it has been removed.
-    file: PathBuf,
+    /// Exists from before the directory is created until after it has been removed; `None` on a
+    /// guest, which ends with its files.
+    file: Option<PathBuf>,
 }
 
 impl Record {
-    /// Creates a directory below `below`, recorded first.
+    /// Creates a directory below `below`, recorded first unless the machine is a guest.
     pub(super) fn make(
         home: &Home,
         to: &Destination,
         below: &Path,
         agent: &Agent,
+        is_guest: bool,
     ) -> Result<Self, LabError> {
         let file = home.new_path(PREFIX);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -38,16 +40,9 @@ impl Record {
         let record = Self {
             to: to.clone(),
             dir: below.join(format!("{}{number}", own_prefix(home.run_dir()))),
-            file,
+            file: (!is_guest).then_some(file),
         };
-        let config = to.ssh_config.as_deref().unwrap_or(Path::new(""));
-        let text = format!(
-            "{}\n{}\n{}\n",
-            to.host,
-            config.display(),
-            record.dir.display()
-        );
-        fs::write(&record.file, text).map_err(LabError::at("write", &record.file))?;
+        record.write()?;
         let (dir, marker) = (quoted(&record.dir), quoted(record.dir.join(MARKER)));
         let text = "dyno made this directory, and deletes it when it ends.";
         let made = agent.run(&format!("mkdir -m 755 {dir} && echo '{text}' >{marker}"));
@@ -55,7 +50,7 @@ impl Record {
             Ok(made) if made.code == 0 => Ok(record),
             Ok(made) => {
                 // Nothing was created: whatever exists there is not dyno's.
-                let _ = fs::remove_file(&record.file);
+                record.forget()?;
                 let why = format!(
                     "a directory cannot be created there: {}",
                     ssh::shown(&made.text)
@@ -64,6 +59,21 @@ impl Record {
             }
             Err(_) => Err(to.error("")),
         }
+    }
+
+    fn write(&self) -> Result<(), LabError> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let config = self.to.ssh_config.as_deref().unwrap_or(Path::new(""));
+        let (config, dir) = (config.display(), self.dir.display());
+        let text = format!("{}\n{config}\n{dir}\n", self.to.host);
+        fs::write(file, text).map_err(LabError::at("write", file))
+    }
+
+    fn forget(&self) -> Result<(), LabError> {
+        let remove = |file: &PathBuf| fs::remove_file(file).map_err(LabError::at("remove", file));
+        self.file.as_ref().map_or(Ok(()), remove)
     }
 
     pub(super) fn to(&self) -> &Destination {
@@ -79,11 +89,11 @@ impl Record {
         &self,
         run: impl FnOnce(String) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        if !self.file.exists() {
+        if !self.file.as_ref().is_some_and(|file| file.exists()) {
             return Ok(());
         }
         run(script(REMOVE, &[self.dir.as_os_str(), MARKER.as_ref()]))?;
-        fs::remove_file(&self.file).map_err(LabError::at("remove", &self.file))
+        self.forget()
     }
 
     /// One that an earlier run left; `None` if it is not one of that run's.
@@ -100,7 +110,7 @@ impl Record {
                 ssh_config: (!config.is_empty()).then(|| config.into()),
             },
             dir: dir.to_owned(),
-            file: file.clone(),
+            file: Some(file.clone()),
         })
     }
 }

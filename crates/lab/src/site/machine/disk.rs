@@ -1,0 +1,71 @@
+//! A disk of a guest, which has the data of its node: a file of this host, so that the data need not
+//! go through the connection.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, OFlags, fadvise, statvfs};
+
+use crate::error::LabError;
+use crate::volume::Tool;
+
+/// The largest file that ext4 can hold, with blocks of 4 KiB.
+const MAX_BYTES: u64 = 16 << 40;
+
+/// A file in the run directory.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    file: PathBuf,
+}
+
+impl Disk {
+    /// Its name on the guest.
+    pub(super) const NAME: &str = "/dev/vdc";
+
+    /// Creates it without content, as large as the free space.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn new(file: PathBuf) -> Result<Self, LabError> {
+        let failed = |error| LabError::at("write", &file)(error);
+        let created = File::create(&file).map_err(failed)?;
+        let space = statvfs(&file).map_err(|error| failed(error.into()))?;
+        let free = space.f_bavail.saturating_mul(space.f_frsize);
+        // The last block is a whole one.
+        let bytes = free.min(MAX_BYTES) >> 20 << 20;
+        created.set_len(bytes).map_err(failed)?;
+        Ok(Self { file })
+    }
+
+    /// Its file.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether the file can be read past the page cache of this host.
+    pub(crate) fn is_direct(&self) -> bool {
+        let mut options = File::options();
+        options.read(true);
+        options.custom_flags(OFlags::DIRECT.bits().cast_signed());
+        options.open(&self.file).is_ok()
+    }
+
+    /// Makes a file system with a copy of a directory, and writes it to disk. The guest has not read
+    /// it before.
+    ///
+    /// # Errors
+    /// When the disk of this host is full or fails.
+    pub(super) fn fill(&self, dir: &Path) -> Result<(), LabError> {
+        let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
+        let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];
+        let arguments = options.iter().map(AsRef::as_ref);
+        Tool::MKFS_EXT4.run(arguments.chain([dir.as_os_str(), self.file.as_os_str()]))?;
+        let failed = |error| LabError::at("write", &self.file)(error);
+        let file = File::open(&self.file).map_err(failed)?;
+        file.sync_data().map_err(failed)?;
+        // It is read past this host's page cache, where it would only take memory.
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The keys of a guest and of its user, new for each boot, and ssh's configuration for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::Destination;
+use crate::error::LabError;
+use crate::process;
+
+/// What ssh calls a guest.
+const NAME: &str = "guest";
+
+pub(super) struct Keys {
+    /// A tar archive with what the guest needs, its second disk.
+    pub(super) archive: PathBuf,
+    pub(super) destination: Destination,
+}
+
+impl Keys {
+    /// Makes keys in a directory for a guest whose ssh server is at this port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// When OpenSSH is missing, or files cannot be written.
+    pub(super) fn make(dir: &Path, port: u16) -> Result<Self, LabError> {
+        let path = |name: &str| dir.join(name);
+        for name in ["host_key", "user_key"] {
+            let mut keygen = process::own_command(Path::new("ssh-keygen"));
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-C", "dyno", "-f"]);
+            keygen.arg(path(name));
+            succeed(keygen, "ssh-keygen", "openssh-client")?;
+        }
+        let write = |name: &str, text: String| {
+            fs::write(path(name), text).map_err(LabError::at("write", &path(name)))
+        };
+        let read =
+            |name: &str| fs::read_to_string(path(name)).map_err(LabError::at("read", &path(name)));
+        write("authorized_keys", read("user_key.pub")?)?;
+        write("known_hosts", format!("{NAME} {}", read("host_key.pub")?))?;
+        write(
+            "ssh_config",
+            format!(
+                "Host {NAME}\n  HostName 127.0.0.1\n  Port {port}\n  User root\n  HostKeyAlias {NAME}\n  \
+                 IdentityFile \"{}\"\n  IdentitiesOnly yes\n  UserKnownHostsFile \"{}\"\n  \
+                 GlobalKnownHostsFile none\n",
+                path("user_key").display(),
+                path("known_hosts").display()
+            ),
+        )?;
+        let archive = path("keys");
+        let mut tar = process::own_command(Path::new("tar"));
+        tar.arg("-cf").arg(&archive).arg("-C").arg(dir);
+        tar.args(["host_key", "authorized_keys"]);
+        succeed(tar, "tar", "tar")?;
+        Ok(Self {
+            archive,
+            destination: Destination {
+                host: NAME.to_owned(),
+                ssh_config: Some(path("ssh_config")),
+            },
+        })
+    }
+}
+
+/// Runs a program of a package to its end.
+fn succeed(mut command: Command, program: &str, package: &str) -> Result<(), LabError> {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let ended = process::spawn(command)?.wait();
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(LabError::NoGuest {
+            why: format!("{program} failed"),
+            remedy: format!("install the package {package}"),
+        }),
+    }
+}

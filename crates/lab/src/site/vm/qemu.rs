@@ -1,0 +1,178 @@
+//! What QEMU runs, and its command line.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plan::Limits;
+
+use super::keys::Keys;
+use crate::error::LabError;
+use crate::process;
+use crate::site::machine::Disk;
+
+/// Debian's packages have a program for each architecture.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// The memory of a guest without a limit.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// What the kernel says, in the directory of a guest.
+pub(super) const CONSOLE: &str = "console";
+/// What QEMU says.
+pub(super) const LOG: &str = "log";
+/// Messages of its kernel go to the console; a kernel that panics ends QEMU.
+const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
+
+/// What runs a guest's CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Accelerator {
+    Kvm,
+    Emulation,
+}
+
+/// The files that `scripts/build-guest.sh` makes.
+pub(super) struct Image(PathBuf);
+
+/// What a guest has.
+pub(super) struct Hardware {
+    cpus: usize,
+    cpuset: Option<String>,
+    memory_mib: u64,
+}
+
+impl Image {
+    /// The image of this user's installations.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn find() -> Result<Self, LabError> {
+        let dir = engine::installations().unwrap_or_default().join("guest");
+        match dir.join(".complete").exists() {
+            true => Ok(Self(dir)),
+            false => Err(LabError::NoGuest {
+                why: format!("there is no image in {}", dir.display()),
+                remedy: "build it: scripts/build-guest.sh; it needs Debian's archive and 600 MB of disk space for a moment"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+impl Hardware {
+    /// As many CPUs and as much memory as a site's limits say.
+    pub(super) fn new(limits: &Limits) -> Self {
+        let here = || std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
+        // A study has whole numbers of CPUs up to 10,000.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "see above"
+        )]
+        let cpus = cpus.map_or_else(here, |cpus| cpus as usize);
+        let memory = limits.memory.as_ref();
+        Self {
+            cpus,
+            cpuset: limits.cpuset.as_ref().map(|set| set.value.to_string()),
+            memory_mib: memory.map_or(MEMORY_BYTES, |memory| memory.value) >> 20,
+        }
+    }
+}
+
+/// QEMU with a guest whose ports 22 and `ports[1]` are the `ports` of 127.0.0.1; it can reach nothing
+/// else.
+///
+/// # Errors
+/// When QEMU is missing, or its log cannot be written.
+pub(super) fn command(
+    image: &Image,
+    hardware: &Hardware,
+    accelerator: Accelerator,
+    dir: &Path,
+    keys: &Keys,
+    disk: &Disk,
+    ports: [u16; 2],
+) -> Result<Command, LabError> {
+    let mut command = match &hardware.cpuset {
+        None => process::own_command(&program()?),
+        Some(cpus) => {
+            let mut command = process::own_command(Path::new("taskset"));
+            command.arg("-c").arg(cpus).arg(program()?);
+            command
+        }
+    };
+    let (accelerator, cpu) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host"),
+        Accelerator::Emulation => ("tcg,thread=multi", "max"),
+    };
+    // dyno's environment may contain passwords.
+    command.env_clear().env("LC_ALL", "C");
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command.args(["-accel", accelerator, "-cpu", cpu]);
+    // Its timers work however busy the host is; those of `microvm` do not.
+    command.args(["-machine", "q35"]);
+    command.arg("-smp").arg(hardware.cpus.to_string());
+    command.arg("-m").arg(format!("{}M", hardware.memory_mib));
+    command.args(["-nodefaults", "-no-user-config", "-no-reboot"]);
+    command.args(["-display", "none"]);
+    let console = option("file,id=console,path=", &dir.join(CONSOLE), "");
+    command.arg("-chardev").arg(console);
+    command.args(["-serial", "chardev:console"]);
+    command.arg("-kernel").arg(image.0.join("vmlinuz"));
+    command.arg("-initrd").arg(image.0.join("initrd"));
+    command.args(["-append", KERNEL_OPTIONS]);
+    // QEMU deletes the file with what is written to this disk as soon as it has opened it.
+    command.env("TMPDIR", dir);
+    drive(
+        &mut command,
+        "root",
+        &image.0.join("root.img"),
+        "snapshot=on",
+    );
+    drive(&mut command, "keys", &keys.archive, "readonly=on");
+    // The guest's page cache is to be the only one.
+    let cache = match disk.is_direct() {
+        true => "cache=none",
+        false => "cache=writeback",
+    };
+    drive(&mut command, "data", disk.file(), cache);
+    let [ssh, server] = ports;
+    command.arg("-netdev").arg(format!(
+        "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
+    ));
+    command.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
+    let path = dir.join(LOG);
+    let log = File::create(&path).map_err(LabError::at("write", &path))?;
+    let errors = log.try_clone().map_err(LabError::at("write", &path))?;
+    command.stdout(log).stderr(errors);
+    Ok(command)
+}
+
+/// Adds the next of the guest's disks.
+fn drive(command: &mut Command, name: &str, file: &Path, how: &str) {
+    let after = format!(",if=none,id={name},format=raw,werror=report,{how}");
+    command.arg("-drive").arg(option("file=", file, &after));
+    let device = format!("virtio-blk-pci,drive={name}");
+    command.arg("-device").arg(device);
+}
+
+/// An option of QEMU with a path, in which commas are doubled.
+fn option(before: &str, path: &Path, after: &str) -> OsString {
+    let path = path.to_string_lossy().replace(',', ",,");
+    format!("{before}{path}{after}").into()
+}
+
+/// QEMU.
+///
+/// # Errors
+/// When it is not installed.
+pub(super) fn program() -> Result<PathBuf, LabError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));
+    found
+        .find(|program| program.is_file())
+        .ok_or_else(|| LabError::NoGuest {
+            why: format!("{PROGRAM} is not installed"),
+            remedy: "install the package qemu-system-x86: scripts/install-servers.sh vm".to_owned(),
+        })
+}
