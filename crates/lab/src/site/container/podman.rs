@@ -23,8 +23,16 @@ use crate::process::{self, POLL_INTERVAL};
 use crate::site::Launched;
 use crate::site::cgroup;
 
-/// podman passes this signal on to the program when dyno dies: servers end at once.
-const WHEN_DYNO_DIES: [&str; 4] = ["setpriv", "--pdeathsig", "QUIT", "--"];
+/// podman passes this signal on to the program when dyno dies: servers end at once. A shell that started
+/// dyno in the background has it ignored.
+const WHEN_DYNO_DIES: [&str; 6] = [
+    "env",
+    "--default-signal=QUIT",
+    "setpriv",
+    "--pdeathsig",
+    "QUIT",
+    "--",
+];
 /// Host's network and process IDs, and dyno's environment for the program. A host's policy may
 /// forbid what is not labeled for containers, such as its own programs.
 const OPTIONS: [&str; 14] = [
