@@ -11,6 +11,7 @@ mod common;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use common::{Cache, Program};
 use measure::setup::Outcome;
@@ -22,12 +23,19 @@ const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n[data]\nrow
 
 /// Whether this user may make namespaces; records a skipped test where not.
 fn can_make_namespaces() -> bool {
-    let name = format!("dyno-can-{}", std::process::id());
-    let ip = |word: &str| Command::new("ip").args(["netns", word, &name]).output();
-    let can = ip("add").is_ok_and(|output| output.status.success());
-    match can {
-        true => drop(ip("del")),
-        false => testkit::skip("no network namespaces can be made here"),
+    // Tests of this file run at once: two must not try the same name.
+    static CAN: OnceLock<bool> = OnceLock::new();
+    let can = *CAN.get_or_init(|| {
+        let name = format!("dyno-can-{}", std::process::id());
+        let ip = |word: &str| Command::new("ip").args(["netns", word, &name]).output();
+        let can = ip("add").is_ok_and(|output| output.status.success());
+        if can {
+            drop(ip("del"));
+        }
+        can
+    });
+    if !can {
+        testkit::skip("no network namespaces can be made here");
     }
     can
 }
