@@ -1,5 +1,5 @@
 //! The papers' studies of platforms and of devices, made small: a quota of CPU time that
-//! holds, data that lies where the study says, and what the reports tell of both.
+//! holds, data that is where the study says, and what the reports tell of both.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

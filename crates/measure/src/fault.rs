@@ -49,7 +49,7 @@ pub struct FaultRecord {
     pub recovery: Option<Recovery>,
 }
 
-/// The end of a server because of what its data lies on.
+/// The end of a server because of what its data is stored on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crash {
     /// When dyno found that it had ended, on the trial's clock, in seconds.

@@ -19,20 +19,20 @@ pub(crate) struct Servers {
     pub(crate) members: u32,
     /// Whether links between members can be cut.
     has_links: bool,
-    /// What the data lies on.
+    /// What the data is stored on.
     disk: Disk,
-    /// What the transaction log lies on; `None`: with the data.
+    /// What the transaction log is stored on; `None`: with the data.
     log: Option<Disk>,
     /// Whether dyno promotes a replica if the primary is lost.
     promotes: bool,
 }
 
-/// What data lies on.
+/// What data is stored on.
 #[derive(Debug, Clone, Copy)]
 struct Disk {
     /// Whether the study names or makes it.
     is_separate: bool,
-    /// The least number of loop devices; `None`: it lies on none.
+    /// The least number of loop devices; `None`: it is on none.
     devices: Option<u32>,
     is_btrfs: bool,
 }

@@ -1,4 +1,4 @@
-//! `[volume]` and `[log_volume]`: what the data of each server and its transaction log lie on.
+//! `[volume]` and `[log_volume]`: where the data of each server and its transaction log are stored.
 
 use std::path::PathBuf;
 
@@ -33,12 +33,12 @@ const MIN_XFS_BYTES: u64 = 300 << 20;
 /// Separates the paths of a list.
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 
-/// What the data lies on.
+/// What the data is stored on.
 pub(crate) fn volume(at: &Point<'_>) -> Result<Volume, LocatedDiagnostic> {
     described(at, DATA)
 }
 
-/// What the log lies on, unless it lies with the data.
+/// What the log is stored on, unless it is stored with the data.
 pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagnostic> {
     let volume = described(at, LOG)?;
     if volume.is_separate() {
@@ -47,7 +47,7 @@ pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagno
     let mut keys = KEYS.iter().filter(|key| key.section() == LOG && key.axis);
     let given = keys.find_map(|key| Some((at.typed(key.name)?.span, key.name)));
     given.map_or(Ok(None), |(span, name)| {
-        let message = format!("`{name}` has no effect on a log that lies with the data");
+        let message = format!("`{name}` has no effect on a log that is stored with the data");
         let help = "under [log_volume], make a file system with filesystem = \"ext4\", or name a directory on its disk with directory = \"/…\"";
         Err((span, Diagnostic::new(message, help)))
     })
@@ -57,7 +57,7 @@ pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagno
 pub(crate) fn check(topology: &Topology) -> Result<(), LocatedDiagnostic> {
     let node = &topology.node;
     if let (Some(cluster), Some(log)) = (&topology.cluster, &node.log_volume) {
-        let message = "the log of a member of a cluster lies with its data";
+        let message = "the log of a member of a cluster is stored with its data";
         let help = "remove [log_volume], or the cluster";
         let diagnostic = Diagnostic::new(message, help).also(cluster.kind.span);
         return Err((place_of(log), diagnostic));

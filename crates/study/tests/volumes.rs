@@ -1,4 +1,4 @@
-//! `[volume]` and `[log_volume]`: what data and log lie on.
+//! `[volume]` and `[log_volume]`: what data and log are stored on.
 #![allow(
     clippy::unwrap_used,
     reason = "a test file: its helpers may fail loudly too"
@@ -75,11 +75,11 @@ fn a_log_has_a_volume_of_its_own_if_the_study_names_one() {
     for (text, said) in [
         (
             "[log_volume]\nwrite_iops = 100",
-            "`log_volume.write_iops` has no effect on a log that lies with the data",
+            "`log_volume.write_iops` has no effect on a log that is stored with the data",
         ),
         (
             "[log_volume]\nfilesystem = \"ext4\"\n[topology]\ncluster = \"asynchronous\"\nmembers = 2",
-            "the log of a member of a cluster lies with its data",
+            "the log of a member of a cluster is stored with its data",
         ),
         (
             "[volume]\nfilesystem = \"ext4\"\ndevice = \"/dev/a\"\nallow_format = [\"/dev/a\"]\n\

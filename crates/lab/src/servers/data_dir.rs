@@ -131,7 +131,7 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
-    /// What its data lies on, or its log; `None` if the log has no volume of its own.
+    /// What its data is stored on, or its log; `None` if the log has no volume of its own.
     pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
         match which {
             FaultVolume::Data => Some(Arc::clone(&self.volume)),
@@ -150,7 +150,7 @@ impl DataDir {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    /// What its data and its log lie on.
+    /// What its data and its log are stored on.
     pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
         let log = self.log_volume.iter();
         std::iter::once(&self.volume).chain(log).map(|one| &**one)
@@ -211,7 +211,7 @@ impl DataDir {
     /// Limits what the processes of a site do to the devices of these volumes, before it has any.
     ///
     /// # Errors
-    /// When a volume lies on no device, or the site has no limits.
+    /// When a volume is on no device, or the site has no limits.
     pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), LabError> {
         let mut limited = Vec::new();
         for (volume, plan) in self.volumes().zip(node.volumes()) {
@@ -221,7 +221,7 @@ impl DataDir {
             let devices = devices(volume, site.files())?;
             if devices.iter().any(|device| limited.contains(device)) {
                 return Err(LabError::NoVolume {
-                    why: "data and log lie on one device, which has one set of limits".to_owned(),
+                    why: "data and log are on one device, which has one set of limits".to_owned(),
                     remedy: "limit one of the volumes, or choose another disk for the log"
                         .to_owned(),
                 });
@@ -303,7 +303,7 @@ impl DataDir {
     }
 }
 
-/// The numbers of the block devices that a volume lies on.
+/// The numbers of the block devices that a volume is on.
 fn devices(volume: &dyn Volume, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
     let names = device::below_dir(files, volume.path());
     let number = |name: &String| {

@@ -39,11 +39,11 @@ pub static SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "volume",
-        "What the data of each server lies on: by default, a directory in dyno's cache.",
+        "Where the data of each server is stored: by default, a directory in dyno's cache.",
     ),
     (
         "log_volume",
-        "What the transaction log of each server lies on (the redo log or write-ahead log, and the binary log if there is one), with the keys of `[volume]`. By default, it lies with the data. Not for members of clusters.",
+        "Where the transaction log of each server is stored (the redo log or write-ahead log, and the binary log if there is one), with the keys of `[volume]`. By default, it is stored with the data. Not for members of clusters.",
     ),
     ("data", "The data of each server at the start of a trial."),
     ("load", "What virtual users do, and how often."),
