@@ -145,7 +145,10 @@ impl Machine {
     /// The host, and what it is like.
     pub(crate) fn platform(&self) -> String {
         let facts = HostFacts::read(&self.agent);
-        let cpus = facts.cpu.threads.map(|cpus| format!("{cpus} CPUs"));
+        let cpus = facts.cpu.threads.map(|cpus| match cpus {
+            1 => "1 CPU".to_owned(),
+            _ => format!("{cpus} CPUs"),
+        });
         let memory = facts.memory.total_bytes.map(plan::shown_bytes);
         let found = [Some(self.host().to_owned()), facts.cpu.model, cpus, memory];
         let system = [facts.kernel, facts.virtualization];

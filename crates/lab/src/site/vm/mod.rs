@@ -7,10 +7,12 @@
 //! CACHE/run/5e1c…/guest7/console    what its kernel says
 //! ```
 
+mod backlog;
 mod keys;
 mod qemu;
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -128,7 +130,10 @@ impl Guest {
         accelerator: Accelerator,
     ) -> Result<(Self, Destination, Disk), Failed> {
         let dir = home.new_path("guest");
-        fs::create_dir(&dir).map_err(LabError::at("create", &dir))?;
+        // Keys and data are nobody else's business.
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        builder.create(&dir).map_err(LabError::at("create", &dir))?;
         let ports = [free_port()?, free_port()?];
         let keys = Keys::make(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
@@ -141,6 +146,9 @@ impl Guest {
             accelerator,
         };
         guest.wait_until_up()?;
+        let qemu = guest.child(|child| child.id());
+        backlog::widen(qemu, guest.port)
+            .map_err(|error| LabError::at("share a socket of", &guest.dir)(error.into()))?;
         Ok((guest, keys.destination, disk))
     }
 

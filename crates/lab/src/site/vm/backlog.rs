@@ -1,0 +1,58 @@
+//! The queue of new connections of a forwarded port. QEMU listens with a queue of one, so of many
+//! virtual users that connect at the same time most would wait until the kernel tries again, after 1, 3,
+//! and 7 s. The queue of a socket can be changed while it listens, also by another process that has it.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::{self, Errno};
+use rustix::net::{getsockname, listen, sockopt};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+/// What the kernel allows by default.
+const CONNECTIONS: i32 = 4096;
+
+/// Lets this many connections wait at a port on which a child listens.
+///
+/// # Errors
+/// When it does not listen there; when the kernel does not let dyno share its socket.
+pub(super) fn widen(child: u32, port: u16) -> io::Result<()> {
+    let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
+    let process = pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
+    let entries = fs::read_dir(format!("/proc/{child}/fd")).map_err(|_| Errno::SRCH)?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let numbers = names.filter_map(|name| name.to_str()?.parse().ok());
+    let shared = |number| pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
+    let mut error = Errno::NOENT;
+    for number in numbers {
+        match shared(number) {
+            Ok(socket) if listens(&socket, port) => return listen(&socket, CONNECTIONS),
+            Ok(_) => {}
+            Err(refused) => error = refused,
+        }
+    }
+    Err(error)
+}
+
+fn listens(socket: &OwnedFd, port: u16) -> bool {
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into();
+    let is_there = getsockname(socket.as_fd()).is_ok_and(|own| own == address);
+    is_there && sockopt::socket_acceptconn(socket).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_port_without_a_listener_is_reported() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        widen(std::process::id(), port).unwrap();
+        drop(listener);
+        assert_eq!(widen(std::process::id(), port), Err(Errno::NOENT));
+    }
+}
