@@ -1,7 +1,7 @@
 //! What differs between two sides others their numbers.
 
 use measure::result::RunResult;
-use measure::setup::Setup;
+use measure::setup::{Outcome, Setup};
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
@@ -60,9 +60,7 @@ pub(super) fn all(
     let trials = on_both(merged);
     let of_side = |side: &Side<'_>| -> Vec<&TrialSummary> {
         let trials = trials.iter().copied();
-        trials
-            .filter(|trial| keys::variant(trial) == Some(side.name))
-            .collect()
+        that_ran(trials.filter(|trial| keys::variant(trial) == Some(side.name)))
     };
     let sides = [of_side(base), of_side(new)];
     let host = |side: &Side<'_>| -> Facts {
@@ -119,6 +117,15 @@ fn differing(category: Category, base: &Facts, new: &Facts, together: bool) -> V
         together,
     });
     pairs.filter(|pair| pair.base != pair.new).collect()
+}
+
+/// All but those that failed, whose setups may not say with what they would have run; all if none ran.
+pub(super) fn that_ran<'a>(
+    trials: impl Iterator<Item = &'a TrialSummary>,
+) -> Vec<&'a TrialSummary> {
+    let has_failed = |trial: &&TrialSummary| matches!(trial.outcome, Outcome::Failed { .. });
+    let (failed, ran): (Vec<_>, Vec<_>) = trials.partition(has_failed);
+    if ran.is_empty() { failed } else { ran }
 }
 
 /// The trials of the points that both sides have; a point that is missing on one is no

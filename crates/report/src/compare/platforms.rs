@@ -4,7 +4,7 @@ use measure::summary::TrialSummary;
 use plan::SiteKind;
 
 use super::ResultComparison;
-use super::differences::{Category, Difference};
+use super::differences::{Category, Difference, that_ran};
 use crate::describe;
 use crate::keys;
 use crate::list::distinct;
@@ -47,9 +47,7 @@ pub(super) fn statement(both: &ResultComparison) -> Option<String> {
 
 fn trials<'a>(both: &'a ResultComparison, name: &str) -> Vec<&'a TrialSummary> {
     let trials = both.merged.trials.iter();
-    trials
-        .filter(|trial| keys::variant(trial) == Some(name))
-        .collect()
+    that_ran(trials.filter(|trial| keys::variant(trial) == Some(name)))
 }
 
 fn shown(difference: &Difference) -> String {
