@@ -265,6 +265,7 @@ fn large_and_hostile_is_not_slow() {
         let start = std::time::Instant::now();
         try_all(&text, &[]);
         let seconds = start.elapsed().as_secs();
-        assert!(seconds < 20, "{seconds} s for {:.20}", text);
+        // Far above what a busy machine takes, and below what quadratic time would.
+        assert!(seconds < 60, "{seconds} s for {:.20}", text);
     }
 }
