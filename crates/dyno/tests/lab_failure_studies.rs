@@ -197,8 +197,8 @@ fn a_group_goes_on_without_the_host_of_its_primary() {
             "[[fault]]\nat = \"15s\"\nfail_host = \"replica\"\nheal = \"15s\"\n",
             "",
         ),
-        ("time = \"150s\"", "time = \"50s\""),
-        ("at = \"90s\"", "at = \"2s\""),
+        ("time = \"190s\"", "time = \"50s\""),
+        ("at = \"130s\"", "at = \"2s\""),
         ("heal = \"30s\"", "heal = \"never\""),
     ];
     let Some(done) = run_if_permitted("p5-host-failure", &short) else {
