@@ -142,7 +142,7 @@ impl DiskDemand {
         let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));
         let less = match self.loop_bytes {
             0 => "fewer rows or instances",
-            _ => "a smaller device_size, fewer rows or instances",
+            _ => "a smaller device_size, fewer rows, or fewer instances",
         };
         let failure = failure.remedy(Some(format!(
             "use {less}, free some disk space, or choose another disk with {other}"

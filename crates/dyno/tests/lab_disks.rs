@@ -1,4 +1,4 @@
-//! Faults of the devices that servers' data is stored on: they fail, return, slow down, and are replaced
+//! Faults of the devices that store the data of servers: they fail, return, slow down, and are replaced
 //! under load.
 #![allow(
     clippy::unwrap_used,

@@ -101,7 +101,7 @@ fn an_interrupted_load_is_never_taken_for_data() {
     let interrupted = AtomicBool::new(false);
     let listener = Listener {
         tell: &mut |news| {
-            // Rows count once they have been sent, which the proxy may be holding up.
+            // Rows are counted when they are sent, and the proxy may be holding them back.
             if has_rows(&news) || proxy.is_holding() {
                 interrupted.store(true, Ordering::Relaxed);
                 proxy.release();

@@ -49,7 +49,7 @@ pub struct FaultRecord {
     pub recovery: Option<Recovery>,
 }
 
-/// The end of a server because of what its data is stored on.
+/// The end of a server because of a device that stores its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crash {
     /// When dyno found that it had ended, on the trial's clock, in seconds.

@@ -1,4 +1,4 @@
-//! What the data of a node, or its log, is stored on.
+//! Where the data of a node, or its log, is stored.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::bytes::shown_bytes;
 use crate::choice::choice;
 use crate::{Span, Spanned};
 
-/// What the data of a node, or its log, is stored on.
+/// Where the data of a node, or its log, is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
     /// The absolute path below which it is created; `None`: dyno's cache.

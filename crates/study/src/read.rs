@@ -356,7 +356,7 @@ fn cpu_set(key: &Name, text: &str) -> Result<Value, Diagnostic> {
     Err(Diagnostic::new(
         format!("`{}` is not a list of CPUs", shown(text)),
         format!(
-            "write CPU numbers and ranges up to {}: {} = \"0-1,3\"",
+            "list CPUs by number or range, up to {}: {} = \"0-1,3\"",
             CpuSet::MAX,
             key.short()
         ),

@@ -19,15 +19,15 @@ pub(crate) struct Servers {
     pub(crate) members: u32,
     /// Whether links between members can be cut.
     has_links: bool,
-    /// What the data is stored on.
+    /// Where the data is stored.
     disk: Disk,
-    /// What the transaction log is stored on; `None`: with the data.
+    /// Where the transaction log is stored; `None`: with the data.
     log: Option<Disk>,
     /// Whether dyno promotes a replica if the primary is lost.
     promotes: bool,
 }
 
-/// What data is stored on.
+/// Where data is stored.
 #[derive(Debug, Clone, Copy)]
 struct Disk {
     /// Whether the study names or makes it.

@@ -33,12 +33,12 @@ const MIN_XFS_BYTES: u64 = 300 << 20;
 /// Separates the paths of a list.
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 
-/// What the data is stored on.
+/// Where the data is stored.
 pub(crate) fn volume(at: &Point<'_>) -> Result<Volume, LocatedDiagnostic> {
     described(at, DATA)
 }
 
-/// What the log is stored on, unless it is stored with the data.
+/// Where the log is stored, unless it is stored with the data.
 pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagnostic> {
     let volume = described(at, LOG)?;
     if volume.is_separate() {

@@ -1,4 +1,4 @@
-//! `[volume]` and `[log_volume]`: what data and log are stored on.
+//! `[volume]` and `[log_volume]`: where data and logs are stored.
 #![allow(
     clippy::unwrap_used,
     reason = "a test file: its helpers may fail loudly too"

@@ -166,7 +166,7 @@ impl<'a> Strike<'a> {
         is_of_devices && !self.loses_data() && !self.fault.expect_outage
     }
 
-    /// How the server ends because of what its data is stored on, until this time of the measurement or
+    /// How the server ends because of a device that stores its data, until this time of the measurement or
     /// the end of the load; `None` if it does not.
     fn crash(&self, scene: &Scene<'_>, until: Option<Duration>) -> Option<Crash> {
         let is_over = || {

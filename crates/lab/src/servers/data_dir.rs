@@ -131,7 +131,7 @@ impl DataDir {
         self.volume.path().join("data")
     }
 
-    /// What its data is stored on, or its log; `None` if the log has no volume of its own.
+    /// Where its data or its log is stored; `None` if the log has no volume of its own.
     pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
         match which {
             FaultVolume::Data => Some(Arc::clone(&self.volume)),
@@ -150,7 +150,7 @@ impl DataDir {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    /// What its data and its log are stored on.
+    /// Where its data and its log are stored.
     pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
         let log = self.log_volume.iter();
         std::iter::once(&self.volume).chain(log).map(|one| &**one)

@@ -139,7 +139,7 @@ impl Node {
         self.data.space()
     }
 
-    /// What its data is stored on, or its log; `None` if the log has no volume of its own.
+    /// Where its data or its log is stored; `None` if the log has no volume of its own.
     pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
         self.data.volume(which)
     }

@@ -98,7 +98,7 @@ impl Made {
     /// Begins to read all blocks of all devices and to correct those that are wrong.
     ///
     /// # Errors
-    /// When what was written cannot be committed; when a program is missing.
+    /// If pending writes cannot be committed, or a program is missing.
     pub(crate) fn scrub(&self) -> Result<Job, LabError> {
         // It sees only what has been committed, which a server's fsync does not do.
         self.sync()?;

@@ -1,4 +1,4 @@
-//! What a node's data is stored on. Each kind of volume is one file.
+//! Where a node's data is stored. Each kind of volume is one file.
 
 mod btrfs;
 mod devices;
@@ -28,7 +28,7 @@ pub(crate) use tool::Tool;
 /// The label of each file system that dyno makes.
 const LABEL: &str = "dyno-volume";
 
-/// What a node's data is stored on. Dropping it ends it.
+/// Where a node's data is stored. Dropping it ends it.
 pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// The directory that contains the data directory.
     fn path(&self) -> &Path;

@@ -51,7 +51,7 @@ impl Image {
             true => Ok(Self(dir)),
             false => Err(LabError::NoGuest {
                 why: format!("there is no image in {}", dir.display()),
-                remedy: "build it: scripts/build-guest.sh; it needs Debian's archive and 600 MB of disk space for a moment"
+                remedy: "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space"
                     .to_owned(),
             }),
         }
@@ -63,7 +63,7 @@ impl Hardware {
     pub(super) fn new(limits: &Limits) -> Self {
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
-        // A study has whole numbers of CPUs up to 10,000.
+        // Studies accept only whole numbers up to 10,000 here.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
