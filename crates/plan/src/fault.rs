@@ -159,7 +159,7 @@ impl FaultKind {
         )
     }
 
-    /// Whether it is done to the volume of the data.
+    /// Whether it is done to a volume.
     #[must_use]
     pub fn is_of_volume(self) -> bool {
         self.is_of_device() || matches!(self, Self::FillDisk | Self::Scrub)

@@ -207,6 +207,17 @@ impl DiskLimits {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+
+    /// These limits, and `others` where these have none.
+    #[must_use]
+    pub fn or(&self, others: &Self) -> Self {
+        Self {
+            read_iops: self.read_iops.or(others.read_iops),
+            write_iops: self.write_iops.or(others.write_iops),
+            read_bytes_per_s: self.read_bytes_per_s.or(others.read_bytes_per_s),
+            write_bytes_per_s: self.write_bytes_per_s.or(others.write_bytes_per_s),
+        }
+    }
 }
 
 /// `at most 500 reads/s, 100.0 MiB/s written`; empty without limits.

@@ -249,13 +249,13 @@ impl Servers {
             ),
             _ if kind.is_of_device() && self.disk.devices.is_none() => refused(
                 format!("`{kind}` needs a volume on loop devices, which can fail"),
-                "have dyno make one: filesystem = \"btrfs\" under [volume], without `device`",
+                "have dyno make one: filesystem = \"btrfs\" in its section, without `device`",
             ),
             _ if kind.is_job() && !self.disk.is_btrfs => refused(
                 format!(
                     "`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"
                 ),
-                "use filesystem = \"btrfs\" under [volume]",
+                "use filesystem = \"btrfs\" in its section",
             ),
             _ if kind == FaultKind::FillDisk && !self.disk.is_separate => refused(
                 "`fill_disk` would fill the disk of dyno's cache".to_owned(),

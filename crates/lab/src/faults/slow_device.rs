@@ -34,13 +34,7 @@ impl Fault for SlowDevice {
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
-        let (own, less) = (made.limits(), &self.limits);
-        let limits = DiskLimits {
-            read_iops: less.read_iops.or(own.read_iops),
-            write_iops: less.write_iops.or(own.write_iops),
-            read_bytes_per_s: less.read_bytes_per_s.or(own.read_bytes_per_s),
-            write_bytes_per_s: less.write_bytes_per_s.or(own.write_bytes_per_s),
-        };
+        let limits = self.limits.or(made.limits());
         let device = made.numbers(self.device)?;
         scene.member()?.site.limit_io(&[device], &limits)?;
         Ok(Instant::now())

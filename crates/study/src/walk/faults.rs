@@ -151,7 +151,7 @@ impl Parts {
                 self.has("heal_command"),
                 "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
             ),
-            "heal" => (kind.lasts(), "it is over by itself: remove `heal`"),
+            "heal" => (kind.lasts(), "it ends by itself: remove `heal`"),
             "process" => (
                 kind.is_of_processes(),
                 "only `kill`, `stop`, and `pause` are done to processes",
@@ -169,7 +169,7 @@ impl Parts {
                 kind.is_of_device(),
                 "only `fail_device`, `slow_device`, and `replace_device` are done to one device",
             ),
-            "read_iops" | "write_iops" | "read_bytes_per_s" | "write_bytes_per_s" => (
+            name if LIMITS.contains(&name) => (
                 kind == FaultKind::SlowDevice,
                 "only `slow_device` limits a device",
             ),
