@@ -85,8 +85,8 @@ fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
     assert!(!guest.metrics.contains_key("site.cpu[1].idle"));
     assert!(!process.metrics.contains_key("site.cpu.steal"));
 
-    let emulated = guest.setup.is_emulated();
-    assert!(!process.setup.is_emulated());
+    let emulated = guest.setup.emulated;
+    assert!(!process.setup.emulated);
     let warned = |warning: &Warning| *warning == Warning::Emulated;
     assert_eq!(guest.warnings.iter().any(warned), emulated);
     let platform = guest.setup.platform.unwrap();

@@ -78,6 +78,12 @@ impl Rig {
         node.site().platform()
     }
 
+    /// Whether the nodes ran on emulated CPUs.
+    pub(crate) fn is_emulated(&self) -> bool {
+        let mut nodes = self.members().filter_map(Member::try_lock);
+        nodes.any(|node| node.site().is_emulated())
+    }
+
     /// The driven databases, for messages.
     pub(crate) fn shown(&self) -> String {
         let mut databases = self.databases();

@@ -142,6 +142,7 @@ fn setup(trial: &Trial, rig: &Rig) -> Setup {
         tls: first.tls(),
         workers: trial.workers(first),
         platform: rig.platform(),
+        emulated: rig.is_emulated(),
         ..trial.setup_of(first)
     }
 }

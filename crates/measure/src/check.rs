@@ -32,7 +32,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     if seconds.is_empty() && matches!(summary.outcome, Outcome::Failed { .. }) {
         return found;
     }
-    found.extend(summary.setup.is_emulated().then_some(Warning::Emulated));
+    found.extend(summary.setup.emulated.then_some(Warning::Emulated));
     found.extend(generator(summary));
     found.extend(overloaded(summary, seconds));
     found.extend(short(summary, seconds));

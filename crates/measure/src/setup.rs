@@ -33,21 +33,14 @@ pub struct Setup {
     /// `None`: what the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// Whether the servers ran in guests whose CPUs were emulated.
+    #[serde(default)]
+    pub emulated: bool,
     /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
     pub in_process: bool,
 }
 
-/// What [`Setup::platform`] says of a guest whose CPUs are emulated.
-pub const EMULATED: &str = "emulated, not KVM";
-
 impl Setup {
-    /// Whether the servers ran in guests whose CPUs were emulated.
-    #[must_use]
-    pub fn is_emulated(&self) -> bool {
-        let platform = self.platform.as_deref();
-        platform.is_some_and(|platform| platform.contains(EMULATED))
-    }
-
     /// The setup of a planned trial before a server is reached.
     #[must_use]
     pub fn new(planned: &plan::Trial) -> Self {
@@ -61,6 +54,7 @@ impl Setup {
             tables: planned.data.tables,
             directory: None,
             platform: None,
+            emulated: false,
             in_process: false,
         }
     }

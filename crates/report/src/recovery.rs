@@ -133,9 +133,8 @@ struct Repeated<'a> {
     /// The point; `None` if there is only one.
     point: Option<String>,
     words: String,
-    found: Vec<&'a Recovery>,
-    /// In the same order.
-    faults: Vec<&'a FaultRecord>,
+    /// Each with how its instance recovered.
+    faults: Vec<(&'a FaultRecord, &'a Recovery)>,
 }
 
 impl Repeated<'_> {
@@ -145,7 +144,7 @@ impl Repeated<'_> {
     }
 
     fn distribution(&self, number: &Number) -> Option<Distribution> {
-        Distribution::of(self.found.iter().map(|found| value(number, found)))
+        Distribution::of(self.faults.iter().map(|(_, found)| value(number, found)))
     }
 
     /// In how many repeats something happened, the median, the minimum, the maximum, and all values.
@@ -155,7 +154,7 @@ impl Repeated<'_> {
         let statistic = |of: fn(&Distribution) -> f64| number::maybe(all.as_ref().map(of));
         let shown: Vec<String> = values.iter().copied().map(number::value).collect();
         vec![
-            format!("{} of {}", values.len(), self.found.len()),
+            format!("{} of {}", values.len(), self.faults.len()),
             statistic(Distribution::median),
             statistic(Distribution::min),
             statistic(Distribution::max),
@@ -194,7 +193,8 @@ impl Repeated<'_> {
     /// `The server ended after 0.213 s, restarted after 3.281 s.`
     fn ended(&self) -> Option<String> {
         let after = |at_s: fn(&FaultRecord) -> Option<f64>| {
-            let faults = self.faults.iter().filter(|fault| fault.crash.is_some());
+            let faults = self.faults.iter().map(|(fault, _)| fault);
+            let faults = faults.filter(|fault| fault.crash.is_some());
             Distribution::of(faults.map(|fault| Some(at_s(fault)? - fault.effect_s?)))
         };
         let ended = self.shown(&after(|fault| Some(fault.crash.as_ref()?.at_s))?);
@@ -209,7 +209,7 @@ impl Repeated<'_> {
     /// `Scrub: 12 errors found, 12 corrected, 0 uncorrectable.` Of each repeat.
     fn scrubbed(&self) -> Option<String> {
         let faults = self.faults.iter();
-        let scrubs = faults.filter_map(|fault| fault.scrub.map(|scrub| scrub.to_string()));
+        let scrubs = faults.filter_map(|(fault, _)| Some(fault.scrub?.to_string()));
         let scrubs: Vec<String> = scrubs.collect();
         (!scrubs.is_empty()).then(|| format!("Scrub: {}.", scrubs.join("; ")))
     }
@@ -230,7 +230,7 @@ impl Repeated<'_> {
         };
         let count = all.values().len();
         let range = (count > 1).then_some(range);
-        let happened = match self.found.len() {
+        let happened = match self.faults.len() {
             repeats if repeats == count => String::new(),
             repeats => format!(" in {count} of {repeats} repeats"),
         };
@@ -251,17 +251,13 @@ fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
             for (fault, found) in recovered(trial) {
                 let place = (fault.number, fault.instance);
                 match faults.iter_mut().find(|(known, _)| *known == place) {
-                    Some((_, repeated)) => {
-                        repeated.found.push(found);
-                        repeated.faults.push(fault);
-                    }
+                    Some((_, repeated)) => repeated.faults.push((fault, found)),
                     None => faults.push((
                         place,
                         Repeated {
                             point: point.clone(),
                             words: words_of_all(fault, trial),
-                            found: vec![found],
-                            faults: vec![fault],
+                            faults: vec![(fault, found)],
                         },
                     )),
                 }

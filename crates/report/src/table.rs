@@ -5,6 +5,7 @@ use measure::column::{OverRepeats, changed, over_repeats};
 use measure::compare::Change;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
+use plan::Value;
 
 use crate::cell::{Cell, RANGES, SPREADS};
 use crate::column::{self, Heading};
@@ -99,12 +100,7 @@ fn one_table(
                 let having: Vec<_> = having
                     .filter(|trial| keys::value(trial, row) == value)
                     .collect();
-                let at = |trial: &&TrialSummary| {
-                    row == keys::VARIANT || keys::value(trial, row) == value
-                };
-                let of_base = trials.iter().copied().filter(at);
-                let of_base = of_base.filter(|trial| keys::variant(trial) == base);
-                let of_base: Vec<_> = of_base.collect();
+                let of_base = of_base(trials, base, row, value);
                 let columns = table.columns.iter();
                 let cells = columns.map(|column| match changed(column) {
                     Some(column) => Cell::change(&of_base, &having, column),
@@ -234,6 +230,20 @@ impl PaperTable {
         }
         shown
     }
+}
+
+/// The trials of the first variant in the row with this value.
+fn of_base<'a>(
+    trials: &[&'a TrialSummary],
+    base: Option<&str>,
+    row: &str,
+    value: Option<&Value>,
+) -> Vec<&'a TrialSummary> {
+    let in_row = |trial: &&TrialSummary| row == keys::VARIANT || keys::value(trial, row) == value;
+    let trials = trials.iter().copied().filter(in_row);
+    trials
+        .filter(|trial| keys::variant(trial) == base)
+        .collect()
 }
 
 fn shown_change(cell: &Cell) -> String {

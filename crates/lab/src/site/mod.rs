@@ -152,6 +152,11 @@ pub trait Site: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its CPUs are emulated.
+    fn is_emulated(&self) -> bool {
+        false
+    }
+
     /// The machine that it is, if it is not this host.
     fn machine(&self) -> Option<&Machine> {
         None

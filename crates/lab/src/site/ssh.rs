@@ -127,6 +127,10 @@ impl Site for Ssh {
         })
     }
 
+    fn is_emulated(&self) -> bool {
+        self.guest.as_ref().is_some_and(Guest::is_emulated)
+    }
+
     fn machine(&self) -> Option<&Machine> {
         Some(&self.machine)
     }

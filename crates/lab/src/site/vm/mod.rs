@@ -19,7 +19,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use measure::setup::EMULATED;
 use plan::Limits;
 
 use super::Destination;
@@ -32,6 +31,8 @@ use crate::servers::free_port;
 use keys::Keys;
 use qemu::{Accelerator, Hardware, Image};
 
+/// What a site whose guest has no KVM is called.
+const EMULATED: &str = "emulated, not KVM";
 /// How long a guest may take to boot. Where KVM works, it takes a second.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 /// How long it may take with KVM, which does not work on all hosts that have it.
@@ -186,6 +187,11 @@ impl Guest {
     /// The port at which its server can be reached, on the guest and on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Whether its CPUs are emulated.
+    pub(super) fn is_emulated(&self) -> bool {
+        matches!(self.accelerator, Accelerator::Emulation)
     }
 
     /// What runs its CPUs.
