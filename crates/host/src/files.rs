@@ -27,6 +27,12 @@ pub trait Files: Sync {
     /// When the file does not exist or cannot be read.
     fn read(&self, path: &Path) -> io::Result<String>;
 
+    /// Reads text files as [`Files::read`] does, in this order. Another machine answers once for all
+    /// of them.
+    fn read_all(&self, paths: &[PathBuf]) -> Vec<io::Result<String>> {
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
     /// Lists a directory sorted by name, up to a limit.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 //! accepts everything that kernels write; modules that parse by hand say why.
 
 mod activity;
+mod ahead;
 pub mod cgroup;
 mod chrony;
 mod cpu;
@@ -26,6 +27,7 @@ mod timekeeping;
 mod virtualization;
 
 pub use activity::Activity;
+pub use ahead::ReadAhead;
 pub use chrony::Chrony;
 pub use cpu::Cpu;
 pub use facts::{HostFacts, Limits};

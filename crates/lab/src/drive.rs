@@ -25,7 +25,7 @@ use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::threads;
 use crate::trial::Trial;
-use crate::trial_monitor::{LoadMessage, LoadResults, TrialMessage, TrialMonitor};
+use crate::trial_monitor::{LoadMessage, LoadResults, Monitoring, TrialMessage, TrialMonitor};
 use crate::watch::{self, Watch};
 
 /// Drives every instance of the rig with its own load; all start together.
@@ -72,13 +72,14 @@ fn drive_with(
     observer: &mut dyn Observer,
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
+    let (sender, messages) = channel();
+    let monitoring = Monitoring::prepare(trial, rig, &sender, observer);
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let clock = Clock {
         barrier: &barrier,
         over: &over,
     };
-    let (sender, messages) = channel();
     let watches = beside.watches;
     let follow = trial.planned.topology.follow;
     let routes = rig.instances.iter();
@@ -122,8 +123,8 @@ fn drive_with(
         let schedule = ledger::Schedule { trial, clock };
         threads.extend(ledger::spawn(scope, schedule, beside.ledgers)?);
         let watchers = watch::spawn(scope, watches, rig, clock)?;
-        let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, observer);
-        monitor.run(&messages, &sender, interrupted);
+        let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, monitoring, observer);
+        monitor.run(&messages, interrupted);
         drop(end);
         threads.into_iter().for_each(threads::join);
         monitor.receive_rest(&messages);

@@ -50,19 +50,24 @@ fn of(servers: Vec<MonitoredServer>) -> Monitored {
     }
 }
 
-/// Monitors whose measure phase begins at once.
-fn watch(servers: Vec<MonitoredServer>) -> (Monitors, Receiver<MonitorPoint>) {
+/// A clock that begins now, with a warm-up.
+fn measured_after(warmup: Duration) -> SampleClock {
     let now = Instant::now();
-    let clock = SampleClock {
+    SampleClock {
         origin: now,
         begin: now,
-        measure: now,
-    };
+        measure: now + warmup,
+    }
+}
+
+/// Monitors whose measure phase begins at once.
+fn watch(servers: Vec<MonitoredServer>) -> (Monitors, Receiver<MonitorPoint>) {
     let (sender, points) = channel();
     let tell = move |point| {
         let _ = sender.send(point);
     };
-    let monitors = monitors::start(of(servers), clock, Box::new(tell)).unwrap();
+    let monitors = monitors::prepare(of(servers), Box::new(tell)).unwrap();
+    monitors.begin(measured_after(Duration::ZERO));
     (monitors, points)
 }
 
@@ -252,14 +257,12 @@ fn a_server_that_hangs_keeps_nobody_waiting() {
 
 #[test]
 fn stopped_before_the_measure_phase_there_is_nothing() {
-    let now = Instant::now();
-    let clock = SampleClock {
-        origin: now,
-        begin: now,
-        measure: now + PATIENCE,
-    };
-    let monitors = monitors::start(of(Vec::new()), clock, Box::new(|_| {})).unwrap();
+    let prepared = || monitors::prepare(of(Vec::new()), Box::new(|_| {})).unwrap();
+    let monitors = prepared();
+    monitors.begin(measured_after(PATIENCE));
     assert!(monitors.stop().is_empty());
+    // Stopped before the load began.
+    assert!(prepared().stop().is_empty());
 }
 
 /// A phase that is shorter than a stretch has its numbers all the same.

@@ -78,38 +78,55 @@ impl SampleClock {
     }
 }
 
-/// Running monitors, which end when dropped.
+/// Monitors, which end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
-    /// Dropped to stop the thread.
-    running: Sender<()>,
+    /// Sends the clock when the load begins. Dropped to stop the thread.
+    clock: Sender<SampleClock>,
     thread: JoinHandle<Metrics>,
 }
 
-/// Starts the monitors. `on_interval` receives the metrics of each interval on the monitors'
-/// thread. A server that cannot be reached is absent from the metrics and is retried; everything
-/// else continues to be sampled.
+/// Prepares the monitors: finds disks and connects to the servers, which may take seconds on another
+/// machine, and longer once it is under load. `on_interval` receives the metrics of each interval on
+/// the monitors' thread. A server that cannot be reached is absent from the metrics and is retried;
+/// everything else continues to be sampled.
 ///
 /// # Errors
 /// When the system cannot create a thread.
-pub fn start(
+pub fn prepare(
     monitored: Monitored,
-    clock: SampleClock,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
 ) -> std::io::Result<Monitors> {
-    let (running, stop) = channel();
+    let (clock, clocks) = channel();
+    let (prepared, is_prepared) = channel::<()>();
     let thread = std::thread::Builder::new()
         .name("dyno-monitors".to_owned())
-        .spawn(move || sample(Sampler::new(monitored), clock, &stop, &mut *on_interval))?;
-    Ok(Monitors { running, thread })
+        .spawn(move || {
+            let mut sampler = Sampler::new(monitored);
+            sampler.sample(Duration::ZERO);
+            drop(prepared);
+            // The load may fail to begin.
+            let clock = clocks.recv().ok();
+            let sampled = clock.map(|clock| sample(sampler, clock, &clocks, &mut *on_interval));
+            sampled.unwrap_or_default()
+        })?;
+    // Disconnected once the thread has dropped its end.
+    let _ = is_prepared.recv();
+    Ok(Monitors { clock, thread })
 }
 
 impl Monitors {
+    /// Begins to sample on this clock.
+    pub fn begin(&self, clock: SampleClock) {
+        // The thread has ended only if it panicked.
+        let _ = self.clock.send(clock);
+    }
+
     /// Takes the last sample and returns the metrics of the measure phase so far; none if it has
     /// not begun. Returns within a second, even if a server does not answer.
     #[must_use]
     pub fn stop(self) -> Metrics {
-        drop(self.running);
+        drop(self.clock);
         // There are no metrics if the thread panicked.
         self.thread.join().unwrap_or_default()
     }
@@ -118,7 +135,7 @@ impl Monitors {
 fn sample(
     mut sampler: Sampler,
     clock: SampleClock,
-    stop: &Receiver<()>,
+    stop: &Receiver<SampleClock>,
     on_interval: &mut dyn FnMut(MonitorPoint),
 ) -> Metrics {
     let mut window = MeasureWindow::default();
@@ -143,9 +160,9 @@ fn sample(
 }
 
 /// Waits until a sample is due; returns whether the monitors were stopped before that.
-fn stopped_before(due: Instant, stop: &Receiver<()>) -> bool {
+fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
     let wait = due.saturating_duration_since(Instant::now());
-    stop.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected)
+    matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
 }
 
 fn report_interval(

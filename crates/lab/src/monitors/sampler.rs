@@ -1,11 +1,12 @@
 //! Takes snapshots of host and servers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
-use host::{device, process};
+use host::{Files, ReadAhead, device, process};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::snapshot::{ServerSnapshot, Snapshot};
@@ -28,31 +29,55 @@ struct SampledServer {
     number: u32,
     site: Arc<dyn Site>,
     process: ProcessId,
-    /// The disks of its data, if its site is another machine.
+    /// The machine on which it runs, if that is not this host.
+    machine: Option<SampledMachine>,
+}
+
+/// Another machine.
+#[derive(Default)]
+struct SampledMachine {
+    /// The disks of the server's data.
     disks: Vec<String>,
+    /// The files that the last sample read.
+    paths: Vec<PathBuf>,
 }
 
 impl SampledServer {
     fn new(server: &MonitoredServer) -> Self {
-        let is_elsewhere = server.site.machine().is_some();
         Self {
             number: server.number,
             site: Arc::clone(&server.site),
             process: server.process.clone(),
-            disks: match is_elsewhere {
-                true => disks(server),
-                false => Vec::new(),
-            },
+            machine: server.site.machine().map(|_| SampledMachine {
+                disks: disks(server),
+                paths: Vec::new(),
+            }),
         }
     }
 
-    fn sample(&self) -> ServerSnapshot {
-        let read = |pid| process::read_family(self.site.files(), pid);
+    fn sample(&mut self) -> ServerSnapshot {
+        let files = self.site.files();
+        match &mut self.machine {
+            None => self.snapshot(files, None),
+            Some(machine) => {
+                let machine = std::mem::take(machine);
+                let files = ReadAhead::new(files, machine.paths);
+                let sample = host::Sample::take(&files, &machine.disks);
+                let snapshot = self.snapshot(&files, Some(sample));
+                let paths = files.into_paths();
+                self.machine = Some(SampledMachine { paths, ..machine });
+                snapshot
+            }
+        }
+    }
+
+    fn snapshot(&self, files: &dyn Files, machine: Option<host::Sample>) -> ServerSnapshot {
+        let read = |pid| process::read_family(files, pid);
         ServerSnapshot {
             number: self.number,
             process: self.process.get().and_then(read),
             manager: self.process.manager().and_then(read),
-            machine: self.site.machine().map(|_| self.site.sample(&self.disks)),
+            machine,
             usage: self.site.usage(),
             counters: None,
         }
@@ -89,9 +114,9 @@ impl Sampler {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            host: self.site.sample(&self.disks),
+            host: host::Sample::take(self.site.files(), &self.disks),
             generator: process::read(self.site.files(), "self"),
-            servers: self.servers.iter().map(SampledServer::sample).collect(),
+            servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
         };
         for (server, counters) in snapshot.servers.iter_mut().zip(self.read_counters()) {
             server.counters = counters;

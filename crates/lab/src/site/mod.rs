@@ -165,11 +165,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// The files of the machine.
     fn files(&self) -> &dyn Files;
 
-    /// Reads the counters of the machine and of these disks.
-    fn sample(&self, disks: &[String]) -> host::Sample {
-        host::Sample::take(self.files(), disks)
-    }
-
     /// What the processes of its control groups use; `None` without one.
     fn usage(&self) -> Option<Usage> {
         None

@@ -2,16 +2,17 @@
 //! one of them fails.
 
 mod failure;
+mod monitoring;
 mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
-use measure::metric::{Metrics, MonitorPoint};
+use measure::metric::MonitorPoint;
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 use measure::summarize::Summarizer;
@@ -19,12 +20,13 @@ use measure::summarize::Summarizer;
 use crate::early_stop::EarlyStop;
 use crate::failure::Failure;
 use crate::merge::Merger;
-use crate::monitors::{self, Monitors, SampleClock};
+use crate::monitors::SampleClock;
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
 use failure::failed;
+pub(crate) use monitoring::Monitoring;
 pub(crate) use results::LoadResults;
 
 /// How often to check for dead servers and for an interrupt.
@@ -83,20 +85,13 @@ struct LoadState {
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
-/// The state of the monitors.
-enum Monitoring {
-    /// They start together with the load.
-    Waiting,
-    Running(Monitors),
-    Over(Metrics),
-}
-
 impl<'a> TrialMonitor<'a> {
     pub(crate) fn new(
         trial: &'a Trial,
         rig: &'a Rig,
         barrier: &'a Barrier,
         stop: &'a Stop,
+        monitoring: Monitoring,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let kinds = trial.statement_kinds();
@@ -112,10 +107,7 @@ impl<'a> TrialMonitor<'a> {
             gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             measured_ns: None,
-            monitoring: match trial.planned.monitors {
-                true => Monitoring::Waiting,
-                false => Monitoring::Over(Metrics::new()),
-            },
+            monitoring,
             early_stop: EarlyStop::new(trial),
             stop,
             ended_by: None,
@@ -131,18 +123,13 @@ impl<'a> TrialMonitor<'a> {
     }
 
     /// Monitors the trial until all its loads have ended.
-    pub(crate) fn run(
-        &mut self,
-        messages: &Receiver<TrialMessage>,
-        sender: &Sender<TrialMessage>,
-        interrupted: &AtomicBool,
-    ) {
+    pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // Never disconnected: `sender` outlives this call.
+            // Never disconnected: the monitors may send until this call ends.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
-            self.start_monitors(sender);
+            self.begin_monitoring();
             if self.ended_by.is_none() {
                 self.ended_by = self.node_death(false);
             }
@@ -150,7 +137,7 @@ impl<'a> TrialMonitor<'a> {
                 self.stop.interrupt();
             }
         }
-        self.stop_monitors();
+        self.monitoring.stop();
     }
 
     /// Receives the remaining messages, once all threads of the trial have ended.
@@ -210,7 +197,7 @@ impl<'a> TrialMonitor<'a> {
             LoadMessage::Second(second) => self.second(index, *second),
             LoadMessage::Draining(running) => {
                 load.running = running;
-                self.stop_monitors();
+                self.monitoring.stop();
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.draining(running);
             }
@@ -225,7 +212,7 @@ impl<'a> TrialMonitor<'a> {
 
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.stop_monitors();
+            self.monitoring.stop();
         }
         if self.loads.len() > 1
             && let (Some(load), Ok(number)) = (self.loads.get_mut(index), u32::try_from(index + 1))
@@ -298,36 +285,15 @@ impl<'a> TrialMonitor<'a> {
         Some(failed(failure, Some(at)))
     }
 
-    /// Starts the monitors once the loads have started.
-    fn start_monitors(&mut self, sender: &Sender<TrialMessage>) {
-        let (Monitoring::Waiting, Some(begin)) = (&self.monitoring, self.barrier.begun()) else {
-            return;
-        };
-        let clock = SampleClock {
-            origin: self.barrier.origin(),
-            begin,
-            measure: begin + self.trial.planned.load.warmup,
-        };
-        let sender = sender.clone();
-        // The trial may end before the monitors.
-        let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
-        self.monitoring = match monitors::start(self.rig.monitored(), clock, on_interval) {
-            Ok(monitors) => Monitoring::Running(monitors),
-            Err(error) => {
-                self.observer
-                    .note(&format!("cannot monitor host and servers: {error}"));
-                Monitoring::Over(Metrics::new())
-            }
-        };
-    }
-
-    /// Stops the monitors at the end of the measure phase.
-    fn stop_monitors(&mut self) {
-        let over = Monitoring::Over(Metrics::new());
-        self.monitoring = match std::mem::replace(&mut self.monitoring, over) {
-            Monitoring::Running(monitors) => Monitoring::Over(monitors.stop()),
-            waiting_or_over => waiting_or_over,
-        };
+    /// Begins to monitor once the loads have begun.
+    fn begin_monitoring(&mut self) {
+        if let Some(begin) = self.barrier.begun() {
+            self.monitoring.begin(SampleClock {
+                origin: self.barrier.origin(),
+                begin,
+                measure: begin + self.trial.planned.load.warmup,
+            });
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use measure::setup::{Input, Outcome, Unfinished};
 use measure::summarize::Summarizer;
 
 use super::failure::outcome_of;
-use super::{LoadState, Monitoring, TrialMonitor};
+use super::{LoadState, TrialMonitor};
 use crate::Database;
 use crate::failure::{Cause, Failure};
 
@@ -59,10 +59,7 @@ impl TrialMonitor<'_> {
             }
             None => (Outcome::Completed, None),
         };
-        let metrics = match std::mem::replace(&mut self.monitoring, Monitoring::Waiting) {
-            Monitoring::Over(metrics) => metrics,
-            Monitoring::Waiting | Monitoring::Running(_) => Metrics::new(),
-        };
+        let metrics = self.monitoring.take_metrics();
         Ok(LoadResults {
             instances: self.instances(&outcome),
             unfinished: self.unfinished(),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::{Files, Space};
 
@@ -20,6 +20,9 @@ const GREETING_LINES: usize = 7;
 const MAX_BYTES: usize = 4 << 20;
 /// Maximum number of entries of a directory.
 const MAX_ENTRIES: usize = 10_000;
+/// Maximum number of files that are asked for before their answers are read: so few requests that a
+/// pipe holds them.
+const MAX_REQUESTS: usize = 64;
 /// As `stat` names the file system of files in memory.
 const MEMORY: &str = "tmpfs";
 
@@ -94,20 +97,38 @@ impl Agent {
 
     /// Runs a shell command without input.
     pub(super) fn run(&self, command: &str) -> io::Result<Output> {
-        let (text, code) = self.ask('C', command)?;
+        let request = request('C', command)?;
+        let mut pipes = self.pipes();
+        pipes.send(&request)?;
+        let (text, code) = pipes.answer()?;
         Ok(Output { text, code })
     }
 
-    fn ask(&self, kind: char, request: &str) -> io::Result<(String, i32)> {
-        if request.contains('\n') {
-            return Err(io::ErrorKind::InvalidInput.into());
+    fn pipes(&self) -> MutexGuard<'_, Pipes> {
+        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The output of a command that succeeded.
+    fn printed(&self, command: &str) -> io::Result<String> {
+        let output = self.run(command)?;
+        match output.code {
+            0 => Ok(output.text),
+            _ => Err(io::Error::other(output.text.trim().to_owned())),
         }
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(pipes.requests, "{kind} {request}")?;
-        pipes.requests.flush()?;
+    }
+}
+
+impl Pipes {
+    fn send(&mut self, requests: &str) -> io::Result<()> {
+        self.requests.write_all(requests.as_bytes())?;
+        self.requests.flush()
+    }
+
+    /// The text of the next answer, and its code.
+    fn answer(&mut self) -> io::Result<(String, i32)> {
         let mut text = String::new();
         loop {
-            let line = line(&mut pipes.answers)?;
+            let line = line(&mut self.answers)?;
             if let Some(code) = line.strip_prefix('=') {
                 let code = code.trim().parse();
                 return Ok((text, code.map_err(|_| io::ErrorKind::InvalidData)?));
@@ -119,12 +140,11 @@ impl Agent {
         }
     }
 
-    /// The output of a command that succeeded.
-    fn printed(&self, command: &str) -> io::Result<String> {
-        let output = self.run(command)?;
-        match output.code {
-            0 => Ok(output.text),
-            _ => Err(io::Error::other(output.text.trim().to_owned())),
+    /// The text of a file that was asked for.
+    fn file(&mut self) -> io::Result<String> {
+        match self.answer()? {
+            (text, 0) => Ok(text),
+            _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
 }
@@ -155,10 +175,26 @@ fn line(answers: &mut impl BufRead) -> io::Result<String> {
 
 impl Files for Agent {
     fn read(&self, path: &Path) -> io::Result<String> {
-        match self.ask('R', &path.to_string_lossy())? {
-            (text, 0) => Ok(text),
-            _ => Err(io::ErrorKind::NotFound.into()),
+        let request = read_request(path)?;
+        let mut pipes = self.pipes();
+        pipes.send(&request)?;
+        pipes.file()
+    }
+
+    fn read_all(&self, paths: &[PathBuf]) -> Vec<io::Result<String>> {
+        let mut pipes = self.pipes();
+        let mut read = Vec::new();
+        for some in paths.chunks(MAX_REQUESTS) {
+            let requests: Vec<_> = some.iter().map(|path| read_request(path)).collect();
+            let sent: String = requests.iter().flatten().map(String::as_str).collect();
+            let sent = pipes.send(&sent).map_err(|error| error.kind());
+            read.extend(requests.into_iter().map(|request| {
+                request?;
+                sent?;
+                pipes.file()
+            }));
         }
+        read
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -182,6 +218,19 @@ impl Files for Agent {
             "stat -f -c '%a %b %S %T' {path} && stat -c %d {path}"
         ))?;
         space(&said).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// A request for a file.
+fn read_request(path: &Path) -> io::Result<String> {
+    request('R', &path.to_string_lossy())
+}
+
+/// A request is a line.
+fn request(kind: char, what: &str) -> io::Result<String> {
+    match what.contains('\n') {
+        true => Err(io::ErrorKind::InvalidInput.into()),
+        false => Ok(format!("{kind} {what}\n")),
     }
 }
 
