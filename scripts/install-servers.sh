@@ -1,7 +1,7 @@
 #!/bin/bash
 # Install the servers that dyno's tests and studies measure. Anything already installed is left alone.
 #
-#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | sysbench | ssh | vm]...     (default: all, the three servers)
+#   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | docker | sysbench | ssh | vm]...  (default: all, the three servers)
 #
 #   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
@@ -12,6 +12,7 @@
 #             etcd, besides postgres. Run as root, it starts no service and leaves none enabled.
 #   storage   Debian's packages btrfs-progs, xfsprogs, e2fsprogs, and duperemove, which make the file systems of volumes.
 #   podman    Debian's packages podman and runc, which run containers. Run as root, it starts no service.
+#   docker    Debian's package docker.io, which runs containers. Run as root, it starts no service and leaves none enabled.
 #   sysbench  Debian's package sysbench, the tool that dyno is compared with.
 #   ssh       Debian's package openssh-server, for tests of servers on another host. Run as root, it starts no service and
 #             leaves none enabled.
@@ -131,6 +132,18 @@ install_storage() {
 # install_podman: installs podman with runc, which works on hosts with control groups of both versions, unlike crun.
 install_podman() {
     apt_install podman /usr/bin/podman runc
+}
+
+# install_docker: installs docker, whose services stay disabled.
+install_docker() {
+    local was_installed=false client=() daemon
+    daemon=$(command -v dockerd) && was_installed=true
+    # Debian 13 has the client in a package of its own.
+    [ -z "$(apt-cache show docker-cli 2>/dev/null)" ] || client=(docker-cli)
+    apt_install docker.io "${daemon:-/usr/sbin/dockerd}" "${client[@]}"
+    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
+        systemctl --quiet disable docker.service docker.socket containerd.service
+    fi
 }
 
 # install_ssh: installs OpenSSH's client and server, whose service stays disabled.
@@ -254,6 +267,7 @@ for what in "$@"; do
         patroni) install_patroni ;;
         storage) install_storage ;;
         podman) install_podman ;;
+        docker) install_docker ;;
         sysbench) apt_install sysbench /usr/bin/sysbench ;;
         ssh) install_ssh ;;
         vm) install_vm ;;
@@ -263,6 +277,6 @@ for what in "$@"; do
             install_postgres
             ;;
         -h | --help) sed -n '2,/^set -euo/ { /^#/ s/^# \{0,1\}//p }' "$0" ;;
-        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, sysbench, ssh, vm" ;;
+        *) die "unknown argument '$what'; known: all, mariadb, mysql, postgres, patroni, storage, podman, docker, sysbench, ssh, vm" ;;
     esac
 done

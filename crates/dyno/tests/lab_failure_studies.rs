@@ -167,6 +167,9 @@ fn clusters_are_ranked_by_their_recovery() {
         ("time = \"60s\"", "time = \"16s\""),
         ("at = \"15s\"", "at = \"3s\""),
         ("heal = \"25s\"", "heal = \"6s\""),
+        // A replica that has fallen behind on a busy machine is promoted late.
+        ("threads = 8", "threads = 1"),
+        ("rate = 100", "rate = 20"),
         (
             "[[variant]]\nname = \"Galera\"\nserver.engine = \"mariadb\"\ntopology.cluster = \"galera\"\n",
             "",

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Cache, Program, Running, entries, has_second, trial_dir, wait_until};
 use rustix::process::Signal;
+use testkit::DockerDaemon;
 
 const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
                     [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"1s\"\n";
@@ -280,8 +281,9 @@ impl Stopping {
     }
 }
 
-/// What a run has outside of its directory: control groups, mounts, loop devices, and containers.
-fn outside(run: &Path) -> Vec<String> {
+/// What a run has outside of its directory: control groups, mounts, loop devices, and containers with
+/// their images.
+fn outside(run: &Path, docker: &DockerDaemon) -> Vec<String> {
     let (mut found, mut todo) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
     while let Some(dir) = todo.pop() {
         todo.extend(entries(&dir).into_iter().filter(|path| path.is_dir()));
@@ -296,7 +298,12 @@ fn outside(run: &Path) -> Vec<String> {
     let containers = podman.args(["ps", "--all", "--format={{.Names}}"]).output();
     let containers = containers.map(|output| String::from_utf8(output.stdout).unwrap());
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let texts = [mounts, containers.unwrap_or_default()];
+    let texts = [
+        mounts,
+        containers.unwrap_or_default(),
+        docker.ask(&["ps", "--all", "--format={{.Names}}"]),
+        docker.ask(&["images", "--format={{.Repository}}"]),
+    ];
     found.extend(
         texts
             .iter()
@@ -315,22 +322,26 @@ fn in_any_phase_of_a_container_and_a_file_system() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can set up containers and file systems");
     }
-    let cache = Cache::new();
+    let (cache, daemon) = (Cache::new(), DockerDaemon::start());
     Program::study(TINY).cache(&cache).run().succeeds();
     let namespaces = format!("{WALLED} --set site.runtime=namespaces");
     let podman = format!("{WALLED} --set site.runtime=podman");
+    let docker = format!("{WALLED} --set site.runtime=docker");
     let mut phases = vec![
-        (&namespaces, "unshare", " true"),
+        (&namespaces, "unshare", "boot_id"),
         (&namespaces, "mkfs.btrfs", "/dev/loop"),
         (&namespaces, "mount", "/mounted"),
         (&namespaces, "unshare", "mariadbd"),
+        (&docker, "docker", "import"),
+        (&docker, "docker", "boot_id"),
+        (&docker, "docker", "mariadbd"),
     ];
     match std::process::Command::new("podman")
         .arg("--version")
         .output()
     {
         Ok(_) => phases.extend([
-            (&podman, "podman", " true"),
+            (&podman, "podman", "boot_id"),
             (&podman, "podman", "mariadbd"),
         ]),
         Err(_) => testkit::skip("podman is missing: scripts/install-servers.sh podman"),
@@ -339,28 +350,29 @@ fn in_any_phase_of_a_container_and_a_file_system() {
         let what = format!("{program} {word} of {words}");
         let stopping = Stopping::new(program, word);
         let dyno = Program::study(TINY).args(words).cache(&cache);
+        let dyno = dyno.env("DOCKER_HOST", &daemon.host());
         let dyno = dyno.env("PATH", &stopping.path()).start();
-        killed(
-            dyno,
-            &cache,
-            &what,
-            |_| stopping.pid().is_some(),
-            || stopping.ends(),
-        );
+        let stops = |_: &Path| stopping.pid().is_some();
+        killed(dyno, (&cache, &daemon), &what, stops, || stopping.ends());
     }
-    for words in [&namespaces, &podman] {
-        let dyno = Program::study(TINY).args(words).cache(&cache).start();
+    for words in [&namespaces, &podman, &docker] {
+        let start = || {
+            let dyno = Program::study(TINY).args(words).cache(&cache);
+            dyno.env("DOCKER_HOST", &daemon.host()).start()
+        };
         let starts = |_: &Path| cache.server(1).is_some();
-        killed(dyno, &cache, "a starting server", starts, || ());
-        let dyno = Program::study(TINY).args(words).cache(&cache).start();
-        killed(dyno, &cache, "a load", |out| tells_of(out, "warmup"), || ());
+        let what = format!("a starting server of {words}");
+        killed(start(), (&cache, &daemon), &what, starts, || ());
+        let loads = |out: &Path| tells_of(out, "warmup");
+        let what = format!("a load of {words}");
+        killed(start(), (&cache, &daemon), &what, loads, || ());
     }
 }
 
 /// Kills a dyno as soon as `holds`, and cleans up; `then` waits for what must end with it.
 fn killed(
     mut dyno: Running,
-    cache: &Cache,
+    (cache, docker): (&Cache, &DockerDaemon),
     what: &str,
     holds: impl Fn(&Path) -> bool,
     then: impl Fn(),
@@ -371,12 +383,12 @@ fn killed(
         holds(&out)
     });
     let [run] = cache.runs().try_into().unwrap();
-    assert!(!outside(&run).is_empty(), "{what}");
+    assert!(!outside(&run, docker).is_empty(), "{what}");
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
     let clean = Program::new().args("clean").cache(cache).run().succeeds();
     assert!(clean.stdout.contains("freed"), "{what}: {}", clean.shown());
     then();
-    assert_eq!(outside(&run), [] as [String; 0], "{what}");
+    assert_eq!(outside(&run, docker), [] as [String; 0], "{what}");
     cache.assert_nothing_left();
 }

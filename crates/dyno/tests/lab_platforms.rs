@@ -229,6 +229,62 @@ fn p1_compares_containers_with_processes_and_limits() {
     assert_eq!(names, ["Site", "CPUs per server", "Memory per server"]);
 }
 
+/// docker is what a study asks for, or what there is if podman does not work.
+#[test]
+fn docker_runs_containers_on_this_host() {
+    let cache = Cache::new();
+    if !can_limit(&cache) {
+        return;
+    }
+    let (daemon, dir) = (testkit::DockerDaemon::start(), place("/tmp"));
+    let path = broken(dir.path(), "podman");
+    let run = |words: &str, docker: &str| {
+        let study = "title = \"t\"\nserver.engine = \"postgres\"\nsite.kind = \"container\"\n\
+                     data.rows = 10\nload.warmup = \"0s\"\nload.time = \"1s\"\n";
+        let program = Program::study(study).args(words);
+        let program = program.env("DOCKER_HOST", docker).env("PATH", &path);
+        program.cache(&cache).run()
+    };
+    for words in ["--set site.runtime=docker --set site.memory=1G", ""] {
+        let trial = run(words, &daemon.host()).succeeds().trial();
+        let platform = trial.setup.platform.unwrap();
+        assert!(
+            platform.starts_with("docker ") && platform.ends_with(" with runc"),
+            "{platform}"
+        );
+        assert!(trial.metrics["server.group_memory_bytes"].max > 0.0);
+        assert_eq!(daemon.ask(&["ps", "--all", "--quiet"]), "");
+        assert_eq!(daemon.ask(&["images", "--all", "--quiet"]), "");
+        cache.assert_nothing_left();
+    }
+
+    let asked = "--set site.runtime=docker";
+    let elsewhere = "tcp://127.0.0.1:1";
+    run(asked, elsewhere).fails(2, &["docker's daemon is elsewhere", elsewhere, "runtime"]);
+    let nobody = format!("unix://{}/socket", dir.path().display());
+    run(asked, &nobody).fails(
+        2,
+        &["cannot set up a container", "Is the docker daemon running?"],
+    );
+    let cluster = "--set topology.cluster=asynchronous --set topology.network=namespaces";
+    run(&format!("{asked} {cluster}"), &daemon.host()).fails(
+        2,
+        &[
+            "docker's containers cannot be in the network namespaces",
+            "\"podman\"",
+        ],
+    );
+    assert!(cache.runs().is_empty(), "{:?}", cache.in_runs());
+}
+
+/// A program that does not work, in PATH before the real one; returns PATH.
+fn broken(dir: &Path, name: &str) -> String {
+    let program = dir.join(name);
+    std::fs::write(&program, "#!/bin/sh\necho it is broken >&2\nexit 125\n").unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", dir.display(), std::env::var("PATH").unwrap())
+}
+
 #[test]
 fn limits_that_cannot_be_are_refused_where_they_were_named() {
     let cache = Cache::new();
@@ -408,14 +464,7 @@ fn a_missing_right_or_program_is_reported_with_its_remedy() {
 
     // podman that does not work: an error only where the study insists on it.
     let dir = place("/tmp");
-    let podman = dir.path().join("podman");
-    std::fs::write(&podman, "#!/bin/sh\necho it is broken >&2\nexit 125\n").unwrap();
-    std::fs::set_permissions(&podman, Permissions::from_mode(0o755)).unwrap();
-    let path = format!(
-        "{}:{}",
-        dir.path().display(),
-        std::env::var("PATH").unwrap()
-    );
+    let path = broken(dir.path(), "podman");
     let run = |words: &str| {
         let program = Program::study(study).args("--set site.kind=container");
         let program = program.args(words).cache(&cache).env("PATH", &path);

@@ -33,6 +33,13 @@ const INHERITED: [&str; 6] = [
     "MALLOC_CONF",
     "MALLOC_ARENA_MAX",
 ];
+/// Which language and formats programs use.
+const LOCALE: &str = "LC_ALL";
+
+/// The environment variables that a server may have.
+pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
+    INHERITED.into_iter().chain([LOCALE])
+}
 
 /// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies. The
 /// programs of `entry` run before it, as dyno's own user, each of which becomes the next one: the
@@ -70,7 +77,7 @@ fn prepared(mut command: Command, account: &Account, program: &Path) -> Command 
     let inherited = INHERITED
         .iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)));
-    command.envs(inherited).env("LC_ALL", "C");
+    command.envs(inherited).env(LOCALE, "C");
     // The account may be unable to enter dyno's working directory.
     command
         .current_dir("/")
@@ -194,8 +201,8 @@ pub(crate) fn finish(
     }
 }
 
-/// How a process ended, for a sentence that begins with its name. A shell, and podman, reports a
-/// signal as an exit code.
+/// How a process ended, for a sentence that begins with its name. A shell, podman, and
+/// docker report a signal as an exit code.
 pub(crate) fn how_it_ended(status: ExitStatus) -> String {
     let reported = status.code().filter(|code| *code > OF_SIGNALS);
     let signal = status.signal().or(reported.map(|code| code - OF_SIGNALS));

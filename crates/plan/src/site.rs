@@ -29,11 +29,13 @@ choice! {
     /// What sets up a container.
     #[derive(Default)]
     Runtime {
-        /// podman if it works on this host, else namespaces.
+        /// podman if it works on this host, else docker, else namespaces.
         #[default]
         Auto = "auto",
         /// podman, with the runtime that it is configured to use or runc.
         Podman = "podman",
+        /// docker, whose daemon must run on this host.
+        Docker = "docker",
         /// dyno with util-linux.
         Namespaces = "namespaces",
     }

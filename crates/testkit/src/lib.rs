@@ -20,6 +20,7 @@
 )]
 
 mod disk;
+mod docker_daemon;
 mod engine;
 mod haproxy;
 mod postgres;
@@ -30,6 +31,7 @@ mod ssh_host;
 mod tls;
 
 pub use disk::SmallDisk;
+pub use docker_daemon::DockerDaemon;
 pub use engine::Engine;
 pub use haproxy::HaProxy;
 pub use postgres::{Postgres, PostgresBuilder, PostgresServer};

@@ -15,6 +15,7 @@
 //! This module and `servers::port` read only this host, whatever sites a study has: the processes,
 //! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
 
+pub(crate) mod containers;
 pub(crate) mod lock;
 pub(crate) mod marker;
 pub(crate) mod mounted;

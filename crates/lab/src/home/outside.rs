@@ -16,18 +16,16 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
-use super::{Home, marker, mounted, root, trust};
+use super::{Home, containers, marker, mounted, root, trust};
 use crate::error::LabError;
 use crate::ip;
 use crate::process::POLL_INTERVAL;
-use crate::site::TOOL_DIRS;
 use crate::tree;
 
 /// Precedes the depth of the mount point in a link's name.
@@ -38,9 +36,6 @@ const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 /// Where `ip` keeps named network namespaces.
 pub(crate) const NAMESPACES: &str = "/run/netns";
 
-/// Precedes the names of podman's containers, which have no path.
-pub(crate) const CONTAINERS: &str = "/podman";
-
 /// What was created, which decides how it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -48,7 +43,7 @@ pub(crate) enum Kind {
     Group,
     /// A network namespace with a name.
     Namespace,
-    /// A container of podman, which podman creates.
+    /// A container of podman or docker, which they create.
     Container,
     /// A directory with its contents.
     Directory,
@@ -211,7 +206,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
     let removed = match kind {
         Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
         Kind::Namespace => remove_namespace(path).map_err(LabError::at("remove", path)),
-        Kind::Container => remove_container(path),
+        Kind::Container => containers::remove(path),
         Kind::Directory => remove_directory(path),
     };
     match removed {
@@ -257,32 +252,6 @@ fn remove_namespace(path: &Path) -> io::Result<()> {
         // Its creator was killed before it was mounted.
         Ok(()) | Err(Errno::INVAL) => fs::remove_file(path),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// The program podman, if it is installed.
-pub(crate) fn podman() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = std::env::split_paths(&path).chain(std::env::split_paths(TOOL_DIRS));
-    dirs.map(|dir| dir.join("podman"))
-        .find(|program| program.is_file())
-}
-
-/// podman may have removed it with its program, and may be gone itself.
-fn remove_container(path: &Path) -> Result<(), LabError> {
-    let Some(podman) = podman() else {
-        return Ok(());
-    };
-    let mut command = Command::new(&podman);
-    command.args(["--log-level=error", "rm", "--force", "--ignore", "--time=0"]);
-    command.args(path.file_name()).stdin(Stdio::null());
-    let output = command.output().map_err(LabError::at("run", &podman))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(LabError::at("remove", path)(io::Error::other(words)))
-        }
     }
 }
 

@@ -37,6 +37,18 @@ impl ThisHost {
     /// # Errors
     /// When the kernel or this user's rights do not allow a limit.
     pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
+        Self::with(home, site, false)
+    }
+
+    /// The same with a network namespace for all its programs.
+    ///
+    /// # Errors
+    /// As [`ThisHost::new`]'s.
+    pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
+        Self::with(home, site, true)
+    }
+
+    fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, LabError> {
         let groups = match site.kind.value {
             SiteKind::Process | SiteKind::Vm | SiteKind::Ssh => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
@@ -44,7 +56,7 @@ impl ThisHost {
             }
         };
         let container = match site.kind.value {
-            SiteKind::Container => Some(Container::new(home, site.runtime)?),
+            SiteKind::Container => Some(Container::new(home, site.runtime, own_network)?),
             _ => None,
         };
         Ok(Self {

@@ -117,7 +117,7 @@ const GENERAL: &[Key] = &[
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
         "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(key("site.runtime", Kind::Choice(Runtime::WORDS), "\"auto\"",
-        "What sets up containers: `podman`, `namespaces` (dyno itself, with util-linux), or `auto` (podman if it works on this host, else namespaces).")),
+        "What sets up containers: `podman`, `docker`, `namespaces` (dyno itself, with util-linux), or `auto` (the first of these that works on this host).")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
         "CPUs that each server may use, such as `1.5`: a quota of CPU time that the kernel enforces in each tenth of a second. Needs root, or a control group that root delegated. Default: no limit. In a guest, its number of CPUs; default: as many as this host has.")),
     started(optional("site.cpuset", Kind::CpuSet,

@@ -1,16 +1,19 @@
 //! A container on this host: a root directory that has only the system's programs and configuration,
 //! to read, and the server's directories.
 
+mod client;
+mod docker;
 mod namespaces;
 mod podman;
 
 use std::env;
 use std::ffi::OsString;
 use std::fs::Permissions;
+use std::mem;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::Runtime;
 
@@ -19,6 +22,7 @@ use super::cgroup::Groups;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::{process, tree};
+use docker::Docker;
 use podman::Podman;
 
 /// What a server's programs, libraries, and configuration consist of.
@@ -28,6 +32,9 @@ const SYSTEM: [&str; 8] = [
 /// Where tools are besides PATH, which another user's may lack.
 pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
+/// Which host this is, whatever namespaces a process is in.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 /// A container's root directory.
 #[derive(Debug)]
 pub(super) struct Container {
@@ -35,8 +42,16 @@ pub(super) struct Container {
     root: PathBuf,
     /// Directories of the host that it has.
     directories: Mutex<Vec<Directory>>,
-    /// `None`: namespaces.
-    podman: Option<Podman>,
+    tool: Tool,
+}
+
+/// What sets a container up.
+#[derive(Debug)]
+enum Tool {
+    /// dyno, with util-linux.
+    Namespaces,
+    Podman(Podman),
+    Docker(Docker),
 }
 
 /// A directory of the host.
@@ -47,11 +62,12 @@ struct Directory {
 }
 
 impl Container {
-    /// Checks that a container can be set up, and creates none before a program starts.
+    /// Checks that a container can be set up, and creates none before a program starts. It has this
+    /// host's network or, with `own_network`, that of the process that [`Container::entry`] begins with.
     ///
     /// # Errors
     /// When a program is missing, or the kernel refuses.
-    pub(super) fn new(home: &Home, runtime: Runtime) -> Result<Self, LabError> {
+    pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, LabError> {
         let root = home.new_path("root");
         std::fs::create_dir(&root).map_err(LabError::at("create", &root))?;
         // Its programs may be another user's.
@@ -64,59 +80,98 @@ impl Container {
         let mut container = Self {
             root,
             directories: Mutex::new(system.into()),
-            podman: None,
+            tool: Tool::Namespaces,
         };
-        let by_podman = match runtime {
-            Runtime::Namespaces => false,
-            Runtime::Podman => container.use_podman(home).map(|()| true)?,
-            Runtime::Auto => container.use_podman(home).is_ok(),
-        };
-        if !by_podman {
-            container.podman = None;
-            let path = env::var_os("PATH").unwrap_or_default();
-            namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
-            container.check()?;
+        match runtime {
+            Runtime::Podman => container.use_podman(home)?,
+            Runtime::Docker if own_network => return Err(no_network_for_docker()),
+            Runtime::Docker => container.use_docker(home)?,
+            Runtime::Namespaces => container.use_namespaces()?,
+            Runtime::Auto => {
+                let found = container.use_podman(home).is_ok()
+                    || (!own_network && container.use_docker(home).is_ok());
+                if !found {
+                    container.use_namespaces()?;
+                }
+            }
         }
         Ok(container)
     }
 
     fn use_podman(&mut self, home: &Home) -> Result<(), LabError> {
-        self.podman = Some(Podman::find(home, &self.root)?);
+        self.tool = Tool::Podman(Podman::find(home, &self.root)?);
         self.check().or_else(|error| {
-            self.podman = self.podman.take().map(Podman::with_runc).transpose()?;
+            if let Tool::Podman(podman) = mem::replace(&mut self.tool, Tool::Namespaces) {
+                self.tool = Tool::Podman(podman.with_runc()?);
+            }
             self.check().map_err(|_| error)
         })
     }
 
-    /// Runs a program in it that does nothing.
+    fn use_docker(&mut self, home: &Home) -> Result<(), LabError> {
+        self.tool = Tool::Docker(Docker::find(home)?);
+        self.check()
+    }
+
+    fn use_namespaces(&mut self) -> Result<(), LabError> {
+        self.tool = Tool::Namespaces;
+        let path = env::var_os("PATH").unwrap_or_default();
+        namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
+        self.check()
+    }
+
+    /// Runs a program in it, which tells that it is on this host.
     fn check(&self) -> Result<(), LabError> {
         let mut command = process::own_command(Path::new("env"));
-        command.args(self.entry(None, &[])?).arg("true");
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let directories = match &self.tool {
+            // A daemon that is in a container itself does not see dyno's directories.
+            Tool::Docker(_) => vec![self.root.clone()],
+            Tool::Podman(_) | Tool::Namespaces => Vec::new(),
+        };
+        let directories = directories.into_iter().map(|path| Directory {
+            path,
+            is_writable: false,
+        });
+        let directories: Vec<Directory> = self
+            .directories()
+            .iter()
+            .cloned()
+            .chain(directories)
+            .collect();
+        command.args(self.entry_with(&directories, None, &[])?);
+        command.args(["cat", BOOT_ID]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = process::spawn(command)?.wait_with_output();
         let output = output.map_err(LabError::at("run", Path::new("unshare")))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let host = std::fs::read(BOOT_ID).map_err(LabError::at("read", Path::new(BOOT_ID)))?;
+        let why = match output.status.success() {
+            true if output.stdout == host => return Ok(()),
+            true => "its programs run on another host".to_owned(),
+            false => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        };
         Err(LabError::NoContainer {
-            why: words,
-            remedy: match (rustix::process::geteuid().is_root(), &self.podman) {
+            why,
+            remedy: match (rustix::process::geteuid().is_root(), &self.tool) {
                 (false, _) => "run dyno as root",
-                (true, Some(_)) => "use runtime = \"namespaces\" under [site]",
-                (true, None) => {
+                (true, Tool::Podman(_) | Tool::Docker(_)) => {
+                    "use runtime = \"namespaces\" under [site]"
+                }
+                (true, Tool::Namespaces) => {
                     "run dyno where root may mount file systems (inside a container it often may not)"
                 }
             },
         })
     }
 
+    fn directories(&self) -> MutexGuard<'_, Vec<Directory>> {
+        self.directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets its programs use these directories.
     pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
-        let mut all = self
-            .directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.directories();
         for (paths, is_writable) in [(readable, false), (writable, true)] {
             for path in paths {
                 // A link needs what it leads to.
@@ -143,17 +198,24 @@ impl Container {
         groups: Option<&Groups>,
         network: &[OsString],
     ) -> Result<Vec<OsString>, LabError> {
-        let directories = self.directories.lock();
-        let directories = directories.unwrap_or_else(PoisonError::into_inner);
-        Ok(match &self.podman {
-            Some(podman) => {
-                let groups = groups.map(Groups::dirs).unwrap_or_default();
-                let own = podman.entry(&self.root, &directories, &groups)?;
-                [network, &own].concat()
+        self.entry_with(&self.directories(), groups, network)
+    }
+
+    fn entry_with(
+        &self,
+        directories: &[Directory],
+        groups: Option<&Groups>,
+        network: &[OsString],
+    ) -> Result<Vec<OsString>, LabError> {
+        let dirs = groups.map(Groups::dirs).unwrap_or_default();
+        Ok(match &self.tool {
+            Tool::Podman(podman) => {
+                [network, &podman.entry(&self.root, directories, &dirs)?].concat()
             }
-            None => {
+            Tool::Docker(docker) => docker.entry(directories, &dirs),
+            Tool::Namespaces => {
                 let groups = groups.map(Groups::entry).unwrap_or_default();
-                let own = namespaces::entry(&self.root, &directories);
+                let own = namespaces::entry(&self.root, directories);
                 [&groups, network, &own].concat()
             }
         })
@@ -164,9 +226,10 @@ impl Container {
     /// # Errors
     /// When the operating system refuses.
     pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
-        match &self.podman {
-            Some(podman) => podman.start(command),
-            None => Ok(Launched::here(process::spawn(command)?)),
+        match &self.tool {
+            Tool::Podman(podman) => podman.start(command),
+            Tool::Docker(docker) => docker.start(command),
+            Tool::Namespaces => Ok(Launched::here(process::spawn(command)?)),
         }
     }
 
@@ -175,14 +238,19 @@ impl Container {
     /// # Errors
     /// What could not be removed.
     pub(super) fn end(&self) -> Result<(), LabError> {
-        self.podman.as_ref().map_or(Ok(()), Podman::end)
+        match &self.tool {
+            Tool::Podman(podman) => podman.end(),
+            Tool::Docker(docker) => docker.end(),
+            Tool::Namespaces => Ok(()),
+        }
     }
 
     /// What set it up, for reports.
     pub(super) fn platform(&self) -> String {
-        match &self.podman {
-            Some(podman) => podman.version().to_owned(),
-            None => "mount, IPC, and UTS namespaces of dyno's own".to_owned(),
+        match &self.tool {
+            Tool::Podman(podman) => podman.version().to_owned(),
+            Tool::Docker(docker) => docker.version().to_owned(),
+            Tool::Namespaces => "mount, IPC, and UTS namespaces of dyno's own".to_owned(),
         }
     }
 }
@@ -191,5 +259,12 @@ impl Drop for Container {
     fn drop(&mut self) {
         // What remains is removed with the run directory.
         let _ = tree::remove(&self.root);
+    }
+}
+
+fn no_network_for_docker() -> LabError {
+    LabError::NoContainer {
+        why: "docker's containers cannot be in the network namespaces of a cluster".to_owned(),
+        remedy: "use runtime = \"podman\" or \"namespaces\" under [site]",
     }
 }

@@ -45,7 +45,7 @@ impl Namespace {
     /// # Errors
     /// When this user may not, or the kernel cannot.
     pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
-        let host = ThisHost::new(home, site)?;
+        let host = ThisHost::in_network(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
             neighbors: Neighbors::of(namespace.path(), "eth0")?,

@@ -1,0 +1,118 @@
+//! What the containers of podman and docker have in common.
+//!
+//! They isolate a container as they always do, with their filter of system calls and their set of
+//! capabilities. Its program enters dyno's control groups instead of theirs. Process IDs are the host's.
+//! dyno's child is their client, which ends with the container; the program is a child of theirs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::error::LabError;
+use crate::process::{self, POLL_INTERVAL};
+use crate::site::{Launched, cgroup};
+
+/// The client passes this signal on to the program when dyno dies: servers end at once. A shell that
+/// started dyno in the background has it ignored.
+const WHEN_DYNO_DIES: [&str; 6] = [
+    "env",
+    "--default-signal=QUIT",
+    "setpriv",
+    "--pdeathsig",
+    "QUIT",
+    "--",
+];
+/// Host's network and process IDs. A host's policy may forbid what is not labeled for containers, such
+/// as its own programs.
+const OPTIONS: [&str; 9] = [
+    "run",
+    "--rm",
+    "--read-only",
+    "--network=host",
+    "--pid=host",
+    "--cgroupns=host",
+    "--workdir=/",
+    "--security-opt=label=disable",
+    "--ulimit=nproc=32768:32768",
+];
+/// Where the program finds the control groups that it enters.
+const GROUPS: &str = "/groups";
+/// How long a program may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How a process becomes the client, with these words before its command, that runs a container of
+/// this name.
+pub(super) fn run(client: &Path, words: &[String], name: &str) -> Vec<OsString> {
+    let files = getrlimit(Resource::Nofile).maximum;
+    let files = files.map_or_else(|| "-1".to_owned(), |files| files.to_string());
+    let own = [
+        format!("--ulimit=nofile={files}:{files}"),
+        format!("--name={name}"),
+    ];
+    let mut entry: Vec<OsString> = WHEN_DYNO_DIES.map(Into::into).to_vec();
+    entry.push(client.into());
+    entry.extend(words.iter().map(Into::into));
+    entry.extend(OPTIONS.map(Into::into));
+    entry.extend(own.map(Into::into));
+    entry
+}
+
+/// Where a container has these control groups.
+pub(super) fn inside(groups: &[PathBuf]) -> Vec<PathBuf> {
+    (0..groups.len())
+        .map(|number| Path::new(GROUPS).join(number.to_string()))
+        .collect()
+}
+
+/// How the program whose words follow enters the control groups that it finds there.
+pub(super) fn enter(inside: &[PathBuf]) -> Vec<OsString> {
+    cgroup::entry(inside)
+}
+
+/// Starts a client; `pid` finds the process ID of its program.
+///
+/// # Errors
+/// When it does not start in time.
+pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<Launched, LabError> {
+    let mut child = process::spawn(command)?;
+    let deadline = Instant::now() + START_LIMIT;
+    loop {
+        let has_ended = !matches!(child.try_wait(), Ok(None));
+        match pid() {
+            Some(pid) => return Ok(Launched { child, pid }),
+            // Its output says why.
+            None if has_ended => return Ok(Launched::here(child)),
+            None if Instant::now() > deadline => return Err(too_late(&mut child)),
+            None => sleep(POLL_INTERVAL),
+        }
+    }
+}
+
+fn too_late(child: &mut Child) -> LabError {
+    process::kill(child);
+    unusable(format!("nothing started in {} s", START_LIMIT.as_secs()))
+}
+
+/// What a command of a client prints.
+///
+/// # Errors
+/// When it fails.
+pub(super) fn ask(program: &Path, command: &mut Command) -> Result<String, LabError> {
+    let output = command.output().map_err(LabError::at("run", program))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(unusable(text(&output.stderr))),
+    }
+}
+
+pub(super) fn unusable(why: String) -> LabError {
+    LabError::NoContainer {
+        why,
+        remedy: "install podman or docker, or use runtime = \"namespaces\" under [site]",
+    }
+}

@@ -1,0 +1,150 @@
+//! A container of docker, from an image that is empty: it has directories of the host.
+//!
+//! The program is a child of docker's daemon. Its input and its output pass through docker's client.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::client::{self, unusable};
+use super::{Directory, TOOL_DIRS};
+use crate::error::LabError;
+use crate::home::Home;
+use crate::home::outside::{Kind, Outside};
+use crate::home::{containers, survivors};
+use crate::process;
+use crate::site::Launched;
+
+/// The program's input, and no log besides its output. The daemon may map users by default.
+const OPTIONS: [&str; 4] = [
+    "--interactive",
+    "--log-driver=none",
+    "--userns=host",
+    "--pull=never",
+];
+/// An archive without files (tar's two blocks of zeros at the end).
+const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
+
+/// docker, and the name of the container and of its image.
+#[derive(Debug)]
+pub(super) struct Docker {
+    program: PathBuf,
+    /// Where its daemon listens.
+    socket: PathBuf,
+    version: String,
+    place: Outside,
+}
+
+impl Docker {
+    /// docker, if it is installed and its daemon runs on this host.
+    pub(super) fn find(home: &Home) -> Result<Self, LabError> {
+        let program = containers::program("docker")
+            .ok_or_else(|| unusable(format!("docker is neither in PATH nor in {TOOL_DIRS}")))?;
+        let socket = socket(&program)?;
+        let format = "docker {{.ServerVersion}} with {{.DefaultRuntime}}";
+        let mut info = containers::docker(&program, &socket);
+        let version = client::ask(&program, info.args(["info", "--format", format]))?;
+        let place = Outside::make(home, Kind::Container, &containers::of_docker(&socket))?;
+        let docker = Self {
+            program,
+            socket,
+            version,
+            place,
+        };
+        docker.import()?;
+        Ok(docker)
+    }
+
+    /// Makes the image.
+    fn import(&self) -> Result<(), LabError> {
+        // An image that appears after dyno's end would stay.
+        let mut import = process::own_command(&self.program);
+        import.arg(containers::host_option(&self.socket));
+        import.args(["import", "-", &self.place.name()]);
+        import.stdin(Stdio::piped()).stdout(Stdio::null());
+        import.stderr(Stdio::piped());
+        let mut child = process::spawn(import)?;
+        if let Some(mut input) = child.stdin.take() {
+            // If it does not read, it says why.
+            let _ = input.write_all(&EMPTY_ARCHIVE);
+        }
+        let output = child.wait_with_output();
+        let output = output.map_err(LabError::at("run", &self.program))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(unusable(
+                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            )),
+        }
+    }
+
+    /// How a process runs the program whose words follow in a new container with these directories,
+    /// and in these control groups.
+    pub(super) fn entry(&self, directories: &[Directory], groups: &[PathBuf]) -> Vec<OsString> {
+        let host = containers::host_option(&self.socket);
+        let name = self.place.name();
+        let mut words = client::run(&self.program, &[host], &name);
+        words.extend(OPTIONS.map(Into::into));
+        let variables = process::variables().chain([survivors::RUN_DIR]);
+        words.extend(variables.map(|name| format!("--env={name}").into()));
+        let is_there = |directory: &&Directory| directory.path.is_dir();
+        for directory in directories.iter().filter(is_there) {
+            let access = match directory.is_writable {
+                true => "",
+                false => ",readonly",
+            };
+            words.push(mount(&directory.path, &directory.path, access));
+        }
+        let inside = client::inside(groups);
+        let mounted = groups.iter().zip(&inside);
+        words.extend(mounted.map(|(group, inside)| mount(group, inside, "")));
+        words.push(name.into());
+        words.extend(client::enter(&inside));
+        words
+    }
+
+    /// Starts a program by [`Docker::entry`].
+    ///
+    /// # Errors
+    /// When it does not start in time.
+    pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
+        client::start(command, || self.pid())
+    }
+
+    /// The process ID of the container's program.
+    fn pid(&self) -> Option<u32> {
+        let mut inspect = containers::docker(&self.program, &self.socket);
+        inspect.args(["container", "inspect", "--format={{.State.Pid}}"]);
+        let said = client::ask(&self.program, inspect.arg(self.place.name()));
+        // 0 before it starts and after it ends.
+        said.ok()?.parse().ok().filter(|pid| *pid != 0)
+    }
+
+    /// Removes the container and its image.
+    pub(super) fn end(&self) -> Result<(), LabError> {
+        self.place.end()
+    }
+
+    /// docker with its version and runtime, for reports.
+    pub(super) fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+/// Where the daemon that this user's docker talks to listens on this host.
+fn socket(program: &Path) -> Result<PathBuf, LabError> {
+    let mut inspect = Command::new(program);
+    inspect.args(["context", "inspect", "--format={{.Endpoints.docker.Host}}"]);
+    let host = client::ask(program, inspect.stdin(Stdio::null()))?;
+    match host.strip_prefix("unix://") {
+        Some(socket) => Ok(socket.into()),
+        None => Err(unusable(format!("docker's daemon is elsewhere: {host}"))),
+    }
+}
+
+/// A directory of the host in a container. docker creates none that is missing, as it would for a volume.
+fn mount(from: &Path, to: &Path, access: &str) -> OsString {
+    let (from, to) = (from.display(), to.display());
+    format!("--mount=type=bind,source={from},target={to}{access}").into()
+}
