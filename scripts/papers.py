@@ -403,14 +403,14 @@ def intro(results):
         wrote = f"{one['started'][:10]}; {', '.join(host)}"
     return f"""# Five papers, measured again
 
-dyno repeats five published studies of MySQL by one command each. This page has every table and figure of them beside
-dyno's own numbers: what agrees in shape, and what cannot agree on this machine. `scripts/papers.py` wrote it
-({wrote}).
+dyno repeats five published studies of MySQL; above each table is the command that measured it. This page has every table
+and figure of the papers beside dyno's own numbers, except those listed under "Not measured": what agrees in shape, and what
+cannot agree on this machine. `scripts/papers.py` wrote it ({wrote}).
 
 The studies run in their small sizes, further shortened by the overrides that stand above each table; `--set
 sizes=paper` has the papers' sizes. Absolute values cannot agree with those of other hardware. ± and parentheses are
 95 % confidence intervals; a number without one has none. – stands for what the paper does not state or dyno did not
-measure. The papers' figures are known from what their texts state. Rows of a table that differ in the paper by more
+measure. The values of the papers' figures are taken from their texts. Rows of a table that differ in the paper by more
 than {100 * SAME_SHARE:.0f} % are compared in pairs; a pair is undecided where dyno's intervals overlap or there are none."""
 
 

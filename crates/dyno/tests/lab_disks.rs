@@ -15,7 +15,7 @@ use common::{Cache, Finished, Program, wait_until};
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
-use plan::FaultKind;
+use plan::{FaultKind, FaultVolume};
 use rustix::process::Signal;
 
 /// Where `btrfs scrub` keeps files.
@@ -219,17 +219,63 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
     }
 }
 
-/// A volume is filled up like a directory.
+/// Volumes are filled up like directories. A server that cannot write its log may end; it starts again once
+/// there is room, and has every acknowledged commit.
 #[test]
 fn a_volume_that_was_full_takes_writes_again() {
     if !can_make_volumes() {
         return;
     }
-    let fault = "at = \"1s\"; fill_disk = \"primary\"; heal = \"2s\"";
-    let done = run(study("mariadb", "filesystem = \"btrfs\"", "8s", &[fault]));
-    let trial = done.trial();
+    let log_apart =
+        "filesystem = \"ext4\"; device_size = \"512M\"; [log_volume]; filesystem = \"xfs\"";
+    for (engine, volume, which) in [
+        ("mariadb", "filesystem = \"btrfs\"", FaultVolume::Data),
+        ("postgres", log_apart, FaultVolume::Log),
+    ] {
+        let fault = format!(
+            "at = \"1s\"; fill_disk = \"primary\"; volume = \"{}\"; heal = \"2s\"",
+            which.name()
+        );
+        let done = run(study(engine, volume, "10s", &[&fault]));
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        let fault = &trial.faults[0];
+        assert_eq!(fault.volume, which);
+        assert!(
+            fault.healed_s.is_some() && fault.error.is_none(),
+            "{}",
+            shown(&trial)
+        );
+        let ledger = &trial.ledgers[0];
+        assert!(
+            ledger.acknowledged > 0 && ledger.is_intact(),
+            "{}",
+            shown(&trial)
+        );
+    }
+}
+
+/// Half of a stripe of pairs is enough.
+#[test]
+fn a_stripe_of_copies_survives_the_loss_of_a_device() {
+    if !can_make_volumes() {
+        return;
+    }
+    let volume = "filesystem = \"btrfs\"; devices = 4; profile = \"raid10\"";
+    let fault = "at = \"1s\"; fail_device = \"primary\"; device = 3; heal = \"1s\"";
+    let scrub = "at = \"3s\"; scrub = \"primary\"";
+    let trial = run(study("postgres", volume, "6s", &[fault, scrub])).trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
-    assert!(trial.faults[0].healed_s.is_some(), "{}", shown(&trial));
+    assert!(trial.faults.iter().all(is_whole), "{}", shown(&trial));
+    assert!(trial.faults[0].crash.is_none(), "{}", shown(&trial));
+    assert_eq!(
+        trial.faults[1].scrub.unwrap().uncorrectable,
+        0,
+        "{}",
+        shown(&trial)
+    );
+    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
 }
 
 /// A dyno that is killed while a device has failed, is slow, and another one is rebuilt leaves

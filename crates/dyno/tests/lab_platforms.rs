@@ -15,6 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use common::{Cache, Finished, Program, Table, entries, tables, wait_until};
+use measure::fault::FaultRecord;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use rustix::process::Signal;
@@ -240,7 +241,9 @@ fn docker_runs_containers_on_this_host() {
     let path = broken(dir.path(), "podman");
     let run = |words: &str, docker: &str| {
         let study = "title = \"t\"\nserver.engine = \"postgres\"\nsite.kind = \"container\"\n\
-                     data.rows = 10\nload.warmup = \"0s\"\nload.time = \"1s\"\n";
+                     data.rows = 10\nload.warmup = \"0s\"\nload.time = \"4s\"\n[ledger]\n\
+                     [[fault]]\nat = \"500ms\"\nkill = \"primary\"\nheal = \"500ms\"\n\
+                     [[fault]]\nat = \"2500ms\"\nrestart = \"primary\"\n";
         let program = Program::study(study).args(words);
         let program = program.env("DOCKER_HOST", docker).env("PATH", &path);
         program.cache(&cache).run()
@@ -253,6 +256,10 @@ fn docker_runs_containers_on_this_host() {
             "{platform}"
         );
         assert!(trial.metrics["server.group_memory_bytes"].max > 0.0);
+        let is_back = |fault: &FaultRecord| fault.healed_s.is_some() && fault.error.is_none();
+        assert!(trial.faults.iter().all(is_back), "{:#?}", trial.faults);
+        let ledger = &trial.ledgers[0];
+        assert!(ledger.acknowledged > 0 && ledger.is_intact(), "{ledger:?}");
         assert_eq!(daemon.ask(&["ps", "--all", "--quiet"]), "");
         assert_eq!(daemon.ask(&["images", "--all", "--quiet"]), "");
         cache.assert_nothing_left();

@@ -1,6 +1,7 @@
 //! Runs `ip` and `tc`, which set up networks.
 
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::error::LabError;
@@ -29,6 +30,8 @@ pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<St
         .stderr(Stdio::piped());
     // dyno's environment may contain passwords.
     command.env_clear();
+    // Ctrl-C in a terminal must not end it halfway.
+    command.process_group(0);
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     let failed = |why: String, remedy: &str| LabError::NoNetwork {
         why,

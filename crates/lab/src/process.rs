@@ -41,6 +41,13 @@ pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
     INHERITED.into_iter().chain([LOCALE])
 }
 
+/// The environment of a server, without what its home adds.
+pub(crate) fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
+    let inherited = INHERITED.into_iter();
+    let inherited = inherited.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    inherited.chain([(LOCALE, "C".into())])
+}
+
 /// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies. The
 /// programs of `entry` run before it, as dyno's own user, each of which becomes the next one: the
 /// child is the program's process.
@@ -73,11 +80,7 @@ pub(crate) fn own_command(program: &Path) -> Command {
 fn prepared(mut command: Command, account: &Account, program: &Path) -> Command {
     command.args(["--pdeathsig", "KILL"]);
     command.args(account.setpriv_options()).arg("--");
-    command.arg(program).env_clear();
-    let inherited = INHERITED
-        .iter()
-        .filter_map(|name| Some((name, std::env::var_os(name)?)));
-    command.envs(inherited).env(LOCALE, "C");
+    command.arg(program).env_clear().envs(environment());
     // The account may be unable to enter dyno's working directory.
     command
         .current_dir("/")
@@ -141,30 +144,31 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 /// Kills a child with all its children, and reaps it; returns when it was killed: a busy host may
 /// take longer to report that.
 pub(crate) fn kill(child: &mut Child) -> Instant {
-    kill_program(child, child.id())
-}
-
-/// The same for a child that ends with the program to kill, which has this number.
-pub(crate) fn kill_program(child: &mut Child, pid: u32) -> Instant {
-    let mut killed_at = Instant::now();
-    // Its number cannot be reused before it is reaped.
-    if let (Ok(None), Some(pid)) = (child.try_wait(), raw(pid)) {
-        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        killed_at = Instant::now();
-        let _ = child.wait();
-    }
+    let killed_at = send_kill(child);
+    let _ = child.wait();
     killed_at
 }
 
-/// Sends the program with which a child ends the signal to shut down.
-pub(crate) fn terminate(child: &mut Child, pid: u32, signal: Signal) {
-    if let (Ok(None), Some(pid)) = (child.try_wait(), raw(pid)) {
+/// The same without reaping it.
+pub(crate) fn send_kill(child: &mut Child) -> Instant {
+    if let Some(pid) = alive(child) {
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+    }
+    Instant::now()
+}
+
+/// Sends a child the signal to shut down.
+pub(crate) fn terminate(child: &mut Child, signal: Signal) {
+    if let Some(pid) = alive(child) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-fn raw(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
+/// The number of a child that has not ended, which cannot be reused before the child is reaped.
+fn alive(child: &mut Child) -> Option<Pid> {
+    let runs = matches!(child.try_wait(), Ok(None));
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
+    pid.filter(|_| runs)
 }
 
 /// Runs a command to its end, with the limits of [`finish`].

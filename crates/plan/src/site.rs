@@ -22,6 +22,8 @@ choice! {
         Vm = "vm",
         /// Processes of another host, which dyno reaches over ssh.
         Ssh = "ssh",
+        /// Wherever a server runs that dyno does not start.
+        Url = "url",
     }
 }
 

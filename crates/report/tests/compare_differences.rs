@@ -193,6 +193,7 @@ fn platforms_say_what_is_the_same_and_what_is_not() {
         let setup = &mut trial.setup;
         setup.directory = Some("/var/cache/dyno".to_owned());
         let site = &mut setup.planned.topology.node.site;
+        site.kind.value = SiteKind::Process;
         site.limits.cpus = Some(Spanned {
             value: 2.0,
             span: nowhere,

@@ -2,6 +2,8 @@
 
 use crate::chaos::SHORT_SEEDS;
 use crate::content::{Content, TypedFault};
+use crate::effect::in_process;
+use crate::error::Diagnostic;
 use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
@@ -111,7 +113,7 @@ fn trial(
         data: section(at, "data")?,
         load: load(at)?,
         transaction: section(at, "transaction")?,
-        topology: topology(at, is_process)?,
+        topology: topology(at, engines, is_process)?,
         ledger: None,
         chaos: None,
         monitors: at.get("monitors.enabled")?,
@@ -177,7 +179,8 @@ fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
         (None, true) => SiteKind::Process,
         (None, false) => SiteKind::Limited,
     };
-    let kind = at.maybe_spanned("site.kind")?;
+    let kind: Option<Spanned<SiteKind>> = at.maybe_spanned("site.kind")?;
+    runs_already(at, kind.as_ref())?;
     Ok(Site {
         host,
         runtime: at.get("site.runtime")?,
@@ -189,14 +192,46 @@ fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
     })
 }
 
-fn topology(at: &Point<'_>, is_process: bool) -> Result<Topology, LocatedDiagnostic> {
+/// The site of a server that dyno does not start, or of an engine inside dyno.
+fn site_of_another(at: &Point<'_>, engines: &[EngineTraits]) -> Result<Site, LocatedDiagnostic> {
+    runs_already(at, at.maybe_spanned("site.kind")?.as_ref())?;
+    let url = at.typed("server.url");
+    let is_server = url.is_some_and(|url| in_process(engines, &url.value).is_none());
+    let mut site = Site::default();
+    if is_server {
+        site.kind.value = SiteKind::Url;
+    }
+    Ok(site)
+}
+
+/// Checks that a site of the kind `url` has the URL of its server.
+fn runs_already(at: &Point<'_>, kind: Option<&Spanned<SiteKind>>) -> Result<(), LocatedDiagnostic> {
+    let is_url = |kind: &&Spanned<SiteKind>| kind.value == SiteKind::Url;
+    match (kind.filter(is_url), at.typed("server.url")) {
+        (Some(kind), None) => {
+            let message = "a site of the kind `url` needs the URL of a server that is running";
+            let help = "add server.url, or choose the kind of site on which dyno starts the server";
+            Err((kind.span, Diagnostic::new(message, help)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn topology(
+    at: &Point<'_>,
+    engines: &[EngineTraits],
+    is_process: bool,
+) -> Result<Topology, LocatedDiagnostic> {
     let node = match is_process {
         true => Node {
             site: site(at)?,
             volume: volume::volume(at)?,
             log_volume: volume::log_volume(at)?,
         },
-        false => Node::default(),
+        false => Node {
+            site: site_of_another(at, engines)?,
+            ..Node::default()
+        },
     };
     let cluster = match is_process {
         true => at.maybe_spanned("topology.cluster")?,

@@ -10,7 +10,7 @@ use crate::engines::{CLUSTER, kinds_of_clusters};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use plan::key::{CHAOS, LEDGER_RATE, Needs};
-use plan::{EngineTraits, Value};
+use plan::{EngineTraits, SiteKind, Value};
 
 /// In which trials of a base a key's requirement is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +46,14 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &m
     }
     for base in &bases {
         let own = base.variant.iter().flat_map(|v| v.entries.values());
-        for entry in first_of_each_key(own) {
+        for entry in first_of_each_key(own.filter(is_in_doubt)) {
             let met = met(content, engines, base, entry.name.key.needs);
             if met != Coverage::All {
                 diagnostics.add(entry.at, no_effect(&entry.name, met));
             }
         }
     }
-    for entry in first_of_each_key(content.entries.values()) {
+    for entry in first_of_each_key(content.entries.values().filter(is_in_doubt)) {
         let is_missing = |met: &Coverage| matches!(met, Coverage::None(_));
         let mut met = on_each(entry.name.key.needs);
         if let Some(why) = met.next().filter(is_missing)
@@ -62,6 +62,13 @@ pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &m
             diagnostics.add(entry.at, no_effect(&entry.name, why));
         }
     }
+}
+
+/// Whether it may have no effect: a site may say that the server runs already, as `server.url` does.
+fn is_in_doubt(entry: &&Entry) -> bool {
+    let url = Value::from(SiteKind::Url.name());
+    let value = entry.value.as_ref().map(|value| &value.value);
+    entry.name.key.name != "site.kind" || value != Some(&url)
 }
 
 /// Of several settings of a server, only the first is reported.

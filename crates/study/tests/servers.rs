@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{SMALLEST, config, engine, fails, labels, plan};
+use common::{SMALLEST, config, engine, fails, labels, plan, study};
 use plan::{Reset, SiteKind, Trial};
 
 /// The CPUs and the directory of a trial's nodes.
@@ -159,6 +159,23 @@ fn guests_have_whole_cpus_and_nothing_that_only_this_host_has() {
         let error = fails(SMALLEST, &[vm, (key, value)]);
         assert!(error.contains(said), "{error}");
     }
+}
+
+#[test]
+fn a_server_that_runs_already_is_a_site_of_its_own() {
+    let text = "title = \"t\"\n[[variant]]\nname = \"a\"\nserver.engine = \"mariadb\"\n\
+        [[variant]]\nname = \"b\"\nserver.url = \"mysql://u@h/d\"\n\
+        [[variant]]\nname = \"c\"\nserver.url = \"mysql://u@h/d\"\nsite.kind = \"url\"\n\
+        [[variant]]\nname = \"d\"\nserver.engine = \"sqlite\"\n";
+    let kinds = plan(text, &[]).trials.into_iter();
+    let kinds: Vec<_> = kinds
+        .map(|trial| trial.topology.node.site.kind.value)
+        .collect();
+    let (process, url) = (SiteKind::Process, SiteKind::Url);
+    assert_eq!(kinds, [process, url, url, process]);
+    let nowhere = study(SMALLEST, &[("site.kind", "url")]).plan();
+    let error = nowhere.unwrap_err().to_string();
+    assert!(error.contains("add server.url"), "{error}");
 }
 
 #[test]

@@ -7,16 +7,20 @@
 //! /docker/var/run/docker.sock/dyno-5e1c…-7
 //! ```
 
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::error::LabError;
-use crate::process::POLL_INTERVAL;
+use crate::process::{self, POLL_INTERVAL};
 use crate::site::TOOL_DIRS;
 
+/// Maximum length of what a command says.
+const MAX_BYTES: u64 = 64 << 10;
 /// Precedes the names of podman's containers.
 pub(crate) const PODMAN: &str = "/podman";
 /// Precedes the socket of docker's daemon.
@@ -25,7 +29,7 @@ const DOCKER: &str = "/docker";
 const NONE_SUCH: &str = "No such ";
 /// How it says that it removes a container whose program has ended.
 const IN_PROGRESS: &str = "is already in progress";
-/// How long that may take.
+/// How long that, and a command, may take.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Precedes the names of the containers of the daemon that listens on this socket.
@@ -56,33 +60,67 @@ pub(crate) fn host_option(socket: &Path) -> String {
 /// Removes a container, which may have been removed with its program; whoever made it may be gone
 /// itself.
 pub(super) fn remove(path: &Path) -> Result<(), LabError> {
-    let name = path.file_name();
-    if let (Ok(place), Some(docker_program)) = (path.strip_prefix(DOCKER), program("docker")) {
+    let name = path.file_name().unwrap_or_default();
+    let failed = |why: String| LabError::at("remove", path)(io::Error::other(why));
+    let found = |name: &str| program(name).ok_or_else(|| failed(format!("{name} is not in PATH")));
+    if let Ok(place) = path.strip_prefix(DOCKER) {
         let socket = Path::new("/").join(place.parent().unwrap_or(place));
-        for words in [["rm", "--force"], ["rmi", "--force"]] {
-            let mut command = docker(&docker_program, &socket);
-            run(command.args(words).args(name), path)?;
+        let docker = found("docker")?;
+        let host = host_option(&socket);
+        for what in ["rm", "rmi"] {
+            let words = [&*host, what, "--force"].map(OsStr::new);
+            run(&docker, words.iter().chain([&name])).map_err(failed)?;
         }
-    } else if let (true, Some(podman)) = (path.starts_with(PODMAN), program("podman")) {
-        let mut command = Command::new(podman);
-        command.args(["--log-level=error", "rm", "--force", "--ignore", "--time=0"]);
-        run(command.args(name).stdin(Stdio::null()), path)?;
+    } else if path.starts_with(PODMAN) {
+        let words = ["--log-level=error", "rm", "--force", "--ignore", "--time=0"];
+        let words = words.map(OsStr::new);
+        run(&found("podman")?, words.iter().chain([&name])).map_err(failed)?;
     }
     Ok(())
 }
 
-/// Runs a command that removes something, until it is gone.
-fn run(command: &mut Command, path: &Path) -> Result<(), LabError> {
+/// Runs a command that removes something, until it is gone; an error says why it is not.
+fn run<'a>(
+    program: &Path,
+    arguments: impl Iterator<Item = &'a &'a OsStr> + Clone,
+) -> Result<(), String> {
     let deadline = Instant::now() + GONE_LIMIT;
     loop {
-        let output = command.output().map_err(LabError::at("remove", path))?;
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if output.status.success() || words.contains(NONE_SUCH) {
-            return Ok(());
-        }
+        let words = match said(program, arguments.clone()) {
+            Ok(None) => return Ok(()),
+            Ok(Some(words)) if words.contains(NONE_SUCH) => return Ok(()),
+            Ok(Some(words)) => words,
+            Err(error) => return Err(format!("{}: {error}", program.display())),
+        };
         if !words.contains(IN_PROGRESS) || Instant::now() > deadline {
-            return Err(LabError::at("remove", path)(io::Error::other(words)));
+            return Err(words);
         }
         sleep(POLL_INTERVAL);
     }
+}
+
+/// What a command says if it fails. A daemon may hang, and Ctrl-C in a terminal must not end it.
+fn said<'a>(
+    program: &Path,
+    arguments: impl Iterator<Item = &'a &'a OsStr>,
+) -> io::Result<Option<String>> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn()?;
+    let status = process::wait(&mut child, GONE_LIMIT);
+    process::kill(&mut child);
+    let mut words = String::new();
+    if let Some(errors) = child.stderr.take() {
+        errors.take(MAX_BYTES).read_to_string(&mut words)?;
+    }
+    let words = words.trim().to_owned();
+    Ok(match status {
+        Some(status) if status.success() => None,
+        Some(_) => Some(words),
+        None => Some(format!(
+            "it did not end in {} s: {words}",
+            GONE_LIMIT.as_secs()
+        )),
+    })
 }

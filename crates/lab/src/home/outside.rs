@@ -152,7 +152,7 @@ pub struct Unmounted {
 
 /// Removes everything that the run of this directory created outside of it.
 pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
-    let mut all = Removed::default();
+    let (mut all, mut failed) = (Removed::default(), Ok(()));
     for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
         let link = entry.map_err(LabError::at("read", run))?.path();
         let mut kinds = Kind::ALL.into_iter();
@@ -167,12 +167,14 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
             Kind::Group | Kind::Namespace | Kind::Container => 0,
             Kind::Directory => tree::used_bytes(&path),
         };
-        match remove(kind, &link, &path)? {
-            true => all.bytes += bytes,
-            false => all.unmounted.push(Unmounted { path, link }),
+        match remove(kind, &link, &path) {
+            Ok(true) => all.bytes += bytes,
+            Ok(false) => all.unmounted.push(Unmounted { path, link }),
+            // The others can be removed all the same.
+            Err(error) => failed = failed.and(Err(error)),
         }
     }
-    Ok(all)
+    failed.map(|()| all)
 }
 
 /// The prefix of the names of everything that a run creates.

@@ -8,6 +8,7 @@
 //! killed, and the directory stays.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -25,6 +26,9 @@ use crate::process::POLL_INTERVAL;
 
 /// The environment variable with the run directory of a program.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
+/// The environment variable with the file that a program reads from its standard input, which in a
+/// container of docker is a pipe.
+pub(crate) const INPUT: &str = "DYNO_INPUT";
 /// How long a process may take to end after SIGKILL; it may be writing to a slow disk.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
 /// How many consecutive searches must find no process: during exec, a process shows neither
@@ -133,10 +137,14 @@ fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
 }
 
 fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabError> {
-    let variable = [RUN_DIR.as_bytes(), b"=", run.as_os_str().as_bytes()].concat();
     let started_by_run = |environment: Vec<u8>| {
         let mut variables = environment.split(|byte| *byte == 0);
-        variables.any(|one| one == variable)
+        variables.any(|one| {
+            let value = |name: &str| one.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+            let input = value(INPUT).map(|path| Path::new(OsStr::from_bytes(path)));
+            value(RUN_DIR) == Some(run.as_os_str().as_bytes())
+                || input.is_some_and(|path| path.starts_with(run))
+        })
     };
     // Another user's environment may be unreadable even for root.
     let is_marked = reads_below(pid, run) || read(pid, "environ")?.is_some_and(started_by_run);

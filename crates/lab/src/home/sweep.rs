@@ -95,11 +95,13 @@ fn remove_dead(
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
-    put_back_all(&dead.dir)?;
-    mounted::unmount_below(&dead.dir)?;
-    machine::remove_all(&dead.dir)?;
-    let inside_bytes = tree::used_bytes(&dead.dir);
+    let released = release(&dead.dir);
+    let inside_bytes = match released {
+        Ok(()) => tree::used_bytes(&dead.dir),
+        Err(_) => 0,
+    };
     let outside = outside::remove_all(&dead.dir)?;
+    released?;
     remove_content(root, &dead.dir, &outside.unmounted)?;
     cleaned.bytes += outside.bytes + inside_bytes;
     cleaned.run_dirs += u32::from(outside.unmounted.is_empty());
@@ -110,11 +112,22 @@ fn remove_dead(
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
-    put_back_all(dir)?;
-    mounted::unmount_below(dir)?;
-    machine::remove_all(dir)?;
+    let released = release(dir);
     let unmounted = outside::remove_all(dir)?.unmounted;
+    released?;
     remove_content(root, dir, &unmounted)
+}
+
+/// Puts back, unmounts, and removes what a run has set up besides files. A host that is gone keeps
+/// nothing else from being removed; the first error is returned.
+fn release(dir: &Path) -> Result<(), LabError> {
+    [
+        put_back_all(dir),
+        mounted::unmount_below(dir),
+        machine::remove_all(dir),
+    ]
+    .into_iter()
+    .fold(Ok(()), Result::and)
 }
 
 /// The lock is removed last and while nobody searches for dead runs, so that nobody finds a

@@ -18,7 +18,8 @@ use crate::site::Site;
 pub(super) struct Sampler {
     site: Arc<dyn Site>,
     servers: Vec<SampledServer>,
-    disks: Vec<String>,
+    /// The directories of the servers' data and logs here; the devices below them may be replaced.
+    directories: Vec<PathBuf>,
     /// The server's own counters, if they are monitored.
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
@@ -49,7 +50,7 @@ impl SampledServer {
             site: Arc::clone(&server.site),
             process: server.process.clone(),
             machine: server.site.machine().map(|_| SampledMachine {
-                disks: disks(server),
+                disks: disks(&*server.site, &server.directories),
                 paths: Vec::new(),
             }),
         }
@@ -58,12 +59,15 @@ impl SampledServer {
     fn sample(&mut self) -> ServerSnapshot {
         let files = self.site.files();
         match &mut self.machine {
-            None => self.snapshot(files, None),
+            None => self.snapshot(Instant::now(), files, None),
             Some(machine) => {
                 let machine = std::mem::take(machine);
+                let asked = Instant::now();
                 let files = ReadAhead::new(files, machine.paths);
+                // Nobody knows when within the exchange it read its files.
+                let at = asked + asked.elapsed() / 2;
                 let sample = host::Sample::take(&files, &machine.disks);
-                let snapshot = self.snapshot(&files, Some(sample));
+                let snapshot = self.snapshot(at, &files, Some(sample));
                 let paths = files.into_paths();
                 self.machine = Some(SampledMachine { paths, ..machine });
                 snapshot
@@ -71,10 +75,16 @@ impl SampledServer {
         }
     }
 
-    fn snapshot(&self, files: &dyn Files, machine: Option<host::Sample>) -> ServerSnapshot {
+    fn snapshot(
+        &self,
+        at: Instant,
+        files: &dyn Files,
+        machine: Option<host::Sample>,
+    ) -> ServerSnapshot {
         let read = |pid| process::read_family(files, pid);
         ServerSnapshot {
             number: self.number,
+            at,
             process: self.process.get().and_then(read),
             manager: self.process.manager().and_then(read),
             machine,
@@ -91,13 +101,11 @@ impl Sampler {
         let here = servers
             .iter()
             .filter(|server| server.site.machine().is_none());
-        let mut disks: Vec<String> = here.flat_map(disks).collect();
-        disks.sort();
-        disks.dedup();
+        let directories = here.flat_map(|server| server.directories.clone()).collect();
         Self {
             servers: servers.iter().map(SampledServer::new).collect(),
             site: monitored.site,
-            disks,
+            directories,
             counters: servers
                 .into_iter()
                 .map(|server| server.database?.counters())
@@ -110,11 +118,12 @@ impl Sampler {
     /// Takes a snapshot that was due `late` ago. The servers come last, because they may take time
     /// to answer.
     pub(super) fn sample(&mut self, late: Duration) -> Snapshot {
+        let disks = disks(&*self.site, &self.directories);
         let mut snapshot = Snapshot {
             at: Instant::now(),
             late,
             own_cpu: Duration::ZERO,
-            host: host::Sample::take(self.site.files(), &self.disks),
+            host: host::Sample::take(self.site.files(), &disks),
             generator: process::read(self.site.files(), "self"),
             servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
         };
@@ -143,12 +152,15 @@ impl Drop for Sampler {
     }
 }
 
-/// The disks of a server's data and log on its site.
-fn disks(server: &MonitoredServer) -> Vec<String> {
-    let directories = server.directories.iter();
-    directories
-        .flat_map(|dir| device::below_dir(server.site.files(), dir))
-        .collect()
+/// The disks below directories of a site.
+fn disks(site: &dyn Site, directories: &[PathBuf]) -> Vec<String> {
+    let disks = directories.iter();
+    let mut disks: Vec<String> = disks
+        .flat_map(|dir| device::below_dir(site.files(), dir))
+        .collect();
+    disks.sort();
+    disks.dedup();
+    disks
 }
 
 fn own_cpu() -> Duration {

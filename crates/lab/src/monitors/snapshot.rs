@@ -30,6 +30,8 @@ pub(super) struct Snapshot {
 #[derive(Debug, Clone)]
 pub(super) struct ServerSnapshot {
     pub(super) number: u32,
+    /// When it was read; another machine takes a while to answer.
+    pub(super) at: Instant,
     pub(super) process: Option<ProcessStat>,
     /// Its cluster manager's.
     pub(super) manager: Option<ProcessStat>,
@@ -59,7 +61,7 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     if let Some(change) = generator.and_then(|(b, a)| process::derive(b, a, seconds)) {
         change.put("generator", &mut values);
     }
-    servers(before, after, seconds, &mut values);
+    servers(before, after, &mut values);
     let get = |name: &str| values.0.get(name).copied();
     let written = get("disk.write_mb_per_s").zip(get("server.write_mb_per_s"));
     let amplification = written.map(|(devices, servers)| devices / servers);
@@ -68,12 +70,16 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
 }
 
 /// The metrics of each server, `server[1].…`, and of all servers together, `server.…`.
-fn servers(before: &Snapshot, after: &Snapshot, seconds: f64, values: &mut Values) {
+fn servers(before: &Snapshot, after: &Snapshot, values: &mut Values) {
     let mut processes: Option<ProcessChange> = None;
     let mut usages: Option<UsageChange> = None;
     let mut counters: Option<counters::Step> = None;
     for (before, after) in before.servers.iter().zip(&after.servers) {
         let owner = format!("server[{}]", after.number);
+        let seconds = after.at.duration_since(before.at).as_secs_f64();
+        if seconds <= 0.0 {
+            continue;
+        }
         if let Some((from, to)) = before.machine.as_ref().zip(after.machine.as_ref()) {
             machine(after.number, from, to, seconds, values);
         }

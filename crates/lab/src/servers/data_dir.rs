@@ -292,8 +292,12 @@ impl DataDir {
     /// # Errors
     /// What could not be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
+        // Before the devices are gone.
+        let put_back = self.schedulers.iter().map(Scheduler::end);
+        let put_back = put_back.fold(Ok(()), Result::and);
+        let removed = tree::remove(&self.dir);
         let ended = self.volumes().map(Volume::end);
-        ended.fold(tree::remove(&self.dir), Result::and)
+        ended.fold(put_back.and(removed), Result::and)
     }
 
     /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,

@@ -134,9 +134,11 @@ impl Node {
         .collect()
     }
 
-    /// The disk space that its data takes; `None` if that cannot be read.
+    /// The disk space that its data takes; `None` if that cannot be read, or is on another machine.
     pub(crate) fn space(&self) -> Option<Space> {
-        self.data.space()
+        self.data
+            .space()
+            .filter(|_| self.site().machine().is_none())
     }
 
     /// Where its data or its log is stored; `None` if the log has no volume of its own.

@@ -216,6 +216,7 @@ impl Running {
         let others = self.others(FaultProcess::Both);
         let killed_at = self.site.kill(&mut self.first);
         self.site.send(&others, Signal::KILL);
+        self.site.reap(&mut self.first);
         killed_at
     }
 
@@ -236,7 +237,9 @@ impl Running {
             return None;
         }
         self.id.set(0);
-        Some(self.site.kill(&mut self.first))
+        let killed_at = self.site.kill(&mut self.first);
+        self.site.reap(&mut self.first);
+        Some(killed_at)
     }
 
     fn families(&self, which: FaultProcess) -> impl Iterator<Item = Family<'_>> {
@@ -265,7 +268,7 @@ impl Running {
         interrupted: &AtomicBool,
     ) -> Result<Option<ExitStatus>, LabError> {
         self.site.terminate(&mut self.first, signal);
-        process::finish(&mut self.first.child, limit, interrupted)
+        self.first.finish(limit, interrupted)
     }
 
     /// Kills it and all processes that it started, and removes their shared memory.
@@ -279,6 +282,7 @@ impl Running {
         self.record_server();
         self.id.set(0);
         self.site.kill(&mut self.first);
+        self.site.reap(&mut self.first);
         // Some servers consist of processes that each lead a group, and outlive their parent for a
         // moment.
         self.site.end_processes(&self.dir, &self.account)

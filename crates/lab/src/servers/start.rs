@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
 use crate::error::LabError;
-use crate::process::{self, POLL_INTERVAL};
+use crate::process::POLL_INTERVAL;
 use crate::servers::files::{append, write_for_server};
 use crate::servers::membership::Membership;
 use crate::servers::node::Node;
@@ -338,7 +338,7 @@ impl Launcher {
         let mut invocation = self.installed.engine.start(&self.installed, &paths);
         invocation.arguments.extend(recovery.iter().map(Into::into));
         let (mut first, log_start) = self.spawn(data, &paths, &invocation)?;
-        process::finish(&mut first.child, START_LIMIT, interrupted)?;
+        first.finish(START_LIMIT, interrupted)?;
         Ok(Some(log::read_tail(&self.log_path(), log_start)))
     }
 
@@ -379,9 +379,11 @@ impl Launcher {
                 return Err(LabError::Interrupted);
             }
             if Instant::now() > deadline {
-                let rest = data
-                    .quiet_for()
-                    .and_then(|quiet| START_LIMIT.checked_sub(quiet));
+                let quiet = match self.site.machine() {
+                    None => data.quiet_for(),
+                    Some(machine) => machine.quiet_for(data.data().as_path(), START_LIMIT),
+                };
+                let rest = quiet.and_then(|quiet| START_LIMIT.checked_sub(quiet));
                 let Some(rest) = rest.filter(|rest| !rest.is_zero()) else {
                     return Err(self.too_slow("answer", START_LIMIT, &log()));
                 };

@@ -1,16 +1,29 @@
 //! Programs that a site runs.
 
 use std::os::fd::OwnedFd;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::error::LabError;
+use crate::process;
+
+/// How long a client may take to end after its program.
+const CLIENT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A program that a site has started.
 #[derive(Debug)]
 pub struct Launched {
     /// Ends when the program does. On another machine, it is the connection to the program; with
-    /// podman, it is podman.
+    /// podman and docker, it is their client.
     pub child: Child,
     /// The program's process on the site.
     pub pid: u32,
+    /// The program, if the child is its client on this host: others reap it, and it may outlive the
+    /// client.
+    program: Option<OwnedFd>,
 }
 
 impl Launched {
@@ -20,8 +33,79 @@ impl Launched {
         Self {
             pid: child.id(),
             child,
+            program: None,
         }
     }
+
+    /// A program on another machine, with the connection to it.
+    #[must_use]
+    pub fn elsewhere(child: Child, pid: u32) -> Self {
+        Self {
+            child,
+            pid,
+            program: None,
+        }
+    }
+
+    /// A program on this host with its client.
+    #[must_use]
+    pub(super) fn by_client(child: Child, pid: u32) -> Self {
+        Self {
+            child,
+            pid,
+            program: open(pid),
+        }
+    }
+
+    /// Sends the program a signal, such as that to shut down.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        match &self.program {
+            // It may have ended.
+            Some(program) => drop(pidfd_send_signal(program, signal)),
+            None => process::terminate(&mut self.child, signal),
+        }
+    }
+
+    /// Kills the program, and all of its process group if it is a child; returns when.
+    pub(super) fn kill(&mut self) -> Instant {
+        match &self.program {
+            Some(program) => {
+                let _ = pidfd_send_signal(program, Signal::KILL);
+                Instant::now()
+            }
+            None => process::send_kill(&mut self.child),
+        }
+    }
+
+    /// Waits for its end once it has been killed.
+    pub(super) fn reap(&mut self) {
+        let ended = match &self.program {
+            Some(_) => process::wait(&mut self.child, CLIENT_LIMIT).is_some(),
+            None => false,
+        };
+        if !ended {
+            process::kill(&mut self.child);
+        }
+    }
+
+    /// Waits for its end, as [`process::finish`] does.
+    pub(crate) fn finish(
+        &mut self,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<ExitStatus>, LabError> {
+        let finished = process::finish(&mut self.child, limit, interrupted);
+        if let Some(program) = &self.program {
+            // A client that was killed has told nobody.
+            let _ = pidfd_send_signal(program, Signal::KILL);
+        }
+        finished
+    }
+}
+
+fn open(pid: u32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 /// A process of a site.

@@ -61,12 +61,17 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Sends a program that it started the signal to shut down.
     fn terminate(&self, first: &mut Launched, signal: Signal) {
-        process::terminate(&mut first.child, first.pid, signal);
+        first.signal(signal);
     }
 
-    /// Kills a program that it started, and reaps it; returns when it was killed.
+    /// Kills a program that it started; returns when it was killed.
     fn kill(&self, first: &mut Launched) -> Instant {
-        process::kill_program(&mut first.child, first.pid)
+        first.kill()
+    }
+
+    /// Waits for the end of a program that was killed.
+    fn reap(&self, first: &mut Launched) {
+        first.reap();
     }
 
     /// How a program that it started ended, for a sentence that begins with its name.

@@ -71,9 +71,11 @@ impl Site for Ssh {
 
     fn kill(&self, first: &mut Launched) -> Instant {
         self.terminate(first, Signal::KILL);
-        let killed_at = Instant::now();
+        Instant::now()
+    }
+
+    fn reap(&self, first: &mut Launched) {
         process::kill(&mut first.child);
-        killed_at
     }
 
     fn how_it_ended(&self, status: ExitStatus) -> String {

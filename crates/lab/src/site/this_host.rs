@@ -15,7 +15,7 @@ use super::cgroup::Groups;
 use super::container::Container;
 use super::{Launched, Site};
 use crate::error::LabError;
-use crate::home::Home;
+use crate::home::{Home, survivors};
 use crate::process;
 
 /// This host; by default without limits, of which it can have none later.
@@ -50,7 +50,7 @@ impl ThisHost {
 
     fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, LabError> {
         let groups = match site.kind.value {
-            SiteKind::Process | SiteKind::Vm | SiteKind::Ssh => OnceLock::new(),
+            SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
                 Groups::new(&LOCAL, home, &site.limits, false)?.into()
             }
@@ -85,6 +85,7 @@ impl ThisHost {
         };
         let mut command = home.command_via(&entry, &invocation.program);
         command.args(&invocation.arguments);
+        command.env(survivors::INPUT, input);
         let input = File::open(input).map_err(LabError::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         self.is_used.store(true, Ordering::Relaxed);

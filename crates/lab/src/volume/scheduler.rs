@@ -1,14 +1,15 @@
 //! The IO scheduler of a volume's devices, which the next run puts back if dyno is killed.
 //!
 //! ```text
-//! CACHE/run/5e1c…/scheduler7   "vda mq-deadline": each device, and its scheduler before
+//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": each device with what tells whether it
+//!                              is still the same one, its scheduler before, and the one it was given
 //! ```
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use host::{device, text};
+use host::{Files, device, text};
 
 use crate::error::LabError;
 use crate::home::Home;
@@ -39,7 +40,8 @@ impl Scheduler {
             let words = text(host.files(), file(device)).unwrap_or_default();
             let current = current(device, &words, wanted)?;
             if current != wanted {
-                before.push(format!("{device} {current}\n"));
+                let identity = identity(host.files(), device);
+                before.push(format!("{device} {identity} {current} {wanted}\n"));
             }
         }
         let record = home.new_path(RECORD);
@@ -50,12 +52,20 @@ impl Scheduler {
         }
         Ok(set)
     }
+
+    /// Puts the schedulers back that the devices had before.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn end(&self) -> Result<(), LabError> {
+        put_back(&self.record)
+    }
 }
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
         // What cannot be put back now is tried again with the run directory.
-        let _ = put_back(&self.record);
+        let _ = self.end();
     }
 }
 
@@ -76,17 +86,32 @@ pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
 }
 
 fn put_back(record: &Path) -> Result<(), LabError> {
-    let text = match fs::read_to_string(record) {
+    let lines = match fs::read_to_string(record) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         text => text.map_err(LabError::at("read", record))?,
     };
-    for (device, before) in text.lines().filter_map(|line| line.split_once(' ')) {
-        // A device may have been removed since.
-        if Path::new(&file(device)).exists() {
+    let host = ThisHost::default();
+    let files = host.files();
+    for line in lines.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let &[device, number, boot, before, wanted] = words.as_slice() else {
+            continue;
+        };
+        // Another device may have its name by now, and somebody else may have chosen a scheduler.
+        let is_same = identity(files, device) == format!("{number} {boot}");
+        let words = text(files, file(device)).unwrap_or_default();
+        if is_same && words.contains(&format!("[{wanted}]")) {
             write(device, before)?;
         }
     }
     fs::remove_file(record).map_err(LabError::at("remove", record))
+}
+
+/// What no other device has that ever has the same name: the kernel's number of it, and the boot.
+fn identity(files: &dyn Files, device: &str) -> String {
+    let word = |path: &str| host::line(files, path).unwrap_or_else(|| "-".to_owned());
+    let number = word(&format!("/sys/block/{device}/diskseq"));
+    format!("{number} {}", word("/proc/sys/kernel/random/boot_id"))
 }
 
 /// The current one of the words `none [mq-deadline] kyber`, among which the wanted one must be.

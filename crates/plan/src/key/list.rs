@@ -115,7 +115,7 @@ const GENERAL: &[Key] = &[
         "As `--enable-cleartext-plugin`: sends the password in clear text without verifying the server."))),
 
     started(optional("site.kind", Kind::Choice(SiteKind::WORDS),
-        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), or `ssh` (a process of another host, without limits). Default: `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
+        "`process` (a process of this host, without limits), `limited` (in control groups with the limits below), `container` (with a root directory and namespaces of its own, and the limits below), `vm` (in a guest of QEMU on this host), `ssh` (a process of another host, without limits), or `url` (a server that is already running). Default: `url` with `server.url`, `ssh` if there is a host, `limited` if there is a limit, else `process`.")),
     started(key("site.runtime", Kind::Choice(Runtime::WORDS), "\"auto\"",
         "What sets up containers: `podman`, `docker`, `namespaces` (dyno itself, with util-linux), or `auto` (the first of these that works on this host).")),
     started(optional("site.cpus", Kind::Number { min: 0.01, max: 10_000.0 },
@@ -231,7 +231,7 @@ const GENERAL: &[Key] = &[
         "Reads of replicas per second of each instance, which measure how stale replicas are.")),
 
     started(optional(CHAOS, Kind::Faults,
-        "What may happen: `\"any\"`, or a list such as `[\"kill\", \"pause\"]`. `any` is every kind of fault that the servers of a trial can have, except `command`.")),
+        "What may happen: `\"any\"`, or a list such as `[\"kill\", \"pause\"]`. `any` is every kind of fault that the servers of a trial can have, except `command`, `scrub`, and faults of devices.")),
     needs(Needs::Chaos, key("chaos.rate", Kind::Frequency, "\"1 per 30s\"",
         "How often, on average. A fault begins only after the previous one was healed and the servers had 5 s to recover, so there may be fewer.")),
     needs(Needs::Chaos, key("chaos.seed", count(0, u64::MAX), "1",

@@ -44,7 +44,7 @@ macro_rules! volume_keys {
             started(optional(concat!($section, ".scheduler"), Kind::Name { max_chars: 40 },
                 "The IO scheduler of the volume's devices during the trial, such as `none` or `mq-deadline`. The previous one is put back afterward. Needs root. Default: as it is.")),
             started(optional(concat!($section, ".read_iops"), IOPS,
-                "The most reads per second of each device. Limits need root. Default: no limit, as for the others.")),
+                "The most reads per second of each device. Requires root. Default: no limit.")),
             started(optional(concat!($section, ".write_iops"), IOPS,
                 "The most writes per second of each device.")),
             started(optional(concat!($section, ".read_bytes_per_s"), RATE,

@@ -124,6 +124,7 @@ fn implied(trials: &[&TrialSummary]) -> Option<&'static str> {
         }
         SiteKind::Vm => Some("has a kernel and a page cache of its own within its memory"),
         SiteKind::Ssh => Some("is another machine, reached over a network"),
+        SiteKind::Url => Some("is a server that dyno did not start"),
         _ => None,
     }
 }

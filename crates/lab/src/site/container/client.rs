@@ -14,7 +14,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::error::LabError;
 use crate::process::{self, POLL_INTERVAL};
-use crate::site::{Launched, cgroup};
+use crate::site::Launched;
 
 /// The client passes this signal on to the program when dyno dies: servers end at once. A shell that
 /// started dyno in the background has it ignored.
@@ -68,11 +68,6 @@ pub(super) fn inside(groups: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// How the program whose words follow enters the control groups that it finds there.
-pub(super) fn enter(inside: &[PathBuf]) -> Vec<OsString> {
-    cgroup::entry(inside)
-}
-
 /// Starts a client; `pid` finds the process ID of its program.
 ///
 /// # Errors
@@ -83,7 +78,7 @@ pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<L
     loop {
         let has_ended = !matches!(child.try_wait(), Ok(None));
         match pid() {
-            Some(pid) => return Ok(Launched { child, pid }),
+            Some(pid) => return Ok(Launched::by_client(child, pid)),
             // Its output says why.
             None if has_ended => return Ok(Launched::here(child)),
             None if Instant::now() > deadline => return Err(too_late(&mut child)),

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use super::client::{self, unusable};
 use super::{Directory, TOOL_DIRS};
@@ -14,7 +15,7 @@ use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
 use crate::home::{containers, survivors};
 use crate::process;
-use crate::site::Launched;
+use crate::site::{Launched, cgroup};
 
 /// The program's input, and no log besides its output. The daemon may map users by default.
 const OPTIONS: [&str; 4] = [
@@ -26,41 +27,72 @@ const OPTIONS: [&str; 4] = [
 /// An archive without files (tar's two blocks of zeros at the end).
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
 
+/// docker as it has run a container for this dyno, which takes long to find out.
+static PROVEN: OnceLock<Installed> = OnceLock::new();
+
 /// docker, and the name of the container and of its image.
 #[derive(Debug)]
 pub(super) struct Docker {
+    installed: Installed,
+    place: Outside,
+}
+
+#[derive(Debug, Clone)]
+struct Installed {
     program: PathBuf,
     /// Where its daemon listens.
     socket: PathBuf,
     version: String,
-    place: Outside,
 }
 
-impl Docker {
-    /// docker, if it is installed and its daemon runs on this host.
-    pub(super) fn find(home: &Home) -> Result<Self, LabError> {
+impl Installed {
+    fn find() -> Result<Self, LabError> {
         let program = containers::program("docker")
             .ok_or_else(|| unusable(format!("docker is neither in PATH nor in {TOOL_DIRS}")))?;
         let socket = socket(&program)?;
         let format = "docker {{.ServerVersion}} with {{.DefaultRuntime}}";
         let mut info = containers::docker(&program, &socket);
         let version = client::ask(&program, info.args(["info", "--format", format]))?;
-        let place = Outside::make(home, Kind::Container, &containers::of_docker(&socket))?;
-        let docker = Self {
+        Ok(Self {
             program,
             socket,
             version,
-            place,
+        })
+    }
+}
+
+impl Docker {
+    /// docker, if it is installed and its daemon runs on this host.
+    pub(super) fn find(home: &Home) -> Result<Self, LabError> {
+        let installed = match PROVEN.get() {
+            Some(installed) => installed.clone(),
+            None => Installed::find()?,
+        };
+        let parent = containers::of_docker(&installed.socket);
+        let docker = Self {
+            installed,
+            place: Outside::make(home, Kind::Container, &parent)?,
         };
         docker.import()?;
         Ok(docker)
     }
 
+    /// Whether it has run a container for this dyno.
+    pub(super) fn is_proven(&self) -> bool {
+        PROVEN.get().is_some()
+    }
+
+    /// It has run a container.
+    pub(super) fn prove(&self) {
+        // Another thread may have found the same.
+        let _ = PROVEN.set(self.installed.clone());
+    }
+
     /// Makes the image.
     fn import(&self) -> Result<(), LabError> {
         // An image that appears after dyno's end would stay.
-        let mut import = process::own_command(&self.program);
-        import.arg(containers::host_option(&self.socket));
+        let mut import = process::own_command(&self.installed.program);
+        import.arg(containers::host_option(&self.installed.socket));
         import.args(["import", "-", &self.place.name()]);
         import.stdin(Stdio::piped()).stdout(Stdio::null());
         import.stderr(Stdio::piped());
@@ -70,7 +102,7 @@ impl Docker {
             let _ = input.write_all(&EMPTY_ARCHIVE);
         }
         let output = child.wait_with_output();
-        let output = output.map_err(LabError::at("run", &self.program))?;
+        let output = output.map_err(LabError::at("run", &self.installed.program))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(unusable(
@@ -82,11 +114,11 @@ impl Docker {
     /// How a process runs the program whose words follow in a new container with these directories,
     /// and in these control groups.
     pub(super) fn entry(&self, directories: &[Directory], groups: &[PathBuf]) -> Vec<OsString> {
-        let host = containers::host_option(&self.socket);
+        let host = containers::host_option(&self.installed.socket);
         let name = self.place.name();
-        let mut words = client::run(&self.program, &[host], &name);
+        let mut words = client::run(&self.installed.program, &[host], &name);
         words.extend(OPTIONS.map(Into::into));
-        let variables = process::variables().chain([survivors::RUN_DIR]);
+        let variables = process::variables().chain([survivors::RUN_DIR, survivors::INPUT]);
         words.extend(variables.map(|name| format!("--env={name}").into()));
         let is_there = |directory: &&Directory| directory.path.is_dir();
         for directory in directories.iter().filter(is_there) {
@@ -100,7 +132,7 @@ impl Docker {
         let mounted = groups.iter().zip(&inside);
         words.extend(mounted.map(|(group, inside)| mount(group, inside, "")));
         words.push(name.into());
-        words.extend(client::enter(&inside));
+        words.extend(cgroup::entry(&inside));
         words
     }
 
@@ -114,9 +146,9 @@ impl Docker {
 
     /// The process ID of the container's program.
     fn pid(&self) -> Option<u32> {
-        let mut inspect = containers::docker(&self.program, &self.socket);
+        let mut inspect = containers::docker(&self.installed.program, &self.installed.socket);
         inspect.args(["container", "inspect", "--format={{.State.Pid}}"]);
-        let said = client::ask(&self.program, inspect.arg(self.place.name()));
+        let said = client::ask(&self.installed.program, inspect.arg(self.place.name()));
         // 0 before it starts and after it ends.
         said.ok()?.parse().ok().filter(|pid| *pid != 0)
     }
@@ -128,7 +160,7 @@ impl Docker {
 
     /// docker with its version and runtime, for reports.
     pub(super) fn version(&self) -> &str {
-        &self.version
+        &self.installed.version
     }
 }
 

@@ -13,7 +13,7 @@ use std::mem;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use plan::Runtime;
 
@@ -34,6 +34,10 @@ pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// Which host this is, whatever namespaces a process is in.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What works of [`Runtime::Auto`], for containers in this host's network and in others: all containers
+/// of a study are to be alike.
+static CHOSEN: [OnceLock<Runtime>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// A container's root directory.
 #[derive(Debug)]
@@ -61,6 +65,24 @@ struct Directory {
     is_writable: bool,
 }
 
+impl Tool {
+    fn is_proven(&self) -> bool {
+        match self {
+            Self::Podman(podman) => podman.is_proven(),
+            Self::Docker(docker) => docker.is_proven(),
+            Self::Namespaces => false,
+        }
+    }
+
+    fn prove(&self) {
+        match self {
+            Self::Podman(podman) => podman.prove(),
+            Self::Docker(docker) => docker.prove(),
+            Self::Namespaces => {}
+        }
+    }
+}
+
 impl Container {
     /// Checks that a container can be set up, and creates none before a program starts. It has this
     /// host's network or, with `own_network`, that of the process that [`Container::entry`] begins with.
@@ -82,17 +104,31 @@ impl Container {
             directories: Mutex::new(system.into()),
             tool: Tool::Namespaces,
         };
-        match runtime {
+        let chosen = match own_network {
+            false => &CHOSEN[0],
+            true => &CHOSEN[1],
+        };
+        match chosen
+            .get()
+            .copied()
+            .filter(|_| runtime == Runtime::Auto)
+            .unwrap_or(runtime)
+        {
             Runtime::Podman => container.use_podman(home)?,
             Runtime::Docker if own_network => return Err(no_network_for_docker()),
             Runtime::Docker => container.use_docker(home)?,
             Runtime::Namespaces => container.use_namespaces()?,
             Runtime::Auto => {
-                let found = container.use_podman(home).is_ok()
-                    || (!own_network && container.use_docker(home).is_ok());
-                if !found {
+                let found = if container.use_podman(home).is_ok() {
+                    Runtime::Podman
+                } else if !own_network && container.use_docker(home).is_ok() {
+                    Runtime::Docker
+                } else {
                     container.use_namespaces()?;
-                }
+                    Runtime::Namespaces
+                };
+                // Another thread may have found the same.
+                let _ = chosen.set(found);
             }
         }
         Ok(container)
@@ -120,9 +156,20 @@ impl Container {
         self.check()
     }
 
-    /// Runs a program in it, which tells that it is on this host.
+    /// Checks that a container can run a program on this host, unless one has for this dyno.
     fn check(&self) -> Result<(), LabError> {
+        if !self.tool.is_proven() {
+            self.try_out()?;
+            self.tool.prove();
+        }
+        Ok(())
+    }
+
+    /// Runs a program in it, which tells that it is on this host.
+    fn try_out(&self) -> Result<(), LabError> {
+        // As for a server: dyno's environment may contain passwords.
         let mut command = process::own_command(Path::new("env"));
+        command.env_clear().envs(process::environment());
         let directories = match &self.tool {
             // A daemon that is in a container itself does not see dyno's directories.
             Tool::Docker(_) => vec![self.root.clone()],

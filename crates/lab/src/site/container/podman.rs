@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use super::client::{self, unusable};
 use super::{Directory, TOOL_DIRS};
@@ -15,7 +16,7 @@ use crate::error::LabError;
 use crate::home::Home;
 use crate::home::containers::{self, PODMAN};
 use crate::home::outside::{Kind, Outside};
-use crate::site::Launched;
+use crate::site::{Launched, cgroup};
 
 /// dyno's environment for the program.
 const OPTIONS: [&str; 5] = [
@@ -26,28 +27,46 @@ const OPTIONS: [&str; 5] = [
     "--pull=never",
 ];
 
+/// podman as it has run a container for this dyno, which takes long to find out.
+static PROVEN: OnceLock<Installed> = OnceLock::new();
+
 /// podman, and the name of the container.
 #[derive(Debug)]
 pub(super) struct Podman {
-    program: PathBuf,
-    /// The runtime, if it is not the one that podman is configured to use.
-    runtime: Option<&'static str>,
-    version: String,
+    installed: Installed,
     /// podman writes the program's process ID here.
     pid_file: PathBuf,
     place: Outside,
 }
 
-impl Podman {
-    /// podman, if it is installed and works.
-    pub(super) fn find(home: &Home, root: &Path) -> Result<Self, LabError> {
+#[derive(Debug, Clone)]
+struct Installed {
+    program: PathBuf,
+    /// The runtime, if it is not the one that podman is configured to use.
+    runtime: Option<&'static str>,
+    version: String,
+}
+
+impl Installed {
+    fn find() -> Result<Self, LabError> {
         let program = containers::program("podman")
             .ok_or_else(|| unusable(format!("podman is neither in PATH nor in {TOOL_DIRS}")))?;
-        let version = version(&program, None)?;
         Ok(Self {
+            version: version(&program, None)?,
             program,
             runtime: None,
-            version,
+        })
+    }
+}
+
+impl Podman {
+    /// podman, if it is installed.
+    pub(super) fn find(home: &Home, root: &Path) -> Result<Self, LabError> {
+        Ok(Self {
+            installed: match PROVEN.get() {
+                Some(installed) => installed.clone(),
+                None => Installed::find()?,
+            },
             pid_file: root.with_extension("pid"),
             place: Outside::make(home, Kind::Container, Path::new(PODMAN))?,
         })
@@ -55,13 +74,26 @@ impl Podman {
 
     /// The same with the runtime runc: others may refuse a host with control groups of both versions.
     pub(super) fn with_runc(self) -> Result<Self, LabError> {
-        let runtime = Some("runc");
-        let version = version(&self.program, runtime)?;
+        let (program, runtime) = (self.installed.program, Some("runc"));
         Ok(Self {
-            runtime,
-            version,
+            installed: Installed {
+                version: version(&program, runtime)?,
+                program,
+                runtime,
+            },
             ..self
         })
+    }
+
+    /// Whether it has run a container for this dyno.
+    pub(super) fn is_proven(&self) -> bool {
+        PROVEN.get().is_some()
+    }
+
+    /// It has run a container.
+    pub(super) fn prove(&self) {
+        // Another thread may have found the same.
+        let _ = PROVEN.set(self.installed.clone());
     }
 
     /// How a process runs the program whose words follow in a new container with this root, these
@@ -75,10 +107,11 @@ impl Podman {
         directories: &[Directory],
         groups: &[PathBuf],
     ) -> Result<Vec<OsString>, LabError> {
-        let runtime = self.runtime.map(|name| format!("--runtime={name}"));
+        let runtime = self.installed.runtime;
+        let runtime = runtime.map(|name| format!("--runtime={name}"));
         let quiet = ["--log-level=error".to_owned()];
         let global: Vec<String> = quiet.into_iter().chain(runtime).collect();
-        let mut words = client::run(&self.program, &global, &self.place.name());
+        let mut words = client::run(&self.installed.program, &global, &self.place.name());
         words.extend(OPTIONS.map(Into::into));
         words.push(format!("--pidfile={}", self.pid_file.display()).into());
         for directory in directories {
@@ -97,7 +130,7 @@ impl Podman {
             words.push(format!("--volume={}:{}", group.display(), inside.display()).into());
         }
         words.extend(["--rootfs".into(), root.into()]);
-        words.extend(client::enter(&inside));
+        words.extend(cgroup::entry(&inside));
         Ok(words)
     }
 
@@ -118,7 +151,7 @@ impl Podman {
 
     /// podman with its version and runtime, for reports.
     pub(super) fn version(&self) -> &str {
-        &self.version
+        &self.installed.version
     }
 }
 

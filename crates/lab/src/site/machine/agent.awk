@@ -3,7 +3,9 @@
 # or the exit code of a command.
 {
     request = substr($0, 3)
-    if ($0 ~ /^R/) {
+    if ($0 ~ /^R/ && request ~ /^\/proc\/[0-9]+\/io$/ && !has_io) {
+        print "=-1"
+    } else if ($0 ~ /^R/) {
         while ((code = (getline line < request)) > 0)
             print " " line
         close(request)

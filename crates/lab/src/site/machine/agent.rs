@@ -5,8 +5,11 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use host::{Files, Space};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 
 use super::ssh::{Destination, quoted, script};
 use crate::error::LabError;
@@ -16,6 +19,10 @@ use crate::process;
 const BEGIN: &str = "dyno-host-begins";
 /// Lines of the greeting after that one.
 const GREETING_LINES: usize = 7;
+/// How long a host may take to answer a request for a file. It may be under load.
+const READ_LIMIT: Duration = Duration::from_secs(60);
+/// How long a command may take, such as one that writes all data to a slow disk.
+const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Maximum length of an answer, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 /// Maximum number of entries of a directory.
@@ -37,6 +44,8 @@ pub(super) struct Agent {
 struct Pipes {
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Whether an answer did not come in time: the next one may be that answer.
+    is_lost: bool,
 }
 
 /// What a command printed, and its exit code.
@@ -79,12 +88,16 @@ impl Agent {
             process::kill(&mut child);
             return Err(to.failed(log));
         };
-        let mut answers = BufReader::new(answers);
-        match greeting(&mut answers) {
+        let mut pipes = Pipes {
+            requests,
+            answers: BufReader::new(answers),
+            is_lost: false,
+        };
+        match pipes.greeting() {
             Ok(greeting) => {
                 let agent = Self {
                     child: Mutex::new(child),
-                    pipes: Mutex::new(Pipes { requests, answers }),
+                    pipes: Mutex::new(pipes),
                 };
                 Ok((agent, greeting))
             }
@@ -100,7 +113,7 @@ impl Agent {
         let request = request('C', command)?;
         let mut pipes = self.pipes();
         pipes.send(&request)?;
-        let (text, code) = pipes.answer()?;
+        let (text, code) = pipes.answer(COMMAND_LIMIT)?;
         Ok(Output { text, code })
     }
 
@@ -120,15 +133,24 @@ impl Agent {
 
 impl Pipes {
     fn send(&mut self, requests: &str) -> io::Result<()> {
+        if self.is_lost {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
         self.requests.write_all(requests.as_bytes())?;
         self.requests.flush()
     }
 
+    /// The lines in which a host says what it is like.
+    fn greeting(&mut self) -> io::Result<Vec<String>> {
+        while self.line(READ_LIMIT)? != BEGIN {}
+        (0..GREETING_LINES).map(|_| self.line(READ_LIMIT)).collect()
+    }
+
     /// The text of the next answer, and its code.
-    fn answer(&mut self) -> io::Result<(String, i32)> {
+    fn answer(&mut self, limit: Duration) -> io::Result<(String, i32)> {
         let mut text = String::new();
         loop {
-            let line = line(&mut self.answers)?;
+            let line = self.line(limit)?;
             if let Some(code) = line.strip_prefix('=') {
                 let code = code.trim().parse();
                 return Ok((text, code.map_err(|_| io::ErrorKind::InvalidData)?));
@@ -142,10 +164,23 @@ impl Pipes {
 
     /// The text of a file that was asked for.
     fn file(&mut self) -> io::Result<String> {
-        match self.answer()? {
+        match self.answer(READ_LIMIT)? {
             (text, 0) => Ok(text),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// The next line without its end.
+    fn line(&mut self, limit: Duration) -> io::Result<String> {
+        if self.answers.buffer().is_empty() {
+            let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
+            let limit = Timespec::try_from(limit).ok();
+            if retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? == 0 {
+                self.is_lost = true;
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        line(&mut self.answers)
     }
 }
 
@@ -154,12 +189,6 @@ impl Drop for Agent {
         let child = self.child.get_mut();
         process::kill(child.unwrap_or_else(PoisonError::into_inner));
     }
-}
-
-/// The lines in which a host says what it is like.
-fn greeting(answers: &mut impl BufRead) -> io::Result<Vec<String>> {
-    while line(answers)? != BEGIN {}
-    (0..GREETING_LINES).map(|_| line(answers)).collect()
 }
 
 /// A line without its end.

@@ -268,6 +268,15 @@ impl Machine {
         self.succeed(&format!("sync && find {data} {drop}"))
     }
 
+    /// Zero if something was written to a directory `within` this time; otherwise `None`.
+    pub(crate) fn quiet_for(&self, here: &Path, within: Duration) -> Option<Duration> {
+        let dir = quoted(self.path(here));
+        let seconds = within.as_secs();
+        let find = format!("find {dir} -type f -newermt '-{seconds} seconds' -print -quit");
+        let found = self.run(&find).ok()?;
+        (found.code == 0 && !found.text.trim().is_empty()).then_some(Duration::ZERO)
+    }
+
     /// Removes a file of a node's directory.
     ///
     /// # Errors
@@ -318,7 +327,7 @@ impl Machine {
         loop {
             let pid = host::number(&self.agent, &process);
             if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
-                return Ok(Launched { child, pid });
+                return Ok(Launched::elsewhere(child, pid));
             }
             let has_ended = matches!(child.try_wait(), Ok(Some(_)));
             if has_ended || Instant::now() > deadline {

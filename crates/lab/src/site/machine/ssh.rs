@@ -115,6 +115,8 @@ pub(super) fn finish(to: &Destination, mut ssh: Command) -> Result<String, LabEr
     let mut said = Vec::new();
     let limited = &mut (&mut reader).take(MAX_BYTES);
     let read = limited.read_to_end(&mut said);
+    // A client that says more must not wait for a reader.
+    drop(reader);
     let status = read.and_then(|_| child.wait()).map_err(failed)?;
     let said = String::from_utf8_lossy(&said).into_owned();
     match status.success() {

@@ -132,7 +132,10 @@ impl Line {
             if poll(&mut [readable], pause.as_ref()).is_err() {
                 continue;
             }
-            while let Ok(length @ 1..) = self.device.read(&mut buffer) {
+            // Nothing new once it ends, even if routes still lead here.
+            while !self.ends.load(Ordering::Relaxed)
+                && let Ok(length @ 1..) = self.device.read(&mut buffer)
+            {
                 if self.waiting.len() < MAX_WAITING {
                     let packet = buffer.get(..length).unwrap_or_default().to_owned();
                     self.waiting

@@ -45,8 +45,11 @@ const MAX_PORT_TRIES: u32 = 5;
 /// How many lines of the console a message quotes.
 const CONSOLE_LINES: usize = 8;
 
-/// Why guests are emulated; unset as long as KVM may work.
-static NO_KVM: OnceLock<String> = OnceLock::new();
+/// Why guests are emulated, or `None` if the first one booted with KVM: all guests of a study are to be
+/// alike.
+static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
+/// How often a guest is booted with KVM once another one was.
+const KVM_TRIES: u32 = 2;
 
 /// A running guest. Dropping it ends it.
 #[derive(Debug)]
@@ -85,18 +88,27 @@ impl Guest {
         let image = Image::find()?;
         let hardware = Hardware::new(limits);
         let boot = |accelerator| Self::on_free_ports(home, &image, &hardware, accelerator);
-        if NO_KVM.get().is_none() {
-            match boot(Accelerator::Kvm) {
-                Ok(booted) => return Ok(booted),
-                Err(Failed::Other(error)) => return Err(error),
-                Err(Failed::PortTaken) => {}
+        let booted = match NO_KVM.get() {
+            Some(Some(_)) => boot(Accelerator::Emulation),
+            Some(None) => (1..KVM_TRIES)
+                .map(|_| boot(Accelerator::Kvm))
+                .find(|booted| !matches!(booted, Err(Failed::Boot(_))))
+                .unwrap_or_else(|| boot(Accelerator::Kvm)),
+            None => match boot(Accelerator::Kvm) {
                 Err(Failed::Boot(why)) => {
                     // Another thread may have found the same.
-                    let _ = NO_KVM.set(why);
+                    let _ = NO_KVM.set(Some(why));
+                    boot(Accelerator::Emulation)
                 }
-            }
-        }
-        boot(Accelerator::Emulation).map_err(|failed| {
+                booted => {
+                    if booted.is_ok() {
+                        let _ = NO_KVM.set(None);
+                    }
+                    booted
+                }
+            },
+        };
+        booted.map_err(|failed| {
             let why = match failed {
                 Failed::Other(error) => return error,
                 Failed::PortTaken => PORT_TAKEN.to_owned(),
@@ -196,7 +208,7 @@ impl Guest {
 
     /// What runs its CPUs.
     pub(super) fn accelerator(&self) -> String {
-        match (self.accelerator, NO_KVM.get()) {
+        match (self.accelerator, NO_KVM.get().and_then(Option::as_ref)) {
             (Accelerator::Kvm, _) => "KVM".to_owned(),
             (Accelerator::Emulation, None) => EMULATED.to_owned(),
             (Accelerator::Emulation, Some(why)) => format!("{EMULATED}: {why}"),
