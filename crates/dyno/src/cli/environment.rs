@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     /// What dyno passes to itself or to its servers; not for users to set.
-    const INTERNAL: [&str; 2] = ["DYNO_ADDRESSES", "DYNO_RUN_DIR"];
+    const INTERNAL: [&str; 3] = ["DYNO_ADDRESSES", "DYNO_INPUT", "DYNO_RUN_DIR"];
 
     /// Every variable that the program's own code reads by name is in the table.
     #[test]
