@@ -35,8 +35,8 @@ pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// Which host this is, whatever namespaces a process is in.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What works of [`Runtime::Auto`], for containers in this host's network and in others: all containers
-/// of a study are to be alike.
+/// The runtime that [`Runtime::Auto`] found, for containers in this host's network and in networks of
+/// their own. It is kept so that all containers of a study have the same one.
 static CHOSEN: [OnceLock<Runtime>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// A container's root directory.
@@ -108,12 +108,11 @@ impl Container {
             false => &CHOSEN[0],
             true => &CHOSEN[1],
         };
-        match chosen
-            .get()
-            .copied()
-            .filter(|_| runtime == Runtime::Auto)
-            .unwrap_or(runtime)
-        {
+        let runtime = match runtime {
+            Runtime::Auto => chosen.get().copied().unwrap_or(Runtime::Auto),
+            named => named,
+        };
+        match runtime {
             Runtime::Podman => container.use_podman(home)?,
             Runtime::Docker if own_network => return Err(no_network_for_docker()),
             Runtime::Docker => container.use_docker(home)?,

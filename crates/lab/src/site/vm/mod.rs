@@ -48,8 +48,6 @@ const CONSOLE_LINES: usize = 8;
 /// Why guests are emulated, or `None` if the first one booted with KVM: all guests of a study are to be
 /// alike.
 static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
-/// How often a guest is booted with KVM once another one was.
-const KVM_TRIES: u32 = 2;
 
 /// A running guest. Dropping it ends it.
 #[derive(Debug)]
@@ -90,10 +88,10 @@ impl Guest {
         let boot = |accelerator| Self::on_free_ports(home, &image, &hardware, accelerator);
         let booted = match NO_KVM.get() {
             Some(Some(_)) => boot(Accelerator::Emulation),
-            Some(None) => (1..KVM_TRIES)
-                .map(|_| boot(Accelerator::Kvm))
-                .find(|booted| !matches!(booted, Err(Failed::Boot(_))))
-                .unwrap_or_else(|| boot(Accelerator::Kvm)),
+            Some(None) => match boot(Accelerator::Kvm) {
+                Err(Failed::Boot(_)) => boot(Accelerator::Kvm),
+                booted => booted,
+            },
             None => match boot(Accelerator::Kvm) {
                 Err(Failed::Boot(why)) => {
                     // Another thread may have found the same.
