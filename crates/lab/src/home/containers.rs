@@ -19,7 +19,7 @@ use crate::error::LabError;
 use crate::process::{self, POLL_INTERVAL};
 use crate::site::TOOL_DIRS;
 
-/// Maximum length of what a command says.
+/// Maximum length of the error messages of a command, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 /// Precedes the names of podman's containers.
 pub(crate) const PODMAN: &str = "/podman";

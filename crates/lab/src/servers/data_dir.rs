@@ -292,7 +292,7 @@ impl DataDir {
     /// # Errors
     /// What could not be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
-        // Before the devices are gone.
+        // While its devices still exist.
         let put_back = self.schedulers.iter().map(Scheduler::end);
         let put_back = put_back.fold(Ok(()), Result::and);
         let removed = tree::remove(&self.dir);

@@ -170,7 +170,7 @@ impl Pipes {
         }
     }
 
-    /// The next line without its end.
+    /// The next line, without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
         if self.answers.buffer().is_empty() {
             let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
