@@ -126,6 +126,43 @@ fn a_replica_of_the_binary_log_is_promoted_and_the_old_primary_follows_it() {
     a_replica_is_promoted_and_the_old_primary_follows_it("mariadb", "asynchronous", rest);
 }
 
+/// Switchovers under load, the later ones due while the earlier ones still wait for replicas, leave
+/// no transaction behind on a former primary.
+fn switchovers_leave_nothing_behind(engine: &str, cluster: &str, at: &[&str]) {
+    let place = Cache::new();
+    let fault = |at: &&str| format!("[[fault]]\nat = \"{at}\"\nswitchover = \"replica\"\n");
+    let faults: String = at.iter().map(fault).collect();
+    let rest = format!("members = 3\n{faults}[ledger]\nrate = 100\n");
+    let study = study(engine, cluster, "30s", &rest);
+    let done = study.cache(&place).run().succeeds();
+    let trial = done.trial();
+    let took_effect = |fault: &FaultRecord| fault.effect_s.is_some() && fault.error.is_none();
+    assert!(trial.faults.iter().all(took_effect), "{:?}", trial.faults);
+    assert_eq!(trial.faults.len(), at.len());
+    let [ledger] = trial.ledgers.try_into().unwrap();
+    assert!(ledger.is_intact() && ledger.acknowledged > 10, "{ledger:?}");
+    assert_eq!(ledger.checked, [1, 2, 3], "{ledger:?}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn switchovers_of_mariadb_leave_nothing_behind() {
+    let at = ["2s", "2500ms", "3s", "8s"];
+    switchovers_leave_nothing_behind("mariadb", "asynchronous", &at);
+}
+
+#[test]
+fn switchovers_of_mysql_leave_nothing_behind() {
+    let at = ["2s", "2500ms", "3s", "8s"];
+    switchovers_leave_nothing_behind("mysql", "semi-synchronous", &at);
+}
+
+/// A former primary is shut down, and becomes a copy of its successor.
+#[test]
+fn switchovers_of_postgres_leave_nothing_behind() {
+    switchovers_leave_nothing_behind("postgres", "asynchronous", &["2s", "3s"]);
+}
+
 /// A member of a cluster with a network of its own is cut off, in both directions and in one, and
 /// its link is slow; commits that wait for it wait until the link works.
 #[test]

@@ -26,8 +26,8 @@ pub(crate) struct Cluster {
     primary: AtomicUsize,
     /// How they replicate; `None`: a single node.
     replication: Option<&'static dyn Replication>,
-    /// Locked while a member begins the group anew.
-    regrouping: Mutex<()>,
+    /// Locked while dyno, its administrator, decides who is the primary.
+    roles: Mutex<()>,
     /// What the members share; it ends after them.
     services: Option<Services>,
 }
@@ -69,7 +69,7 @@ impl Cluster {
             members: formed.collect::<Result<_, LabError>>()?,
             primary: AtomicUsize::new(0),
             replication,
-            regrouping: Mutex::default(),
+            roles: Mutex::default(),
             services: None,
         };
         if let Some(first) = cluster.members.first() {
@@ -115,10 +115,10 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    /// Makes the caller the only one who has a member begin the group anew.
-    pub(crate) fn regroup(&self) -> MutexGuard<'_, ()> {
-        let regrouping = self.regrouping.lock();
-        regrouping.unwrap_or_else(PoisonError::into_inner)
+    /// Makes the caller the only one who promotes a member, or has one begin the group anew: of two
+    /// members that are promoted at the same time, one loses what the other commits.
+    pub(crate) fn lock_roles(&self) -> MutexGuard<'_, ()> {
+        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its members, of which virtual users follow the primary; `None`: it is a single node.

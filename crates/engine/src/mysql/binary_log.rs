@@ -69,7 +69,7 @@ impl Replication for BinaryLog {
     }
 
     fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {
-        vec![("read_only".to_owned(), "ON".to_owned())]
+        vec![(self.dialect.read_only.to_owned(), "ON".to_owned())]
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
@@ -87,7 +87,7 @@ impl Replication for BinaryLog {
         let cluster = member.cluster;
         let mut others = (1..=cluster.count()).filter(|other| *other != member.number);
         if is_replica || others.any(|other| accepts_writes(cluster, other)) {
-            return run(member, &[self.dialect.read_only.to_owned()]);
+            return run(member, &[self.refuse_writes()]);
         }
         self.become_primary(member, cluster.count() > 1)
     }
@@ -126,17 +126,9 @@ impl Replication for BinaryLog {
         self.become_primary(member, member.cluster.count() > 2)
     }
 
-    /// A server that cannot refuse the load's writes begins to shut down, and ends once its replicas
-    /// have everything.
     fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
-        let refuses = self.dialect.binds_root;
-        let demote = if refuses {
-            self.dialect.read_only
-        } else {
-            SHUT_DOWN
-        };
-        rows(member, demote)?;
-        Ok(refuses)
+        run(member, &[self.refuse_writes()])?;
+        Ok(true)
     }
 
     fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
@@ -144,7 +136,7 @@ impl Replication for BinaryLog {
     }
 
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
-        let mut statements = vec![self.dialect.read_only.to_owned()];
+        let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
             let [source, replica] = self.dialect.semi_sync_switches;
             statements.push(format!("SET GLOBAL {source} = OFF, GLOBAL {replica} = ON"));
@@ -166,16 +158,18 @@ impl Replication for BinaryLog {
     }
 }
 
-/// Sends everything to the replicas first, which the signal to shut down does not.
-const SHUT_DOWN: &str = "SHUTDOWN WAIT FOR ALL SLAVES";
 /// Also on a server that never had one.
 const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 
 impl BinaryLog {
+    fn refuse_writes(&self) -> String {
+        format!("SET GLOBAL {} = ON", self.dialect.read_only)
+    }
+
     fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
         let source = member.cluster.member(primary);
         let source = source.map(|at| (self.dialect.source)(member.cluster, at));
-        let rest = ["START REPLICA", self.dialect.read_only].map(str::to_owned);
+        let rest = ["START REPLICA".to_owned(), self.refuse_writes()];
         let statements = source.into_iter().flatten().chain(rest);
         run(member, &statements.collect::<Vec<_>>())
     }

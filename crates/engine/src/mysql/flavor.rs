@@ -24,6 +24,8 @@ pub(crate) struct Flavor {
     pub(super) initializer: Initializer,
     /// The statements after which a locked `root` is the only account of a new data directory.
     pub(super) lock_root: &'static str,
+    /// The right to write to a server that is `read_only`; `None`: `super_read_only` binds everybody.
+    pub(super) ignores_read_only: Option<&'static str>,
     /// The arguments with which the program checks its settings and exits.
     pub(super) validation: &'static [&'static str],
     /// The value of `secure_file_priv` that forbids all files; `None`: only an empty directory
@@ -71,6 +73,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
                 OR Host NOT IN ('localhost', '127.0.0.1');\n\
                 UPDATE mysql.global_priv SET Priv = \
                 JSON_SET(Priv, '$.account_locked', JSON_COMPACT('true')) WHERE User = 'root';\n",
+    ignores_read_only: Some("READ ONLY ADMIN"),
     // It has no option for that.
     validation: HELP,
     no_files: None,
@@ -106,6 +109,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     lock_root: "ALTER USER root@localhost ACCOUNT LOCK;\n\
                 CREATE USER root@'127.0.0.1' ACCOUNT LOCK;\n\
                 GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n",
+    ignores_read_only: None,
     validation: &["--validate-config"],
     no_files: Some("NULL"),
     has_binlog: true,

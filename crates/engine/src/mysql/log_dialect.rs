@@ -27,10 +27,9 @@ pub(super) struct Dialect {
     pub(super) semi_sync_switches: [&'static str; 2],
     /// Whether a server refuses writes, and whether it receives and applies.
     pub(super) view: &'static str,
-    /// Keeps all but the replication from writing, as far as the server can.
+    /// The setting that keeps all but the replication and, in MariaDB, `root` at the socket from
+    /// writing. Setting it waits for commits under way and refuses later ones.
     pub(super) read_only: &'static str,
-    /// Whether that includes `root`.
-    pub(super) binds_root: bool,
     /// How a replica is pointed to its primary.
     pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, and then answers 0.
@@ -55,8 +54,7 @@ pub(super) static MARIADB: Dialect = Dialect {
     ],
     view: "SELECT @@global.read_only, variable_value \
            FROM information_schema.GLOBAL_STATUS WHERE variable_name = 'SLAVE_RUNNING'",
-    read_only: "SET GLOBAL read_only = ON",
-    binds_root: false,
+    read_only: "read_only",
     source: |cluster, primary| {
         vec![
             // A former primary has received nothing.
@@ -100,8 +98,7 @@ pub(super) static MYSQL: Dialect = Dialect {
             WHERE channel_name = ''), \
            (SELECT service_state FROM performance_schema.replication_applier_status \
             WHERE channel_name = '')",
-    read_only: "SET GLOBAL super_read_only = ON",
-    binds_root: true,
+    read_only: "super_read_only",
     source: |cluster, primary| {
         vec![format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{}', SOURCE_PORT = {}, \

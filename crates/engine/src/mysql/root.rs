@@ -12,7 +12,13 @@ pub(super) const INIT_FILE: &str = "init.sql";
 
 /// The statements that open the account with a password, for `localhost` (the socket) and for the
 /// network of the server's address. They are neither replicated nor logged.
-pub(super) fn statements(address: Ipv4Net, password: &str) -> Vec<String> {
+///
+/// Clients from the network lose this right if there is one: without it, they obey `read_only`.
+pub(super) fn statements(
+    address: Ipv4Net,
+    password: &str,
+    ignores_read_only: Option<&str>,
+) -> Vec<String> {
     let clients = clients(address);
     let mut statements = vec!["SET sql_log_bin = 0, sql_log_off = 1".to_owned()];
     // Templates have the other one.
@@ -22,6 +28,8 @@ pub(super) fn statements(address: Ipv4Net, password: &str) -> Vec<String> {
             format!("GRANT ALL ON *.* TO root@'{clients}' WITH GRANT OPTION"),
         ]);
     }
+    let revoke = |right| format!("REVOKE {right} ON *.* FROM root@'{clients}'");
+    statements.extend(ignores_read_only.map(revoke));
     statements.push(format!(
         "ALTER USER root@localhost IDENTIFIED BY '{password}', \
          root@'{clients}' IDENTIFIED BY '{password}' ACCOUNT UNLOCK"
@@ -38,6 +46,11 @@ fn clients(address: Ipv4Net) -> String {
 }
 
 /// The same as an init file.
-pub(super) fn init_file(address: Ipv4Net, password: &str) -> String {
-    format!("{};\n", statements(address, password).join(";\n"))
+pub(super) fn init_file(
+    address: Ipv4Net,
+    password: &str,
+    ignores_read_only: Option<&str>,
+) -> String {
+    let statements = statements(address, password, ignores_read_only);
+    format!("{};\n", statements.join(";\n"))
 }

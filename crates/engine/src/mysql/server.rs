@@ -151,7 +151,7 @@ impl Server for Flavor {
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {
         vec![ServerFile {
             name: root::INIT_FILE,
-            text: root::init_file(paths.address, password),
+            text: root::init_file(paths.address, password, self.ignores_read_only),
             is_temporary: true,
         }]
     }
@@ -206,7 +206,7 @@ impl Server for Flavor {
     ) -> Result<(), EngineError> {
         let target = socket_target(login)?;
         let alter = async |connection: &mut Connection| {
-            for statement in root::statements(address, password) {
+            for statement in root::statements(address, password, self.ignores_read_only) {
                 connection.run(&statement).await?;
             }
             Ok(())

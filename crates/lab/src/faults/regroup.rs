@@ -49,7 +49,7 @@ pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
         });
     }
     loop {
-        let guard = cluster.regroup();
+        let guard = cluster.lock_roles();
         if scene.over.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }

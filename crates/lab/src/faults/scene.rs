@@ -34,6 +34,15 @@ pub(super) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
+    /// The same for another node.
+    pub(super) fn of(&self, index: usize) -> Self {
+        Self {
+            index: Some(index),
+            was_primary: false,
+            ..*self
+        }
+    }
+
     /// The nodes of the instance.
     pub(super) fn cluster(&self) -> Result<&'a Cluster, LabError> {
         self.instance.cluster.as_ref().ok_or_else(not_started)
@@ -165,7 +174,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn wait_until_it_replicates(&self) -> Result<(), LabError> {
+    pub(super) fn wait_until_it_replicates(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             let role = self.node()?.role();

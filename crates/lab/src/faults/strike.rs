@@ -1,6 +1,7 @@
 //! A fault in one instance: it strikes, is healed, and is reported.
 
 use std::path::PathBuf;
+use std::sync::MutexGuard;
 use std::sync::mpsc::Sender;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -56,6 +57,7 @@ impl<'a> Strike<'a> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
         let mut fault = planned(self.fault, self.output());
+        let roles = self.roles();
         let scene = match self.scene() {
             Ok(scene) => scene,
             Err(error) => {
@@ -74,7 +76,9 @@ impl<'a> Strike<'a> {
                 None => Healing::Never,
             },
         });
-        match fault.strike(&scene) {
+        let struck = fault.strike(&scene);
+        drop(roles);
+        match struck {
             Ok(effect) => {
                 if let Some(watch) = self.watch {
                     watch.took_effect(effect, self.schedule.clock);
@@ -101,6 +105,23 @@ impl<'a> Strike<'a> {
                 self.report(&mut record, Err(error), is_vital);
                 None
             }
+        }
+    }
+
+    /// The turn to change who is the primary, if that is the fault: roles are looked up once every
+    /// earlier switchover is over, which includes that the old primary is a replica again.
+    fn roles(&self) -> Option<MutexGuard<'a, ()>> {
+        let cluster = self.instance.cluster.as_ref();
+        let cluster = cluster.filter(|_| self.fault.kind == FaultKind::Switchover)?;
+        loop {
+            let roles = cluster.lock_roles();
+            let active = self.instance.disturbance.active();
+            let is_free = active.iter().all(|hit| hit.kind != FaultKind::Switchover);
+            if is_free || self.schedule.clock.is_over() {
+                return Some(roles);
+            }
+            drop(roles);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -226,6 +247,7 @@ impl<'a> Strike<'a> {
     /// Makes a replica the primary, and reports how far that is; the others follow it.
     fn fail_over(&self, scene: &Scene<'_>, record: &mut FaultRecord) -> Result<(), LabError> {
         let cluster = scene.cluster()?;
+        let _roles = cluster.lock_roles();
         let lost = cluster.primary().map(|member| member.number);
         let is_away = |node| Some(node) == lost || self.instance.disturbance.hits(node);
         let mut promotion = Promotion {

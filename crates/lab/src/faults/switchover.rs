@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::replication::MemberState;
 
-use super::{Fault, Scene, nodes, succession};
+use super::{Fault, Scene, nodes, succession, target};
 use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::instance::Instance;
@@ -57,9 +57,13 @@ impl Fault for Switchover {
         }
         // A member that does not replicate, such as one whose data has diverged, stays as it is.
         let does_not_replicate =
-            |member: &&Member| matches!(member.lock().role(), Ok(Some(MemberState::Detached)));
+            |member: &&Member| target::state(cluster, member) == Some(MemberState::Detached);
         let left_behind = cluster.members().iter().filter(does_not_replicate);
         let left_behind: Vec<u32> = left_behind.map(|member| member.number).collect();
+        if left_behind.contains(&to.number) {
+            let message = format!("server {} does not replicate from the primary", to.number);
+            return Err(LabError::Impossible(message));
+        }
         let refuses_at = self.demote(old, from, to, scene)?;
         let is_away = |number| {
             self.is_down(cluster, number)
@@ -68,7 +72,14 @@ impl Fault for Switchover {
         };
         succession::promote(cluster, index)?;
         succession::follow(cluster, is_away)?;
-        Ok(refuses_at)
+        // The next switchover needs replicas.
+        let others = cluster.members().iter().enumerate();
+        let others = others.filter(|(other, one)| *other != index && !is_away(one.number));
+        let replicate = others.map(|(index, _)| scene.of(index).wait_until_it_replicates());
+        match replicate.collect::<Result<_, _>>() {
+            Ok(()) | Err(LabError::Interrupted) => Ok(refuses_at),
+            Err(error) => Err(error),
+        }
     }
 
     fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
@@ -81,9 +92,8 @@ impl Fault for Switchover {
             return Ok(());
         };
         let old = Scene {
-            index: Some(index),
             was_primary: true,
-            ..*scene
+            ..scene.of(index)
         };
         old.start()?;
         old.join()

@@ -78,7 +78,7 @@ fn is_replica(cluster: &Cluster, state: Option<MemberState>) -> bool {
 }
 
 /// A member's role, as it says itself; `None` if it does not answer.
-fn state(cluster: &Cluster, member: &Member) -> Option<MemberState> {
+pub(super) fn state(cluster: &Cluster, member: &Member) -> Option<MemberState> {
     if cluster.replication().is_none() {
         // A single server is its own primary, whether it answers or not.
         return Some(MemberState::Primary);
