@@ -141,7 +141,7 @@ fn both(server: &PostgresServer, workload: &str, tables: u32) -> [Counted; 2] {
                 .succeeds()
                 .trial();
             assert_eq!(trial.transactions.count, u64::from(EVENTS));
-            failures += trial.failures();
+            failures += trial.failures() + trial.restarts();
         });
         fresh();
         let theirs = counted(server, || {

@@ -73,12 +73,14 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(
         promotion.done_s > Some(promotion.asked_s) && promotion.error.is_none(),
         "{promotion:?}"
     );
-    // It is not a replica again if it has transactions that were lost, and its data is not copied.
-    let expected = ["quorum lost", "which lacks transactions"];
-    let error = killed.error.as_deref().unwrap_or(expected[0]);
-    assert!(expected.iter().any(|one| error.contains(one)), "{faults:?}");
     let switched = by_kind(faults, FaultKind::Switchover);
-    assert_eq!(switched.error, None, "{faults:?}");
+    for fault in [killed, switched] {
+        // The old primary follows nobody if it has transactions that were lost: an asynchronous
+        // replica may lack some at any time.
+        let expected = ["quorum lost", "which lacks transactions"];
+        let error = fault.error.as_deref().unwrap_or(expected[0]);
+        assert!(expected.iter().any(|one| error.contains(one)), "{faults:?}");
+    }
     let new = switched.node.unwrap();
     let primaries = primaries(&done);
     assert_eq!(primaries.len(), 2, "{primaries:?}");

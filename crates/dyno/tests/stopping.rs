@@ -216,6 +216,14 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
     assert!(done.trial().measured_s > 2.9, "{}", done.shown());
 }
 
+/// What comes within half a second of the first signal is taken for its echo.
+fn interrupt_until_it_ends(running: &mut Running) {
+    while !running.has_ended() {
+        running.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn ctrl_c_twice_leaves_at_once() {
     let server = mariadb();
@@ -227,10 +235,7 @@ fn ctrl_c_twice_leaves_at_once() {
         .start();
     running.says("  measure  ");
     proxy.hold();
-    running.signal(Signal::INT);
-    // What comes within half a second is taken for the first one's echo.
-    std::thread::sleep(Duration::from_secs(1));
-    running.signal(Signal::INT);
+    interrupt_until_it_ends(&mut running);
     // Otherwise it ends by itself after its grace period, and says so.
     let words = "stopped immediately; partial results are in out";
     let done = running.wait().fails(4, &[words]);
@@ -241,11 +246,9 @@ fn ctrl_c_twice_leaves_at_once() {
 fn ctrl_c_twice_leaves_also_where_nobody_answers() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let running = Program::bench(&format!("mysql://root@127.0.0.1:{port}/x")).start();
+    let mut running = Program::bench(&format!("mysql://root@127.0.0.1:{port}/x")).start();
     let _connection = silent.accept().unwrap();
-    running.signal(Signal::INT);
-    std::thread::sleep(Duration::from_secs(1));
-    running.signal(Signal::INT);
+    interrupt_until_it_ends(&mut running);
     running.wait().fails(4, &["stopped immediately"]);
 }
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Run the workspace's test programs side by side. ./test calls this.
+
+    scripts/run-tests.py JOBS LOG CARGO-TEST-OPTION...
+
+cargo test runs one program after the other, but most tests wait for their servers rather than for a CPU. Builds what
+cargo test would run, and runs JOBS programs at a time. Shows the output of a program only if a test in it fails; LOG
+gets everything. All programs run; the exit code is 1 if any of them fails.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+# Their tests take longest: what is started last should not keep the others waiting.
+FIRST = ("dyno", "lab")
+# On a stable compiler, libtest reports how long each test took only if RUSTC_BOOTSTRAP is set.
+TIMED = ["-Z", "unstable-options", "--report-time"]
+
+
+def built(options):
+    """The programs that cargo test would run, each with its package's name and directory."""
+    command = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cargo:
+        messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
+    if cargo.returncode:
+        sys.exit(cargo.returncode)
+    for message in messages:
+        if message["reason"] == "compiler-artifact" and message["executable"] and message["profile"]["test"]:
+            directory = pathlib.Path(message["manifest_path"]).parent
+            yield directory, pathlib.Path(message["target"]["src_path"]), message["executable"]
+
+
+def run(directory, source, program):
+    """Runs a program as cargo test would; returns whether its tests passed, and its output under cargo's heading."""
+    environment = {**os.environ, "RUSTC_BOOTSTRAP": "1", "CARGO_MANIFEST_DIR": str(directory)}
+    began = time.monotonic()
+    ended = subprocess.run([program, *TIMED], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    heading = f"     Running {source.relative_to(directory.parent)} ({pathlib.Path(program).name})\n"
+    output = ended.stdout.decode(errors="replace")
+    if ended.returncode and "test result: FAILED" not in output:
+        output += f"\ntest result: FAILED. The program ended with {ended.returncode}.\n"
+    return ended.returncode == 0, heading + output, time.monotonic() - began
+
+
+def main():
+    jobs, log, *options = sys.argv[1:]
+    programs = sorted(built(options), key=lambda program: program[0].name not in FIRST)
+    passed = True
+    with open(log, "a") as log, concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
+        runs = [pool.submit(run, *program) for program in programs]
+        for ended in concurrent.futures.as_completed(runs):
+            is_ok, output, took_s = ended.result()
+            passed &= is_ok
+            log.write(output)
+            log.flush()
+            heading = output.split(" (", 1)[0].strip().removeprefix("Running ")
+            print(f"{'passed' if is_ok else 'FAILED'} {took_s:7.1f} s  {heading}", flush=True)
+            if not is_ok:
+                print(output, flush=True)
+    sys.exit(not passed)
+
+
+if __name__ == "__main__":
+    main()
