@@ -140,7 +140,8 @@ fn receive(socket: RawFd, buffer: &mut [u8]) -> Result<(usize, Option<WallTime>)
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: `message` describes `buffer` and `control`, both alive and exclusively
     // borrowed for the length of the call.
-    let length = unsafe { libc::recvmsg(socket, &raw mut message, 0) };
+    // libc's recvmsg checks for thread cancellation before and after each call.
+    let length = unsafe { libc::syscall(libc::SYS_recvmsg, socket, &raw mut message, 0) };
     let length = usize::try_from(length).map_err(|_| Error::last_os_error())?;
     // SAFETY: the kernel has filled `message` and `control`: CMSG_FIRSTHDR gives null or
     // a header that lies in `control` whole, and its length is checked before its data,

@@ -63,7 +63,7 @@ pub struct Load<'a> {
     /// Shows it between its seconds; `None`: nobody looks.
     pub pulse: Option<&'a Arc<Pulse>>,
     /// Receives its events.
-    pub tell: &'a mut dyn FnMut(LoadEvent<'_>),
+    pub tell: &'a mut dyn FnMut(LoadEvent),
 }
 
 impl Load<'_> {

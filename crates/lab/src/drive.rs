@@ -183,10 +183,10 @@ impl<'a> Load<'a> {
     }
 
     fn run(&self, spec: &LoadSpec, workload: &BuiltIn) -> Result<LoadOutcome, LoadError> {
-        let mut tell = |event: LoadEvent<'_>| {
+        let mut tell = |event: LoadEvent| {
             self.send(match event {
                 LoadEvent::Connecting { open } => LoadMessage::Connecting(open),
-                LoadEvent::Second(second) => LoadMessage::Second(Box::new(second.clone())),
+                LoadEvent::Second(second) => LoadMessage::Second(second),
                 LoadEvent::Draining { running } => LoadMessage::Draining(running),
             });
         };

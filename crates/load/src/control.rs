@@ -9,6 +9,8 @@ use workload::session::SessionError;
 
 use crate::arrivals::{ArrivalQueue, NextAction};
 
+const UNLIMITED: i64 = i64::MAX;
+
 /// The stages of a load, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -26,7 +28,7 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Control {
     stage: AtomicU8,
-    /// Transactions that may still start.
+    /// Transactions that may still start; [`UNLIMITED`] without a limit.
     tickets: AtomicI64,
     /// The arrivals of an open loop, once it has started.
     arrivals: Mutex<Option<ArrivalQueue>>,
@@ -48,7 +50,7 @@ impl Control {
     pub(crate) fn new(users: u32) -> Self {
         Self {
             stage: AtomicU8::new(Stage::Connect as u8),
-            tickets: AtomicI64::new(i64::MAX),
+            tickets: AtomicI64::new(UNLIMITED),
             arrivals: Mutex::default(),
             connected: AtomicU32::new(0),
             ended: AtomicU32::new(0),
@@ -99,14 +101,16 @@ impl Control {
 
     /// Allows `count` more transactions to start.
     pub(crate) fn limit(&self, count: u64) {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let count = i64::try_from(count).unwrap_or(UNLIMITED);
         self.tickets.store(count, Ordering::Relaxed);
     }
 
     /// Whether one more transaction may start.
     #[inline]
     pub(crate) fn take_ticket(&self) -> bool {
-        self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
+        // Without a limit, the workers only share what they read.
+        self.tickets.load(Ordering::Relaxed) == UNLIMITED
+            || self.tickets.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
     /// Records that a user has no connection because of `error`; `is_new` on its first report.

@@ -12,8 +12,6 @@ use crate::record::Recorder;
 /// Takes the slices and CPU times of all workers at the same instant.
 #[derive(Debug)]
 pub(crate) struct Cutter {
-    /// An empty slice that is exchanged with each recorder's slice in turn.
-    spare: Slice,
     labels: usize,
     last_ns: u64,
     cpu: Vec<Option<CpuTime>>,
@@ -22,7 +20,6 @@ pub(crate) struct Cutter {
 impl Cutter {
     pub(crate) fn new(labels: usize) -> Self {
         Self {
-            spare: Slice::new(labels),
             labels,
             last_ns: 0,
             cpu: Vec::new(),
@@ -48,18 +45,18 @@ impl Cutter {
         now_ns: u64,
         backlog: Option<u64>,
     ) -> Second {
-        let mut merged = Slice::new(self.labels);
-        for recorder in recorders {
-            recorder.exchange(&mut self.spare);
-            merged.merge(&self.spare);
-            self.spare.clear();
-        }
+        // A full slice takes a megabyte: none is kept but those that are being recorded.
+        let slices = recorders.iter().map(|recorder| recorder.take(self.labels));
+        let merged = slices.reduce(|mut merged, slice| {
+            merged.merge(&slice);
+            merged
+        });
         let start_ns = std::mem::replace(&mut self.last_ns, now_ns);
         Second {
             start_ns,
             end_ns: now_ns,
             phase,
-            slice: merged,
+            slice: merged.unwrap_or_else(|| Slice::new(self.labels)),
             backlog,
             workers: self.busy(recorders, now_ns - start_ns),
         }

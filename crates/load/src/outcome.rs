@@ -10,14 +10,14 @@ use crate::spec::End;
 
 /// An event of a running load.
 #[derive(Debug)]
-pub enum LoadEvent<'a> {
+pub enum LoadEvent {
     /// Connections are being opened.
     Connecting {
         /// Connections open so far.
         open: u32,
     },
     /// A second has ended, or the remainder of one at the end of a phase.
-    Second(&'a Second),
+    Second(Box<Second>),
     /// The load has ended and is waiting for running transactions.
     Draining {
         /// Number of running transactions.

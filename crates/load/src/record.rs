@@ -38,9 +38,10 @@ impl Recorder {
         }
     }
 
-    /// Exchanges the recorded slice for an empty one.
-    pub(crate) fn exchange(&self, spare: &mut Slice) {
-        std::mem::swap(&mut *lock(&self.slice), spare);
+    /// Takes what was recorded, by statements of so many kinds.
+    pub(crate) fn take(&self, labels: usize) -> Slice {
+        let empty = Slice::new(labels);
+        std::mem::replace(&mut *lock(&self.slice), empty)
     }
 
     /// Records that user `user` of this worker has started a transaction whose intended start is

@@ -52,7 +52,7 @@ pub fn run<C, W>(
     barrier: &Barrier,
     stop: &Stop,
     pulse: Option<&Arc<Pulse>>,
-    on_event: &mut dyn FnMut(LoadEvent<'_>),
+    on_event: &mut dyn FnMut(LoadEvent),
 ) -> Result<LoadOutcome, LoadError>
 where
     C: Connect + Send + Sync + 'static,
@@ -78,7 +78,7 @@ pub(crate) fn run_on<C, W: Workload>(
     workload: &W,
     stop: &Stop,
     pulse: Option<&Arc<Pulse>>,
-    on_event: &mut dyn FnMut(LoadEvent<'_>),
+    on_event: &mut dyn FnMut(LoadEvent),
 ) -> Result<LoadOutcome, LoadError> {
     let mut load = Load::new(runtime, spec, workload.catalog().labels.count(), pulse);
     let connected = load
@@ -169,7 +169,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     fn connect(
         &mut self,
         stop: &Stop,
-        on_event: &mut dyn FnMut(LoadEvent<'_>),
+        on_event: &mut dyn FnMut(LoadEvent),
     ) -> Result<(), LoadError> {
         let users = self.spec.users;
         let (mut last_open, mut progress_ns) = (0, self.now_ns());
@@ -243,7 +243,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         phase: Phase,
         length: Option<Duration>,
         stop: &Stop,
-        on_event: &mut dyn FnMut(LoadEvent<'_>),
+        on_event: &mut dyn FnMut(LoadEvent),
     ) {
         let begin_ns = self.cutter.last_ns();
         let end_ns = length.map(|length| begin_ns.saturating_add(ns(length)));
@@ -256,8 +256,8 @@ impl<'a, R: Runtime> Load<'a, R> {
             // A phase without a length has no seconds.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
-                on_event(LoadEvent::Second(&second));
                 progress.update(&second, now_ns);
+                on_event(LoadEvent::Second(Box::new(second)));
                 // A load with a time limit ends then, even if the server hangs.
                 self.is_stalled = length.is_none() && self.has_stalled(&progress, now_ns);
             }
@@ -297,7 +297,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     fn stop(
         mut self,
         stop: &Stop,
-        on_event: &mut dyn FnMut(LoadEvent<'_>),
+        on_event: &mut dyn FnMut(LoadEvent),
     ) -> Result<LoadOutcome, LoadError> {
         let stopped_ns = self.now_ns();
         let lost = self.lost(stopped_ns);
@@ -307,7 +307,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         unfinished.cancelled = self.running().count() as u64;
         if unfinished.count > 0 {
             let drained = self.cut(Phase::Drain);
-            on_event(LoadEvent::Second(&drained));
+            on_event(LoadEvent::Second(Box::new(drained)));
         }
         self.cancel();
         if let Some(error) = self.worker_error.take() {
@@ -332,7 +332,7 @@ impl<'a, R: Runtime> Load<'a, R> {
     }
 
     /// Waits for running transactions, within the grace period.
-    fn drain(&mut self, on_event: &mut dyn FnMut(LoadEvent<'_>)) {
+    fn drain(&mut self, on_event: &mut dyn FnMut(LoadEvent)) {
         let deadline_ns = self.now_ns().saturating_add(ns(self.spec.grace));
         while !self.control.have_all_ended() && self.now_ns() < deadline_ns {
             on_event(LoadEvent::Draining {

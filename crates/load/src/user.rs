@@ -59,7 +59,7 @@ where
     // The user ends with either result.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.
-    user.session.close().await;
+    Box::pin(user.session.close()).await;
 }
 
 /// Opens the first connection; a failure ends the load before it starts.
@@ -71,8 +71,8 @@ async fn open_first<C: Connect, K: Clock>(
     if worker.context.control.reached(Stage::Stop) {
         return None;
     }
-    match worker.connector.connect(&worker.context.catalog).await {
-        Ok(session) => Some(TimedSession::new(session, &worker.context)),
+    match worker.connect().await {
+        Ok(session) => Some(session),
         Err(error) => {
             worker.context.control.fail(error);
             None
@@ -91,7 +91,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             served?;
             self.think().await;
         }
-        self.finish().await
+        Box::pin(self.finish()).await
     }
 
     /// Waits for the next transaction; returns its intended start, or `None` if no other one may
@@ -151,7 +151,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
                     self.record(intended_ns, started_ns, end_ns, done);
                     return Ok(());
                 }
-                Err(error) => self.recover(error).await?,
+                Err(error) => Box::pin(self.recover(error)).await?,
             }
             if self.worker.context.control.reached(Stage::Stop) {
                 return Err(LoadOver);
@@ -169,7 +169,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let started_ns = self.session.now_ns();
         self.attempt_ns = started_ns;
         while let Err(error) = self.user.finish(&mut self.session).await {
-            self.recover(error).await?;
+            Box::pin(self.recover(error)).await?;
         }
         let end_ns = self.session.end_ns();
         self.record_sent(started_ns, end_ns);
@@ -268,12 +268,12 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
             let attempt = {
                 let _permit = worker.connecting.acquire().await;
                 route = worker.connector.route();
-                worker.connector.connect(&worker.context.catalog).await
+                worker.connect().await
             };
             match attempt {
                 Ok(fresh) => {
                     context.recorder.reconnected();
-                    self.session = TimedSession::new(fresh, context);
+                    self.session = fresh;
                     return Ok(());
                 }
                 Err(failed) => {
@@ -286,6 +286,13 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
 }
 
 impl<C: Connect, K: Clock> Worker<C, K> {
+    /// Opens a connection. Boxed, like everything that a user does rarely: otherwise, each waiting
+    /// user would hold the memory of a login.
+    async fn connect(&self) -> Result<TimedSession<C::Session, K>, SessionError> {
+        let session = Box::pin(self.connector.connect(&self.context.catalog)).await?;
+        Ok(TimedSession::new(session, &self.context))
+    }
+
     /// Waits until there is a server to connect to, or until the load stops.
     async fn wait_for_route(&self) {
         let control = &self.context.control;

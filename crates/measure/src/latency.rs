@@ -144,12 +144,6 @@ impl<C: Counter> Latency<C> {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Clears all values but keeps the memory.
-    pub fn clear(&mut self) {
-        self.histogram.reset();
-        self.sum_ns = 0;
-    }
-
     /// Number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {

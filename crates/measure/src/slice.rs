@@ -135,18 +135,6 @@ impl<C: Counter> Slice<C> {
         self.misses += other.misses;
     }
 
-    /// Clears everything but keeps the memory.
-    pub fn clear(&mut self) {
-        self.response.clear();
-        self.service.clear();
-        self.lateness.clear();
-        self.delay.clear();
-        self.refused_stamps = 0;
-        self.statements.iter_mut().for_each(Latency::clear);
-        self.errors.clear();
-        (self.reconnects, self.lookups, self.misses) = (0, 0, 0);
-    }
-
     /// Number of errors of all codes.
     #[must_use]
     pub fn error_count(&self) -> u64 {

@@ -2,7 +2,6 @@
 
 use wire::mysql::capability::DEPRECATE_EOF;
 use wire::mysql::command::{self, Value};
-use wire::mysql::handshake::Greeting;
 use wire::mysql::packet::{self, Message};
 use wire::mysql::reply::{Prepared, ReplyReader};
 use wire::mysql::rows::TextResult;
@@ -27,7 +26,10 @@ const NOT_PREPARABLE: u32 = 1295;
 pub struct Mysql {
     reader: ReplyReader,
     deprecate_eof: bool,
-    greeting: Greeting,
+    /// What [`Connection`] tells of the server's greeting, most of which only the login needs.
+    version: Box<str>,
+    connection_id: u32,
+    is_mariadb: bool,
 }
 
 /// A prepared statement.
@@ -45,19 +47,19 @@ impl Connection {
     /// The version that the server reports.
     #[must_use]
     pub fn server_version(&self) -> &str {
-        &self.protocol.greeting.version
+        &self.protocol.version
     }
 
     /// Whether it is MariaDB.
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
-        self.protocol.greeting.is_mariadb()
+        self.protocol.is_mariadb
     }
 
     /// The connection's ID, for `KILL`.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.protocol.greeting.connection_id
+        self.protocol.connection_id
     }
 }
 
@@ -82,7 +84,9 @@ impl Protocol for Mysql {
         let protocol = Self {
             reader: ReplyReader::new(capabilities),
             deprecate_eof: capabilities & DEPRECATE_EOF != 0,
-            greeting,
+            is_mariadb: greeting.is_mariadb(),
+            connection_id: greeting.connection_id,
+            version: greeting.version.into(),
         };
         Ok((stream, protocol))
     }

@@ -2,10 +2,10 @@
 //! milliseconds, which would appear as lateness of an open loop.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -20,53 +20,38 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Timers {
     fd: TimerFd,
-    heap: RefCell<BinaryHeap<Reverse<Timer>>>,
+    /// By when they expire, and a number that tells those of one instant apart.
+    waiting: RefCell<BTreeMap<(Instant, u64), Waker>>,
+    next_number: Cell<u64>,
     /// When the timerfd expires.
     armed: Cell<Option<Instant>>,
-}
-
-#[derive(Debug)]
-struct Timer {
-    at: Instant,
-    waker: Waker,
-}
-
-impl PartialEq for Timer {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-}
-
-impl Eq for Timer {}
-
-impl PartialOrd for Timer {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timer {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.at.cmp(&other.at)
-    }
 }
 
 impl Timers {
     pub(super) fn new(registry: &mio::Registry, token: mio::Token) -> std::io::Result<Self> {
         Ok(Self {
             fd: TimerFd::new(TimerfdClockId::Monotonic, registry, token)?,
-            heap: RefCell::default(),
+            waiting: RefCell::default(),
+            next_number: Cell::new(0),
             armed: Cell::new(None),
         })
     }
 
-    fn add(&self, at: Instant, waker: Waker) {
-        self.heap.borrow_mut().push(Reverse(Timer { at, waker }));
+    /// Adds a timer; returns its number.
+    fn add(&self, at: Instant, waker: Waker) -> u64 {
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        self.waiting.borrow_mut().insert((at, number), waker);
+        number
+    }
+
+    fn remove(&self, at: Instant, number: u64) {
+        self.waiting.borrow_mut().remove(&(at, number));
     }
 
     /// Sets the timerfd to the next timer, unless it is set to that already.
     pub(super) fn arm(&self) -> std::io::Result<()> {
-        let next = self.heap.borrow().peek().map(|Reverse(timer)| timer.at);
+        let next = self.waiting.borrow().keys().next().map(|(at, _)| *at);
         let Some(at) = next.filter(|_| next != self.armed.get()) else {
             return Ok(());
         };
@@ -82,27 +67,25 @@ impl Timers {
     /// Wakes the tasks of all timers that have expired.
     pub(super) fn fire(&self, now: Instant) {
         self.armed.set(None);
-        let mut heap = self.heap.borrow_mut();
-        while heap.peek().is_some_and(|Reverse(timer)| timer.at <= now) {
-            if let Some(Reverse(timer)) = heap.pop() {
-                timer.waker.wake();
-            }
+        let mut waiting = self.waiting.borrow_mut();
+        while let Some(first) = waiting.first_entry()
+            && first.key().0 <= now
+        {
+            first.remove().wake();
         }
     }
 }
 
 /// Waits until `at`.
 pub fn sleep_until(at: Instant) -> impl Future<Output = ()> {
-    Sleep {
-        at,
-        registered: false,
-    }
+    Sleep { at, timer: None }
 }
 
 #[derive(Debug)]
 struct Sleep {
     at: Instant,
-    registered: bool,
+    /// The loop that it waits in, and the number of its timer there.
+    timer: Option<(Rc<Inner>, u64)>,
 }
 
 impl Future for Sleep {
@@ -112,13 +95,21 @@ impl Future for Sleep {
         if Instant::now() >= self.at {
             return Poll::Ready(());
         }
-        if !self.registered {
-            Inner::current()
-                .timers
-                .add(self.at, context.waker().clone());
-            self.registered = true;
+        if self.timer.is_none() {
+            let reactor = Inner::current();
+            let number = reactor.timers.add(self.at, context.waker().clone());
+            self.timer = Some((reactor, number));
         }
         Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        // A limit that was kept would otherwise hold memory until it passes, and wake its task then.
+        if let Some((reactor, number)) = self.timer.take() {
+            reactor.timers.remove(self.at, number);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod reconnect;
 mod script;
 mod seconds;
 mod simulation;
+mod size;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +105,7 @@ fn drive_until(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
+    on_event: impl FnMut(&LoadEvent, &Stop),
 ) -> Driven {
     let name = WorkloadName::OltpPointSelect;
     drive_workload(name, spec, server, stop, on_event)
@@ -116,7 +117,7 @@ fn drive_workload(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
+    on_event: impl FnMut(&LoadEvent, &Stop),
 ) -> Driven {
     let options = Options::default();
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
@@ -129,7 +130,7 @@ fn drive_own<W: Workload>(
     spec: &LoadSpec,
     server: &Scripted,
     stop: &Stop,
-    on_event: impl FnMut(&LoadEvent<'_>, &Stop),
+    on_event: impl FnMut(&LoadEvent, &Stop),
 ) -> Driven {
     let pulse = Arc::default();
     drive_watched(workload, spec, server, stop, &pulse, on_event)
@@ -146,13 +147,13 @@ fn drive_watched<W: Workload>(
     server: &Scripted,
     stop: &Stop,
     pulse: &Arc<Pulse>,
-    mut on_event: impl FnMut(&LoadEvent<'_>, &Stop),
+    mut on_event: impl FnMut(&LoadEvent, &Stop),
 ) -> Driven {
     let mut seconds = Vec::new();
-    let mut tell = |event: LoadEvent<'_>| {
+    let mut tell = |event: LoadEvent| {
         on_event(&event, stop);
         if let LoadEvent::Second(second) = event {
-            seconds.push(second.clone());
+            seconds.push(*second);
         }
     };
     let runtime = server.simulation().clone();

@@ -114,7 +114,7 @@ pub fn spec() -> LoadSpec {
 pub fn drive(
     spec: &LoadSpec,
     server: &Arc<Scripted>,
-    tell: &mut dyn FnMut(LoadEvent<'_>),
+    tell: &mut dyn FnMut(LoadEvent),
 ) -> Result<LoadOutcome, LoadError> {
     let (name, options) = (WorkloadName::OltpPointSelect, Options::default());
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, spec.seed, spec.users).unwrap();
@@ -129,7 +129,7 @@ pub fn measured(spec: &LoadSpec, server: &Arc<Scripted>) -> (LoadOutcome, Vec<Se
         if let LoadEvent::Second(second) = event
             && second.phase == Phase::Measure
         {
-            seconds.push(second.clone());
+            seconds.push(*second);
         }
     });
     (ended.unwrap(), seconds)
