@@ -127,7 +127,7 @@ fn finds_what_was_planted(mut dyno: Running) {
     ];
     assert_eq!(found, [2, 3, 1, 1], "{ledger:?}");
     let words = format!(
-        "LOST: 2 of {} acknowledged transfers are missing.",
+        "LOST: 2 of {} acknowledged transfers are missing on the primary.",
         ledger.acknowledged
     );
     assert!(

@@ -130,7 +130,7 @@ fn drive_with(
         monitor.receive_rest(&messages);
         let mut results = monitor.into_results()?;
         if let Some(watchers) = watchers {
-            watchers.conclude(trial, &mut results, observer);
+            watchers.conclude(trial, rig, &mut results, observer);
         }
         Ok(results)
     })

@@ -22,7 +22,11 @@ pub(crate) fn of_loads(trial: &Trial) -> u64 {
         users + u64::from(trial.run_options.connect_limit) + workers * WORKER
     };
     // Each of the ledger's connections has an event loop.
+    let cluster = trial.planned.topology.cluster.as_ref();
+    let readers = cluster.map_or(1, |cluster| cluster.members);
     let ledger = trial.planned.ledger.as_ref();
-    let ledger = ledger.map_or(0, |ledger| u64::from(ledger.users() + 1) * (WORKER + 1));
+    let ledger = ledger.map_or(0, |ledger| {
+        u64::from(ledger.users() + readers) * (WORKER + 1)
+    });
     (load + ledger).saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
 }

@@ -7,7 +7,7 @@ use measure::setup::{Input, Outcome, Setup, Unfinished};
 use measure::summary::TrialSummary;
 
 use crate::drive;
-use crate::failure::Failure;
+use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::ledger::{self, Ledger, Verified};
 use crate::observer::Observer;
@@ -101,18 +101,20 @@ fn summarize(
     summary.ledgers = verified.iter().map(|one| one.summary.clone()).collect();
     let warnings = summary.ledgers.iter().filter_map(LedgerSummary::warning);
     summary.warnings.extend(warnings);
-    for fault in &mut summary.faults {
-        let index = usize::try_from(fault.instance)
-            .ok()
-            .and_then(|n| n.checked_sub(1));
-        let ledger = index.and_then(|index| verified.get(index));
-        if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, fault.effect_s) {
-            recovery.in_flight = ledger.map(|ledger| ledger.in_flight(fault.asked_s, effect_s));
-        }
+    for (number, ledger) in (1..).zip(verified) {
+        let faults = summary.faults.iter_mut();
+        ledger.add_to(faults.filter(|fault| fault.instance == number).collect());
+    }
+    let unreadable = verified.iter().find_map(|one| one.unreadable.clone());
+    let unreadable = unreadable.map(|why| Failure::new(Cause::Interrupted, why));
+    if let (None, Some(failure)) = (&driven.failure, &unreadable) {
+        summary.outcome = Outcome::Failed {
+            reason: failure.message.clone(),
+        };
     }
     FinishedTrial {
         summary,
-        failure: driven.failure,
+        failure: driven.failure.or(unreadable),
     }
 }
 

@@ -215,7 +215,7 @@ impl Trial {
     /// How many connections a server must accept at once.
     pub(crate) fn connections(&self) -> u32 {
         let ledger = self.planned.ledger.as_ref();
-        // One more reads replicas.
+        // One more reads each member.
         let ledger = ledger.map_or(0, |ledger| ledger.users() + 1);
         self.planned.load.threads.saturating_add(ledger)
     }

@@ -5,7 +5,7 @@ use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
-use crate::recovery;
+use crate::recovery::{self, Observation};
 use crate::space::Space;
 use crate::summary::{LatencySummary, TrialSummary};
 
@@ -40,6 +40,9 @@ const NUMBERS: &[Number] = &[
     }),
     number("ledger.lost", "", "lost", |trial| {
         ledger(trial, |ledger| ledger.found(ledger.lost))
+    }),
+    number("ledger.behind", "", "behind", |trial| {
+        ledger(trial, |ledger| ledger.found(ledger.behind))
     }),
     number("ledger.phantom", "", "phantom", |trial| {
         ledger(trial, |ledger| ledger.found(ledger.phantom))
@@ -249,6 +252,15 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     }
 }
 
+/// What a trial shows of a column; a time of its recovery may be longer than it was observed.
+#[must_use]
+pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
+    match find(column)? {
+        Column::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
+        _ => value(trial, column).map(|found| Observation::Exactly(found.value)),
+    }
+}
+
 /// The confidence interval of a trial's percentile; `None` if unknown, and for any other column.
 #[must_use]
 pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
@@ -412,10 +424,11 @@ mod tests {
             let values = names.clone().map(|name| value(trial, name));
             values.map(|value| Some(value?.value)).collect()
         };
-        assert_eq!(of(&trial), [None; 6]);
+        assert_eq!(of(&trial), [None; 7]);
         let ledger = LedgerSummary {
             acknowledged: 10,
             lost: 2,
+            behind: 6,
             phantom: 3,
             duplicated: 4,
             stale_reads: 5,
@@ -425,11 +438,11 @@ mod tests {
             ..LedgerSummary::default()
         };
         trial.ledgers = vec![ledger.clone(), ledger];
-        let twice = [20.0, 4.0, 6.0, 8.0, 10.0, 2.0].map(Some);
+        let twice = [20.0, 4.0, 12.0, 6.0, 8.0, 10.0, 2.0].map(Some);
         assert_eq!(of(&trial), twice);
         trial.ledgers[1].checked.clear();
         trial.ledgers[1].replica_reads = 0;
-        assert_eq!(of(&trial), [Some(20.0), None, None, None, None, None]);
+        assert_eq!(of(&trial), [Some(20.0), None, None, None, None, None, None]);
     }
 
     #[test]

@@ -145,6 +145,18 @@ impl fmt::Display for FaultRecord {
 }
 
 impl FaultRecord {
+    /// When the times of its recovery begin: with its effect. A fault that an operator plans begins
+    /// to cost with the request: a server that shuts down refuses work long before it has ended.
+    #[must_use]
+    pub fn origin_s(&self) -> Option<f64> {
+        let is_planned = matches!(
+            self.kind,
+            FaultKind::Stop | FaultKind::Restart | FaultKind::Switchover
+        );
+        let effect_s = self.effect_s?;
+        Some(if is_planned { self.asked_s } else { effect_s })
+    }
+
     /// What was done, and to what: `kill of server 1 (primary)`.
     #[must_use]
     pub fn words(&self) -> String {
@@ -165,10 +177,16 @@ impl FaultRecord {
     }
 }
 
-/// How an instance recovered from a fault. Times are in seconds from the fault's effect; `None` for
-/// what did not happen before the next fault or the end of the trial.
+/// How an instance recovered from a fault. Times are in seconds from the fault's effect, or from the
+/// request of a fault that is planned ([`FaultRecord::origin_s`]); `None` for what did not happen
+/// before the next fault or the end of the trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
+    /// How long the recovery was observed: until the next fault or the end of the load.
+    pub window_s: f64,
+    /// The columns of times that were longer than that, such as `recovery.back_s`: what they measure
+    /// was still to come.
+    pub censored: Vec<String>,
     /// The first error of the load.
     pub first_error_s: Option<f64>,
     /// When the view of another member first showed the change.
@@ -177,12 +195,22 @@ pub struct Recovery {
     pub first_write_s: Option<f64>,
     /// The same, of the load.
     pub load_write_s: Option<f64>,
-    /// When throughput was back to 95 % of what it was before.
+    /// When throughput was back to 95 % of what it was before, and stayed there.
     pub back_s: Option<f64>,
+    /// The same in seconds from the request to heal the fault, if throughput was back before.
+    pub back_after_heal_s: Option<f64>,
     /// When throughput reached a steady level, by change points.
     pub steady_s: Option<f64>,
     /// When the node replicated again.
     pub rejoined_s: Option<f64>,
+    /// When all members that had been in service were so again.
+    pub redundant_s: Option<f64>,
+    /// How long no member accepted a write, in all.
+    pub unavailable_s: Option<f64>,
+    /// The longest time in which no member accepted a write.
+    pub unavailable_longest_s: Option<f64>,
+    /// How long two members accepted writes of which only one should.
+    pub two_primaries_s: Option<f64>,
     /// The longest time in which no transaction of the load completed.
     pub outage_s: Option<f64>,
     /// Lowest share (0 to 1) of the throughput before, over one second.
@@ -195,10 +223,50 @@ pub struct Recovery {
     pub during: Option<Estimate>,
     /// After it recovered.
     pub after: Option<Estimate>,
+    /// The 99th percentile of response times, in milliseconds: before the fault, until throughput
+    /// was back, and after that.
+    pub p99_before_ms: Option<f64>,
+    /// Until throughput was back.
+    pub p99_during_ms: Option<f64>,
+    /// After that.
+    pub p99_after_ms: Option<f64>,
     /// Errors of the load in the meantime, by code.
-    pub errors: Vec<ErrorSummary>,
+    pub errors: Vec<TimedErrors>,
     /// Transfers of the ledger that were in flight.
     pub in_flight: Option<InFlight>,
+    /// Acknowledged transfers of the ledger that were lost.
+    pub loss: Option<Loss>,
+}
+
+/// The errors with one code after a fault.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimedErrors {
+    /// What they were.
+    #[serde(flatten)]
+    pub errors: ErrorSummary,
+    /// When the first of them came, in seconds like the times of the recovery.
+    pub first_s: f64,
+    /// When the last of them came.
+    pub last_s: f64,
+    /// Most of them in one second.
+    pub most_per_s: u64,
+}
+
+/// Acknowledged transfers that a fault cost, and how many it could have cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Acknowledged transfers that are missing on the final primary.
+    pub transactions: u64,
+    /// The age of the oldest of them at the effect, in seconds. Where a primary that was cut off
+    /// went on, until the last of them; 0 if none was lost.
+    pub seconds: f64,
+    /// Transfers that were acknowledged in the last millisecond before the effect: with a delay of
+    /// the replicas above that, they are what could be lost.
+    pub exposed_1_ms: u64,
+    /// In the last 10 milliseconds.
+    pub exposed_10_ms: u64,
+    /// In the last 100 milliseconds.
+    pub exposed_100_ms: u64,
 }
 
 /// Transfers without a reply when a fault took effect, by what the members have of them.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::warning::Warning;
 
-pub use check::{Contents, Row, check, in_flight};
+pub use check::{Contents, Row, check, in_flight, losses};
 pub use history::{Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record};
 
 /// An amount that moves between two accounts, in one transaction. Its user and its sequence identify
@@ -58,16 +58,25 @@ pub struct LedgerSummary {
     pub unknown: u64,
     /// Of those, how many were found committed.
     pub unknown_committed: u64,
-    /// Acknowledged transfers that are missing on at least one member.
+    /// Acknowledged transfers that are missing on the primary.
     pub lost: u64,
+    /// Acknowledged transfers that the primary has, and at least one other member does not: it has
+    /// not applied them yet.
+    pub behind: u64,
     /// Transfers that are present, but failed or were never made.
     pub phantom: u64,
     /// Transfers that are present more than once.
     pub duplicated: u64,
-    /// Reads of replicas that missed a transfer that had been acknowledged before they began.
+    /// Reads of members that missed a transfer that had been acknowledged before they began.
     pub stale_reads: u64,
-    /// Reads of replicas in all.
+    /// Reads of members in all.
     pub replica_reads: u64,
+    /// Reads that found less than an earlier one of the same member.
+    pub backward_reads: u64,
+    /// Reads that found a transfer that failed.
+    pub aborted_reads: u64,
+    /// Transfers that were read, did not fail, and are missing on the primary.
+    pub vanished_reads: u64,
     /// How far the stalest read was behind, in milliseconds.
     pub staleness_max_ms: Option<f64>,
     /// Members whose accounts or transfers differ from the primary's.
@@ -78,8 +87,17 @@ pub struct LedgerSummary {
     pub checked: Vec<u32>,
     /// Members that could not be checked, and why.
     pub unchecked: Vec<(u32, String)>,
+    /// When nothing more could be recorded, in seconds on the trial's clock; `None` if everything was.
+    pub stopped_at_s: Option<f64>,
     /// The first few transfers that were lost, phantom, or duplicated, in words.
     pub examples: Vec<String>,
+}
+
+/// The upper bound of a 95 % confidence interval of a share (0 to 1) of which `count` cases showed
+/// none: 0 of 20 is at most 14 %.
+#[must_use]
+pub fn none_of(count: usize) -> f64 {
+    1.0 - 0.05_f64.powf(1.0 / count as f64)
 }
 
 impl LedgerSummary {
@@ -88,14 +106,20 @@ impl LedgerSummary {
         (!self.checked.is_empty()).then_some(count)
     }
 
-    /// Stale reads, if replicas were read.
+    /// Stale reads, if members were read.
     pub(crate) fn stale(&self) -> Option<u64> {
         (self.replica_reads > 0).then_some(self.stale_reads)
     }
 
-    /// What keeps it from proving anything.
+    /// What keeps it from proving anything, or all.
     #[must_use]
     pub fn warning(&self) -> Option<Warning> {
+        let stopped = self.stopped_at_s;
+        let stopped = stopped.map(|at_s| Warning::LedgerStopped { at_s });
+        self.unchecked_warning().or(stopped)
+    }
+
+    fn unchecked_warning(&self) -> Option<Warning> {
         let reason = match (self.checked.as_slice(), self.acknowledged) {
             ([], _) => {
                 let unchecked = self.unchecked.iter();
@@ -112,6 +136,16 @@ impl LedgerSummary {
     /// asynchronous replicas.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced == 0
+        let reads = self.aborted_reads;
+        self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced + reads == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn none_of_twenty_is_at_most_14_per_cent() {
+        let bounds = [20, 5, 1].map(|count| (super::none_of(count) * 1000.0).round());
+        assert_eq!(bounds, [139.0, 451.0, 950.0]);
     }
 }

@@ -3,11 +3,11 @@
 use crate::column::{self, OverRepeats};
 use crate::interval::{Estimate, of_repeats};
 use crate::quantile::{Range, is_known};
-use crate::recovery::Distribution;
+use crate::recovery::{Distribution, Observation};
 use crate::summary::{TrialSummary, counted};
 
 /// The value of a column at a point.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PointEstimate {
     /// The mean over the trials whose numbers count, with Student's interval; of one trial
     /// its own number, with the interval of its seconds; or what [`OverRepeats`] says.
@@ -15,25 +15,14 @@ pub struct PointEstimate {
     /// The confidence interval of a percentile, if there is only one trial; the minimum and maximum
     /// of a [`OverRepeats::Median`].
     pub range: Option<Range>,
+    /// Whether the number is longer than that: it had not happened when the observation ended.
+    pub is_censored: bool,
+    /// The same of the maximum of the range.
+    pub is_max_censored: bool,
     /// Trials that have the number.
     pub trials: usize,
     /// Whether it is a percentile that in some trial only a few transactions exceed.
     pub few_slower: bool,
-}
-
-/// What stands for these repeats, and their range.
-fn over(repeats: OverRepeats, values: &[f64]) -> (Option<Estimate>, Option<Range>) {
-    let all = Distribution::of(values.iter().copied().map(Some));
-    let exact = |of: fn(&Distribution) -> f64| all.as_ref().map(of).map(Estimate::exact);
-    let range = all.as_ref().map(|all| Range {
-        low: all.min(),
-        high: all.max(),
-    });
-    match repeats {
-        OverRepeats::Mean => (of_repeats(values), None),
-        OverRepeats::Median => (exact(Distribution::median), range),
-        OverRepeats::Max => (exact(Distribution::max), None),
-    }
 }
 
 impl PointEstimate {
@@ -41,26 +30,58 @@ impl PointEstimate {
     #[must_use]
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let having = counted(trials).into_iter().filter_map(|trial| {
-            let estimate = column::value(trial, column)?;
-            estimate.value.is_finite().then_some((trial, estimate))
+            let seen = column::observation(trial, column)?;
+            seen.bound().is_finite().then_some((trial, seen))
         });
-        let having: Vec<(&TrialSummary, Estimate)> = having.collect();
-        let (mean, range) = match having.as_slice() {
-            [(trial, one)] => (Some(*one), column::range(trial, column)),
-            several => {
-                let values: Vec<f64> = several.iter().map(|(_, one)| one.value).collect();
-                over(column::over_repeats(column), &values)
-            }
-        };
+        let having: Vec<(&TrialSummary, Observation)> = having.collect();
         let few_slower = column::percentile(column).is_some_and(|percentile| {
             let mut trials = having.iter().map(|(trial, _)| trial);
             trials.any(|trial| !is_known(trial.transactions.count, percentile))
         });
+        let over = match having.as_slice() {
+            [(trial, one)] => Self {
+                mean: column::value(trial, column).or(Some(Estimate::exact(one.bound()))),
+                range: column::range(trial, column),
+                is_censored: one.is_censored(),
+                ..Self::default()
+            },
+            several => Self::over(column, several.iter().map(|(_, seen)| *seen)),
+        };
         Self {
-            mean,
-            range,
             trials: having.len(),
             few_slower,
+            ..over
+        }
+    }
+
+    /// What stands for several repeats.
+    fn over(column: &str, seen: impl Iterator<Item = Observation> + Clone) -> Self {
+        let Some(all) = Distribution::of(seen.clone()) else {
+            return Self::default();
+        };
+        let exact = |one: Observation| Some(Estimate::exact(one.bound()));
+        match column::over_repeats(column) {
+            OverRepeats::Mean => {
+                let values: Vec<f64> = seen.map(Observation::bound).collect();
+                Self {
+                    mean: of_repeats(&values),
+                    ..Self::default()
+                }
+            }
+            OverRepeats::Median => Self {
+                mean: exact(all.median()),
+                range: Some(Range {
+                    low: all.min().bound(),
+                    high: all.max().bound(),
+                }),
+                is_censored: all.median().is_censored(),
+                is_max_censored: all.max().is_censored(),
+                ..Self::default()
+            },
+            OverRepeats::Max => Self {
+                mean: exact(all.max()),
+                ..Self::default()
+            },
         }
     }
 

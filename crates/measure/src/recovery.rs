@@ -1,25 +1,29 @@
 //! How an instance recovered from its faults: from what its load, its errors, and probes of its
 //! members showed at each time.
 //!
-//! Each fault has a window: from when it was asked for to when the next one was, or to the end of
-//! the load. What did not happen in it is `None`.
+//! Each fault has a window: from when it was asked for to when the next one was that took effect, or
+//! to the end of the load. What did not happen in it is `None`; times that were still to come are
+//! censored.
 
 mod counts;
 mod distribution;
 mod number;
 mod probe;
+mod response;
 mod series;
 mod throughput;
+mod writes;
 
 use std::collections::BTreeMap;
 
 pub use counts::{Count, Counts};
-pub use distribution::Distribution;
+pub use distribution::{Distribution, Observation};
 pub use number::{COSTS, Number, PHASES, numbers};
 pub use probe::{Probe, ProbedView, ProbedWrite, Role};
+pub use response::ResponseSecond;
 pub use series::{FaultSeries, series};
 
-use crate::fault::{FaultRecord, Recovery};
+use crate::fault::{FaultRecord, Recovery, TimedErrors};
 use crate::slice::RESTARTED;
 use crate::summary::ErrorSummary;
 use throughput::Throughput;
@@ -33,12 +37,16 @@ pub struct Observed {
     pub end_s: f64,
     /// Transactions that had completed at each time.
     pub counts: Counts,
+    /// The response times of each second of the load.
+    pub seconds: Vec<ResponseSecond>,
     /// Errors of the load, in order of time.
     pub errors: Vec<TimedError>,
     /// The first transaction of the load after each effect; empty if it does not write.
     pub first_writes: Vec<FirstWrite>,
     /// Probes of the members, each member's in order of time.
     pub probes: Vec<Probe>,
+    /// Whether every member is to accept writes.
+    pub has_many_primaries: bool,
 }
 
 /// An error of the load.
@@ -68,33 +76,42 @@ pub struct FirstWrite {
 struct Window {
     asked_s: f64,
     effect_s: f64,
-    /// When healing was asked for, or the end.
-    heal_s: f64,
+    /// Where the times of the recovery begin.
+    origin_s: f64,
+    /// When healing was asked for, and when it was done.
+    heal_s: Option<f64>,
+    healed_s: Option<f64>,
     end_s: f64,
 }
 
 /// Fills in how an instance recovered from its faults, which are in order of time.
 pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
-    let ends: Vec<f64> = faults.iter().skip(1).map(|next| next.asked_s).collect();
+    let struck = faults
+        .iter_mut()
+        .filter(|fault| fault.effect_s.is_some())
+        .collect::<Vec<_>>();
+    let ends: Vec<f64> = struck.iter().skip(1).map(|next| next.asked_s).collect();
     let ends = ends.into_iter().chain([observed.end_s]);
     let mut before = Throughput::first(observed.measured_from_s);
-    for (fault, end_s) in faults.iter_mut().zip(ends) {
-        let Some(effect_s) = fault.effect_s else {
+    for (fault, end_s) in struck.into_iter().zip(ends) {
+        let (Some(effect_s), Some(origin_s)) = (fault.effect_s, fault.origin_s()) else {
             continue;
         };
+        let end_s = end_s.min(observed.end_s);
+        let inside = |at_s: Option<f64>| at_s.filter(|at_s| *at_s < end_s);
         let window = Window {
             asked_s: fault.asked_s,
             effect_s,
-            heal_s: fault.heal_asked_s.unwrap_or(end_s).min(end_s),
-            end_s: end_s.min(observed.end_s),
+            origin_s,
+            heal_s: inside(fault.heal_asked_s),
+            healed_s: inside(fault.healed_s),
+            end_s,
         };
-        let in_flight = fault.recovery.take().and_then(|known| known.in_flight);
-        let found = match window.effect_s < window.end_s {
+        fault.recovery = Some(match effect_s < end_s {
             true => recovery(observed, fault.node, window, &mut before),
             // The next fault was asked for before this one took effect.
             false => Recovery::default(),
-        };
-        fault.recovery = Some(Recovery { in_flight, ..found });
+        });
     }
 }
 
@@ -104,22 +121,52 @@ fn recovery(
     window: Window,
     before: &mut Throughput,
 ) -> Recovery {
-    let after = |at_s: f64| at_s - window.effect_s;
+    let mut censored = Vec::new();
+    let mut time = |name: &str, found: Option<Observation>| match found? {
+        Observation::Exactly(at_s) => Some(at_s - window.origin_s),
+        Observation::Longer(_) => {
+            censored.push(name.to_owned());
+            None
+        }
+    };
     let errors = || {
         let seen = observed.errors.iter();
         seen.filter(|error| window.contains(error.at_s))
     };
     let failure = errors().find(|error| error.action != RESTARTED);
-    let throughput = before.recovery(&observed.counts, window);
-    Recovery {
+    let after = |at_s: f64| at_s - window.origin_s;
+    let unavailable = writes::unavailable(&observed.probes, window);
+    let probed = Recovery {
+        window_s: window.end_s - window.origin_s,
         first_error_s: failure.map(|error| after(error.at_s)),
         detected_s: probe::detected_s(&observed.probes, node, window).map(after),
-        first_write_s: probe::first_write_s(&observed.probes, node, window).map(after),
-        load_write_s: load_write_s(&observed.first_writes, window).map(after),
-        rejoined_s: probe::rejoined_s(&observed.probes, node, window).map(after),
-        errors: by_code(errors()),
-        ..throughput
-    }
+        first_write_s: time(
+            "recovery.first_write_s",
+            writes::first(&observed.probes, node, window),
+        ),
+        load_write_s: time(
+            "recovery.load_write_s",
+            load_write(&observed.first_writes, window),
+        ),
+        rejoined_s: time(
+            "recovery.rejoined_s",
+            probe::rejoined(&observed.probes, node, window),
+        ),
+        redundant_s: time(
+            "recovery.redundant_s",
+            probe::redundant(&observed.probes, window),
+        ),
+        unavailable_s: unavailable.map(|gaps| gaps.total_s),
+        unavailable_longest_s: unavailable.map(|gaps| gaps.longest_s),
+        two_primaries_s: match observed.has_many_primaries {
+            true => None,
+            false => writes::two_primaries_s(&observed.probes, window),
+        },
+        errors: by_code(errors(), window.origin_s),
+        censored,
+        ..Recovery::default()
+    };
+    before.recovery(observed, window, probed)
 }
 
 impl Window {
@@ -128,27 +175,47 @@ impl Window {
     }
 }
 
-fn load_write_s(firsts: &[FirstWrite], window: Window) -> Option<f64> {
+/// The load's first transaction after the effect; `None` if it does not write.
+fn load_write(firsts: &[FirstWrite], window: Window) -> Option<Observation> {
     // The same instant, from two conversions.
     const SAME_S: f64 = 0.001;
     let begin_s = window.effect_s - SAME_S;
-    let mut since = firsts.iter().filter(|first| first.since_s >= begin_s);
-    let end_s = since.next()?.end_s;
-    end_s.filter(|end_s| *end_s < window.end_s)
+    let first = firsts.iter().find(|first| first.since_s >= begin_s)?;
+    let end_s = first.end_s.filter(|end_s| *end_s < window.end_s);
+    Some(end_s.map_or(Observation::Longer(window.end_s), Observation::Exactly))
 }
 
-fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>) -> Vec<ErrorSummary> {
-    let mut codes: BTreeMap<&str, ErrorSummary> = BTreeMap::new();
+fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> Vec<TimedErrors> {
+    let mut codes: BTreeMap<&str, Vec<&TimedError>> = BTreeMap::new();
     for error in errors {
-        let summary = codes.entry(&error.code).or_insert_with(|| ErrorSummary {
-            code: error.code.clone(),
-            count: 0,
-            action: error.action.clone(),
-            example: error.message.clone(),
-        });
-        summary.count += 1;
+        codes.entry(&error.code).or_default().push(error);
     }
-    codes.into_values().collect()
+    let of_code = |errors: Vec<&TimedError>| {
+        let (first, last) = (errors.first()?, errors.last()?);
+        Some(TimedErrors {
+            errors: ErrorSummary {
+                code: first.code.clone(),
+                count: errors.len() as u64,
+                action: first.action.clone(),
+                example: first.message.clone(),
+            },
+            first_s: first.at_s - origin_s,
+            last_s: last.at_s - origin_s,
+            most_per_s: most_per_s(&errors),
+        })
+    };
+    codes.into_values().filter_map(of_code).collect()
+}
+
+/// Most errors within any second.
+fn most_per_s(errors: &[&TimedError]) -> u64 {
+    let within = |(index, first): (usize, &&TimedError)| {
+        let later = errors.iter().skip(index);
+        later
+            .take_while(|error| error.at_s < first.at_s + 1.0)
+            .count() as u64
+    };
+    errors.iter().enumerate().map(within).max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Version of the stored form; raised when a field changes its meaning.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -136,6 +136,11 @@ pub enum Warning {
         /// Why.
         reason: String,
     },
+    /// The ledger's history could not be written to its end.
+    LedgerStopped {
+        /// When, in seconds on the trial's clock.
+        at_s: f64,
+    },
 }
 
 impl Warning {
@@ -163,6 +168,7 @@ impl Warning {
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
             Self::LedgerUnchecked { .. } => "ledger not checked",
+            Self::LedgerStopped { .. } => "ledger stopped early",
         }
     }
 
@@ -196,7 +202,8 @@ impl Warning {
             Self::Emulated
             | Self::NoWarmup
             | Self::NeverSteady { .. }
-            | Self::LedgerUnchecked { .. } => 0.0,
+            | Self::LedgerUnchecked { .. }
+            | Self::LedgerStopped { .. } => 0.0,
         }
     }
 }
@@ -336,6 +343,11 @@ impl fmt::Display for Warning {
                 f,
                 "the ledger proves nothing about acknowledged commits: {reason}. Let the trial end \
                  with a member that can be read, long enough after a fault for transfers to go on."
+            ),
+            Self::LedgerStopped { at_s } => write!(
+                f,
+                "the ledger stopped at {at_s:.1} s because its history could not be written: it \
+                 proves nothing about later commits. Free disk space where results are stored."
             ),
         }
     }

@@ -9,10 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use measure::fault::InFlight;
+use measure::fault::{FaultRecord, InFlight};
 use measure::ledger::{
     Contents, Fate, History, LedgerSummary, Opening, Read, Record, Row, Transfer, check, in_flight,
+    losses,
 };
+use plan::FaultKind;
 use proptest::prelude::*;
 
 const OPENING: Opening = Opening {
@@ -154,9 +156,88 @@ fn a_transfer_that_the_primary_lost_is_lost_whatever_the_replicas_have() {
     let on_primary = judged(&fates, |members| {
         members[0] = contents(1, &[0, 1, 3].map(|index| members[0].rows[index].transfer));
     });
-    assert_eq!(anomalies(&on_primary), [1, 0, 0, 2, 0]);
+    assert_eq!(
+        (anomalies(&on_primary), on_primary.behind),
+        ([1, 0, 0, 2, 0], 0)
+    );
     let on_replica = judged(&fates, |members| members[2].rows.truncate(3));
-    assert_eq!(anomalies(&on_replica), [1, 0, 0, 1, 1]);
+    assert_eq!(anomalies(&on_replica), [0, 0, 0, 1, 1]);
+}
+
+#[test]
+fn what_a_replica_has_not_applied_yet_is_behind_and_not_lost() {
+    let fates = [COMMITTED; 4];
+    let without = |missing: usize| {
+        judged(&fates, |members| {
+            let rows = members[0].rows.iter().enumerate();
+            let kept = rows.filter(|(index, _)| *index != missing);
+            let kept: Vec<Row> = kept.map(|(_, row)| *row).collect();
+            let transfers: Vec<Transfer> = kept.iter().map(|row| row.transfer).collect();
+            members[2] = contents(3, &transfers);
+            members[2].rows = kept;
+        })
+    };
+    let late = without(3);
+    assert_eq!((anomalies(&late), late.behind), ([0; 5], 1));
+    // It has what was begun after the missing one was acknowledged.
+    let hole = without(1);
+    assert_eq!((anomalies(&hole), hole.behind), ([0, 0, 0, 1, 0], 1));
+    let empty = judged(&fates, |members| members[1] = contents(2, &[]));
+    assert_eq!((anomalies(&empty), empty.behind), ([0; 5], 4));
+}
+
+fn kill(effect_s: Option<f64>, healed_s: Option<f64>) -> FaultRecord {
+    FaultRecord {
+        number: 1,
+        kind: FaultKind::Kill,
+        target: "primary".to_owned(),
+        instance: 1,
+        node: Some(1),
+        asked_s: effect_s.unwrap_or_default(),
+        effect_s,
+        heal_asked_s: healed_s,
+        healed_s,
+        error: None,
+        volume: plan::FaultVolume::Data,
+        device: None,
+        crash: None,
+        scrub: None,
+        promotion: None,
+        recovery: None,
+    }
+}
+
+#[test]
+fn a_loss_belongs_to_the_fault_that_caused_it() {
+    // Acknowledged at 0.5, 1.5, ... s.
+    let mut lossy = made(&[COMMITTED; 10]);
+    lossy.committed = vec![0, 1, 4, 5, 6, 9];
+    let (history, primary) = (lossy.history(), [lossy.member(1)]);
+    let (first, none) = (kill(Some(4.0), Some(4.2)), kill(None, None));
+    let second = kill(Some(7.2), Some(9.0));
+    let found = losses(&history, &primary, &[&first, &none, &second]);
+    let [Some(first_loss), None, Some(second_loss)] = found[..] else {
+        panic!("{found:?}")
+    };
+    // Those of 2.5 and 3.5 s, and those of 7.5 and 8.5 s, which a primary accepted that was cut off.
+    assert_eq!((first_loss.transactions, first_loss.seconds), (2, 1.5));
+    assert_eq!(second_loss.transactions, 2);
+    assert!((second_loss.seconds - 1.3).abs() < 1e-9, "{second_loss:?}");
+    let near = kill(Some(3.505), None);
+    let [Some(near)] = losses(&history, &[lossy.member(1)], &[&near])[..] else {
+        panic!()
+    };
+    let exposed = [near.exposed_1_ms, near.exposed_10_ms, near.exposed_100_ms];
+    assert_eq!(exposed, [0, 1, 1]);
+    assert_eq!(losses(&history, &[], &[&first]), [None]);
+    let intact = made(&[COMMITTED; 3]);
+    let found = losses(
+        &intact.history(),
+        &[intact.member(1)],
+        &[&kill(Some(2.0), None)],
+    );
+    let lost = found[0].map(|loss| (loss.transactions, loss.seconds));
+    assert_eq!(lost, Some((0, 0.0)));
 }
 
 #[test]
@@ -173,7 +254,7 @@ fn phantoms_are_failed_and_unheard_of_transfers() {
     let altered = judged(&[COMMITTED], |members| {
         members[1].rows[0].transfer.amount = i64::MIN;
     });
-    assert_eq!(anomalies(&altered), [1, 1, 0, 1, 1]);
+    assert_eq!(anomalies(&altered), [0, 1, 0, 1, 1]);
 }
 
 #[test]
@@ -230,7 +311,30 @@ fn a_read_is_as_stale_as_the_first_acknowledged_transfer_that_it_missed() {
     let summary = check(&made.history(), &[made.member(1)], Vec::new());
     assert_eq!((summary.replica_reads, summary.stale_reads), (7, 3));
     assert_eq!(summary.staleness_max_ms, Some(2000.0));
-    assert!(summary.is_intact());
+    assert_eq!((summary.backward_reads, summary.vanished_reads), (0, 0));
+    assert_eq!(summary.aborted_reads, 0);
+}
+
+#[test]
+fn reads_that_go_backward_or_show_what_was_rolled_back_or_vanished_are_counted() {
+    let mut made = made(&[COMMITTED, (Fate::Failed, false), COMMITTED, COMMITTED]);
+    made.committed = vec![0, 3];
+    for (member, sequence) in [(1, 1), (2, 3), (1, 2), (2, 1), (2, 4), (1, 3), (1, 9)] {
+        made.records.push(Record::Read(Read {
+            at_s: 9.0,
+            member,
+            user: 1,
+            sequence,
+        }));
+    }
+    let summary = check(&made.history(), &[made.member(1)], Vec::new());
+    let found = [
+        summary.backward_reads,
+        summary.aborted_reads,
+        summary.vanished_reads,
+    ];
+    assert_eq!(found, [1, 1, 1]);
+    assert!(!summary.is_intact());
 }
 
 #[test]
@@ -304,6 +408,8 @@ proptest! {
                 _ => accounts[place.index(20)].1 -= 1,
             }
         });
-        prop_assert!(!summary.is_intact());
+        // A replica that lacks the last row only is behind.
+        let is_behind = summary.behind > 0 && summary.lost == 0;
+        prop_assert!(!summary.is_intact() || is_behind);
     }
 }

@@ -4,6 +4,7 @@ use measure::compare::Sense;
 use measure::interval::Estimate;
 use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
+use measure::recovery::Observation;
 use measure::summary::TrialSummary;
 use serde::Serialize;
 
@@ -31,6 +32,9 @@ pub(crate) struct Cell {
     /// recovery times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) range: Option<Range>,
+    /// Whether the number, and the end of its range, are only known to be longer.
+    #[serde(skip)]
+    censored: [bool; 2],
 }
 
 impl Cell {
@@ -42,6 +46,7 @@ impl Cell {
             estimate: found.mean,
             n: found.trials,
             range: found.range,
+            censored: [found.is_censored, found.is_max_censored],
         }
     }
 
@@ -58,12 +63,24 @@ impl Cell {
             estimate: change.map(|change| Estimate::exact(change.value)),
             n: Self::of(new, column).n,
             range: change.and_then(|change| change.interval),
+            censored: [false; 2],
         }
     }
 
     /// As people read it: `1,010 ± 12`, or `17.22 (16.90–17.80)` with a range.
     pub(crate) fn shown(&self) -> String {
+        let seen = |is_censored: bool| match is_censored {
+            true => Observation::Longer,
+            false => Observation::Exactly,
+        };
+        let [value_of, high_of] = self.censored.map(seen);
         match (self.value(), self.range) {
+            (Some(value), None) if self.censored[0] => number::observation(value_of(value)),
+            (Some(value), Some(range)) if self.censored[1] => number::observed_within(
+                value_of(value),
+                Observation::Exactly(range.low),
+                high_of(range.high),
+            ),
             (Some(value), Some(range)) => number::within(value, Some(range)),
             _ => number::estimate(self.estimate),
         }

@@ -1,6 +1,7 @@
 //! What the ledger found about acknowledged commits.
 
-use measure::ledger::LedgerSummary;
+use measure::fault::Loss;
+use measure::ledger::{LedgerSummary, none_of};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
@@ -19,15 +20,10 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     let mut sentences = Vec::new();
     if lost > 0 {
         sentences.push(format!(
-            "LOST: {} of {} acknowledged transfers {} missing{}{}.",
+            "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
             number::count(lost),
             number::count(acknowledged),
             if lost == 1 { "is" } else { "are" },
-            // Where members have the same, it is missing on all of them.
-            match checked.iter().any(|one| one.lost > 0 && one.diverged > 0) {
-                true => " on at least one member",
-                false => "",
-            },
             of_trials(result, |ledger| ledger.lost > 0)
         ));
     } else if acknowledged > 0 {
@@ -36,6 +32,7 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
             number::count(acknowledged),
             places(result, &checked)
         ));
+        sentences.extend(exposure(result));
     } else if !checked.is_empty() {
         sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
     }
@@ -45,9 +42,30 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
             "present though they failed or were never made",
         ),
         (total(|ledger| ledger.duplicated), "present more than once"),
+        (
+            total(|ledger| ledger.behind),
+            "that the primary has and another member had not applied",
+        ),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Transfers {what}: {}.", number::count(count)));
+    }
+    let reads = [
+        (
+            total(|ledger| ledger.aborted_reads),
+            "of transfers that failed",
+        ),
+        (
+            total(|ledger| ledger.vanished_reads),
+            "of transfers that are missing now",
+        ),
+        (
+            total(|ledger| ledger.backward_reads),
+            "that found less than an earlier one of the same member",
+        ),
+    ];
+    for (count, what) in reads.into_iter().filter(|(count, _)| *count > 0) {
+        sentences.push(format!("Reads {what}: {}.", number::count(count)));
     }
     let members = [
         (total(|ledger| ledger.diverged), "differ from the primary"),
@@ -72,6 +90,27 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
         });
     }
     Some(sentences.join(" "))
+}
+
+/// How little it proves that none of a few faults lost a commit.
+fn exposure(result: &RunResult) -> Option<String> {
+    let faults = result.trials.iter().flat_map(|trial| &trial.faults);
+    let of_primary = faults.filter(|one| one.target == "primary" || one.promotion.is_some());
+    let losses: Vec<Loss> = of_primary
+        .filter_map(|fault| fault.recovery.as_ref()?.loss)
+        .collect();
+    let exposed: u64 = losses.iter().map(|loss| loss.exposed_10_ms).sum();
+    let (who, lost) = match losses.len() {
+        0 => return None,
+        1 => ("The fault of the primary".to_owned(), "none"),
+        count => (format!("None of {count} faults of the primary"), "one"),
+    };
+    Some(format!(
+        "{who} lost {lost}, so at most {} of such faults do (95 % confidence); {} were \
+         acknowledged in the last 10 ms before.",
+        number::percent(none_of(losses.len())),
+        number::count(exposed)
+    ))
 }
 
 fn with_ledger(result: &RunResult) -> impl Iterator<Item = &TrialSummary> {
@@ -131,6 +170,7 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         "unknown",
         "of those committed",
         "lost",
+        "behind",
         "phantom",
         "duplicated",
         "diverged",
@@ -146,9 +186,10 @@ fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
     Grid {
         caption: format!(
             "Ledger: transfers by what the client was told, and what the members have of them. \
-             Diverged and unbalanced count members{}.",
+             Lost: missing on the primary; behind: the primary has it, and another member had not \
+             applied it. Diverged and unbalanced count members{}.",
             if has_reads {
-                "; reads are of replicas"
+                "; reads are of all members"
             } else {
                 ""
             }
@@ -193,6 +234,7 @@ fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
         number::count(ledger.unknown),
         found(ledger.unknown_committed),
         found(ledger.lost),
+        found(ledger.behind),
         found(ledger.phantom),
         found(ledger.duplicated),
         found(ledger.diverged),

@@ -4,6 +4,7 @@ use measure::compare::Change;
 use measure::digits::apart;
 use measure::interval::Estimate;
 use measure::quantile::Range;
+use measure::recovery::Observation;
 
 /// Shown where nothing was measured.
 pub(crate) const ABSENT: &str = "–";
@@ -26,6 +27,26 @@ pub(crate) fn value_to(value: f64, most: usize) -> String {
 /// A number, or a dash.
 pub(crate) fn maybe(value_: Option<f64>) -> String {
     value_.map_or_else(|| ABSENT.to_owned(), value)
+}
+
+/// A number, or `> 40.00` of a time that was longer.
+pub(crate) fn observation(one: Observation) -> String {
+    observation_to(one, decimals(one.bound()))
+}
+
+/// `1.588 (1.203–1.973)` or `1.588 (1.203–> 40.000)`: a median with the minimum and maximum.
+pub(crate) fn observed_within(median: Observation, low: Observation, high: Observation) -> String {
+    let digits = decimals(median.bound());
+    let [median, low, high] = [median, low, high].map(|one| observation_to(one, digits));
+    format!("{median} ({low}–{high})")
+}
+
+fn observation_to(one: Observation, digits: usize) -> String {
+    let shown = fixed(one.bound(), digits);
+    match one.is_censored() {
+        true => format!("> {shown}"),
+        false => shown,
+    }
 }
 
 /// `1,010 ± 12`, the error with the digits of the value; without an interval only

@@ -1,8 +1,7 @@
 //! How instances recovered from faults.
 
-use measure::fault::{FaultRecord, Recovery};
-use measure::quantile::Range;
-use measure::recovery::{Distribution, Number, PHASES, numbers};
+use measure::fault::{FaultRecord, Recovery, TimedErrors};
+use measure::recovery::{Distribution, Number, Observation, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
@@ -16,24 +15,23 @@ const MOST_TOLD: usize = 4;
 /// The phases that the lead tells.
 const TOLD: [&str; 2] = ["recovery.first_write_s", "recovery.back_s"];
 
-const EXPLAINED: &str = "Seconds from the fault's effect: the load's first error; another member's \
-                         view changed (detected); the first write that any member accepted, and \
-                         the load's; throughput back to 95 % of what it was before, and steady; \
-                         the failed member replicates again.";
+const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (stop, restart, \
+                         switchover) from the request: the load's first error; another member \
+                         noticed (detected); the first write that any member accepted, and the \
+                         load's; throughput back to 95 % of what it was before, for 10 s; steady; \
+                         the failed member replicates again; all members do. With >: it had not happened when the \
+                         next fault came or the load ended. Times are lower bounds of what clients \
+                         see: dyno's know at once which member is the primary.";
 
 /// A row for each fault of a trial: when it struck, and when each phase of the recovery was over.
 pub(crate) fn phases(trial: &TrialSummary) -> Grid {
     let rows = recovered(trial).map(|(fault, found)| {
-        let healed = fault.healed_s.zip(fault.effect_s);
+        let healed = fault.healed_s.zip(fault.origin_s());
         let mut row = vec![name(fault, trial)];
         row.push(number::maybe(fault.effect_s));
-        row.extend(
-            PHASES
-                .iter()
-                .map(|phase| number::maybe(value(phase, found))),
-        );
+        row.extend(PHASES.iter().map(|phase| observed(phase, found)));
         row.push(number::maybe(
-            healed.map(|(healed_s, effect_s)| healed_s - effect_s),
+            healed.map(|(healed_s, origin_s)| healed_s - origin_s),
         ));
         row
     });
@@ -49,14 +47,60 @@ pub(crate) fn phases(trial: &TrialSummary) -> Grid {
     }
 }
 
+/// A row for each fault of a trial: for how long writes were refused, what was lost, and how slow the
+/// rest was.
+pub(crate) fn service(trial: &TrialSummary) -> Grid {
+    const SHOWN: [&str; 10] = [
+        "recovery.back_after_heal_s",
+        "recovery.unavailable_s",
+        "recovery.unavailable_longest_s",
+        "recovery.available_pct",
+        "recovery.two_primaries_s",
+        "recovery.rpo_transactions",
+        "recovery.rpo_s",
+        "recovery.p99_before_ms",
+        "recovery.p99_during_ms",
+        "recovery.p99_after_ms",
+    ];
+    let shown: Vec<&Number> = numbers().filter(|one| SHOWN.contains(&one.name)).collect();
+    let rows = recovered(trial).map(|(fault, found)| {
+        let mut row = vec![name(fault, trial)];
+        row.extend(shown.iter().map(|number| observed(number, found)));
+        row.push(found.loss.map_or(number::ABSENT.to_owned(), |loss| {
+            let exposed = [loss.exposed_1_ms, loss.exposed_10_ms, loss.exposed_100_ms];
+            exposed.map(number::count).join(", ")
+        }));
+        row
+    });
+    let mut heads = heads(["fault"]);
+    heads.extend(shown.iter().map(|number| Head {
+        title: number.heading.to_owned(),
+        unit: number.unit,
+    }));
+    heads.extend(self::heads(["acknowledged in the last 1, 10, 100 ms"]));
+    Grid {
+        caption:
+            "Service around each fault: when throughput was back after healing, from the request; \
+                  how long no member accepted a write, in all and at \
+                  most, and the share of the time until the next fault in which one did; how long \
+                  two members accepted writes of which one should; acknowledged transfers of the \
+                  ledger that were lost, and the age of the oldest one (RPO); the 99th percentile \
+                  of response times before the fault, until throughput was back, and after that; \
+                  transfers that were acknowledged just before the effect."
+                .to_owned(),
+        heads,
+        keys: 1,
+        rows: rows.collect(),
+        ..Grid::default()
+    }
+}
+
 /// A row for each fault of a trial: what it cost.
 pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     let has_ledger = !trial.ledgers.is_empty();
     let rows = recovered(trial).map(|(fault, found)| {
         let errors = found.errors.iter();
-        let errors: Vec<String> = errors
-            .map(|error| format!("{} × {}", number::count(error.count), error.code))
-            .collect();
+        let errors: Vec<String> = errors.map(|error| of_code(error)).collect();
         let mut row = vec![name(fault, trial)];
         row.extend([found.before, found.during, found.after].map(number::estimate));
         row.push(number::maybe(found.outage_s));
@@ -86,7 +130,7 @@ pub(crate) fn costs(trial: &TrialSummary) -> Grid {
             "Cost of each fault. Throughput before it, until it was back, and after that; the \
              longest time without a completed transaction; the lowest second as a share of the \
              throughput before; transactions that would have been done at that rate. Errors by \
-             code{}.",
+             code, with the times of the first and the last{}.",
             if has_ledger {
                 "; transfers of the ledger that were in flight: committed, not committed, unknown"
             } else {
@@ -102,9 +146,30 @@ pub(crate) fn costs(trial: &TrialSummary) -> Grid {
 }
 
 /// A number of a recovery; one that rounds to zero has no sign.
-fn value(number: &Number, found: &Recovery) -> Option<f64> {
-    let value = (number.of)(found)?;
-    Some(if value.abs() < 5e-4 { 0.0 } else { value })
+fn observation(number: &Number, found: &Recovery) -> Option<Observation> {
+    Some(match number.observed(found)? {
+        Observation::Exactly(value) if value.abs() < 5e-4 => Observation::Exactly(0.0),
+        other => other,
+    })
+}
+
+/// The same for people.
+fn observed(number: &Number, found: &Recovery) -> String {
+    let observed = observation(number, found);
+    observed.map_or_else(|| number::ABSENT.to_owned(), number::observation)
+}
+
+/// `12 × 2013 (0.1–4.2 s, at most 7 in a second)`.
+fn of_code(found: &TimedErrors) -> String {
+    let (count, code) = (number::count(found.errors.count), &found.errors.code);
+    let (first, last) = (found.first_s, found.last_s);
+    match found.errors.count {
+        1 => format!("{count} × {code} ({first:.1} s)"),
+        _ => {
+            let most = number::count(found.most_per_s);
+            format!("{count} × {code} ({first:.1} to {last:.1} s, at most {most} in a second)")
+        }
+    }
 }
 
 fn in_flight(found: &Recovery) -> String {
@@ -144,17 +209,22 @@ impl Repeated<'_> {
     }
 
     fn distribution(&self, number: &Number) -> Option<Distribution> {
-        Distribution::of(self.faults.iter().map(|(_, found)| value(number, found)))
+        let faults = self.faults.iter();
+        Distribution::of(faults.filter_map(|(_, found)| observation(number, found)))
     }
 
     /// In how many repeats something happened, the median, the minimum, the maximum, and all values.
     fn row(&self, number: &Number) -> Vec<String> {
         let all = self.distribution(number);
         let values = all.as_ref().map_or(&[][..], Distribution::values);
-        let statistic = |of: fn(&Distribution) -> f64| number::maybe(all.as_ref().map(of));
-        let shown: Vec<String> = values.iter().copied().map(number::value).collect();
+        let statistic = |of: fn(&Distribution) -> Observation| {
+            let of_all = all.as_ref().map(of);
+            of_all.map_or_else(|| number::ABSENT.to_owned(), number::observation)
+        };
+        let shown: Vec<String> = values.iter().copied().map(number::observation).collect();
+        let happened = all.as_ref().map_or(0, Distribution::happened);
         vec![
-            format!("{} of {}", values.len(), self.faults.len()),
+            format!("{happened} of {}", self.faults.len()),
             statistic(Distribution::median),
             statistic(Distribution::min),
             statistic(Distribution::max),
@@ -166,8 +236,9 @@ impl Repeated<'_> {
     fn sentence(&self) -> String {
         let keys: Vec<&str> = self.keys().map(String::as_str).collect();
         let phases = PHASES.iter().filter(|phase| TOLD.contains(&phase.name));
-        let phases: Vec<String> = phases.map(|phase| self.told(phase)).collect();
-        let recovery = format!("Recovery ({}): {}.", keys.join(", "), phases.join(", "));
+        let mut told: Vec<String> = phases.map(|phase| self.told(phase)).collect();
+        told.extend(self.unavailable());
+        let recovery = format!("Recovery ({}): {}.", keys.join(", "), told.join(", "));
         [Some(recovery), self.found_out()]
             .into_iter()
             .flatten()
@@ -195,7 +266,8 @@ impl Repeated<'_> {
         let after = |at_s: fn(&FaultRecord) -> Option<f64>| {
             let faults = self.faults.iter().map(|(fault, _)| fault);
             let faults = faults.filter(|fault| fault.crash.is_some());
-            Distribution::of(faults.map(|fault| Some(at_s(fault)? - fault.effect_s?)))
+            let times = faults.filter_map(|fault| Some(at_s(fault)? - fault.effect_s?));
+            Distribution::of(times.map(Observation::Exactly))
         };
         let ended = self.shown(&after(|fault| Some(fault.crash.as_ref()?.at_s))?);
         let restarted = after(|fault| fault.healed_s);
@@ -214,6 +286,13 @@ impl Repeated<'_> {
         (!scrubs.is_empty()).then(|| format!("Scrub: {}.", scrubs.join("; ")))
     }
 
+    /// `no writes for 1.6 (1.2–2.0) s`.
+    fn unavailable(&self) -> Option<String> {
+        let number = numbers().find(|one| one.name == "recovery.unavailable_s")?;
+        let all = self.distribution(number)?;
+        Some(format!("no writes for {} in all", self.shown(&all)))
+    }
+
     /// `first write after 1.588 (1.203–1.973) s in 2 of 3 repeats`.
     fn told(&self, phase: &Number) -> String {
         let Some(all) = self.distribution(phase) else {
@@ -222,19 +301,17 @@ impl Repeated<'_> {
         format!("{} after {}", phase.heading, self.shown(&all))
     }
 
-    /// `1.588 (1.203–1.973) s in 2 of 3 repeats`.
+    /// `1.588 (1.203–1.973) s in 2 of 3 repeats`, or `> 40.00 s`.
     fn shown(&self, all: &Distribution) -> String {
-        let range = Range {
-            low: all.min(),
-            high: all.max(),
+        let (median, low, high) = (all.median(), all.min(), all.max());
+        let shown = match all.values().len() {
+            1 => number::observation(median),
+            _ => number::observed_within(median, low, high),
         };
-        let count = all.values().len();
-        let range = (count > 1).then_some(range);
-        let happened = match self.faults.len() {
-            repeats if repeats == count => String::new(),
-            repeats => format!(" in {count} of {repeats} repeats"),
+        let happened = match (self.faults.len(), all.happened()) {
+            (repeats, happened) if repeats == happened => String::new(),
+            (repeats, happened) => format!(" in {happened} of {repeats} repeats"),
         };
-        let shown = number::within(all.median(), range);
         format!("{shown} s{happened}")
     }
 }
@@ -288,7 +365,27 @@ pub(crate) fn sentences(result: &RunResult) -> Option<String> {
         0 => String::new(),
         more => format!(" {more} more faults are listed under Recovery."),
     };
-    (!all.is_empty()).then(|| told.join(" ") + &more)
+    let split = two_primaries(result);
+    (!all.is_empty()).then(|| split.unwrap_or_default() + &told.join(" ") + &more)
+}
+
+/// That members accepted writes at the same time of which only one should, and how long at most.
+fn two_primaries(result: &RunResult) -> Option<String> {
+    let faults = result.trials.iter().flat_map(recovered);
+    let times = faults.filter_map(|(fault, found)| Some((found.two_primaries_s?, fault)));
+    let splits: Vec<_> = times.filter(|(time_s, _)| *time_s > 0.0).collect();
+    let (longest_s, fault) = splits
+        .iter()
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (time, words) = (number::value(*longest_s), fault.words());
+    let others = match splits.len() - 1 {
+        0 => String::new(),
+        1 => ", and after 1 other fault".to_owned(),
+        more => format!(", and after {more} other faults"),
+    };
+    Some(format!(
+        "TWO PRIMARIES accepted writes at once for {time} s after {words}{others}. "
+    ))
 }
 
 /// Recovery over the repeats of each point: a row for each phase and cost.
@@ -312,8 +409,8 @@ pub(crate) fn distributions(result: &RunResult) -> Grid {
     Grid {
         caption: format!(
             "Recovery over repeats, failed trials included: in how many it happened, and its \
-             distribution. {EXPLAINED} Lowest share: the lowest second as a share of the \
-             throughput before."
+             distribution; the worst case is the maximum. {EXPLAINED} Lowest share: the lowest \
+             second as a share of the throughput before."
         ),
         keys: titles.len() - 5,
         heads: heads(titles),
@@ -347,6 +444,8 @@ pub fn csv(result: &RunResult) -> Option<String> {
         csv.text(&format!("{name}.half_width"));
     }
     csv.names("in_flight.committed in_flight.not_committed in_flight.unknown");
+    csv.names("acknowledged_last_1_ms acknowledged_last_10_ms acknowledged_last_100_ms");
+    csv.names("recovery.window_s recovery.censored");
     csv.names("fault.server_ended_s scrub.found scrub.corrected scrub.uncorrectable error");
     csv.end_line();
     for trial in &result.trials {
@@ -398,6 +497,14 @@ fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str])
         Some(fates) => fates.into_iter().for_each(|fate| csv.count(fate)),
         None => (0..3).for_each(|_| csv.number(None)),
     }
+    let loss = found.and_then(|found| found.loss);
+    let exposed = loss.map(|loss| [loss.exposed_1_ms, loss.exposed_10_ms, loss.exposed_100_ms]);
+    match exposed {
+        Some(counts) => counts.into_iter().for_each(|count| csv.count(count)),
+        None => (0..3).for_each(|_| csv.number(None)),
+    }
+    csv.number(found.map(|found| found.window_s));
+    csv.text(&found.map_or_else(String::new, |found| found.censored.join(" ")));
     csv.number(fault.crash.as_ref().map(|crash| crash.at_s));
     let scrub = fault.scrub;
     let scrub = scrub.map(|scrub| [scrub.found, scrub.corrected, scrub.uncorrectable]);

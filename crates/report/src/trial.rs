@@ -24,6 +24,7 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
         times::grid(trial),
         events::grid(trial),
         recovery::phases(trial),
+        recovery::service(trial),
         recovery::costs(trial),
         ledger,
         anomalies,

@@ -16,13 +16,15 @@ use crate::Database;
 /// primary has.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
 const APPLY_LIMIT: Duration = Duration::from_secs(600);
-/// How long a member may be out of reach or detached.
+/// How long a member may be out of reach or detached, and the cluster without a primary.
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 /// How often members are compared.
 const COMPARE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a member may take to open a connection, and for a statement.
 const LOGIN_LIMIT: Duration = Duration::from_secs(2);
 const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
+/// Why a member is not judged that could be read.
+const NO_PRIMARY: &str = "no member accepts writes, so nobody knows what was committed";
 /// Transfers that are read at once.
 const PAGE: usize = 10_000;
 
@@ -33,6 +35,15 @@ type Rows = Vec<Vec<Option<String>>>;
 pub(super) struct Found {
     pub(super) contents: Vec<Contents>,
     pub(super) unread: Vec<(u32, String)>,
+}
+
+impl Found {
+    /// Nothing of it can be judged.
+    pub(super) fn refuse(&mut self, why: &str) {
+        let members = std::mem::take(&mut self.contents).into_iter();
+        let refused = members.map(|member| (member.member, why.to_owned()));
+        self.unread.extend(refused);
+    }
 }
 
 /// A member at one moment.
@@ -124,7 +135,7 @@ fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
     })
 }
 
-/// The index of the member that the others are compared with: the primary; without one, any.
+/// The index of the member that the others are compared with: the primary.
 fn reference(ledger: &Ledger<'_>, seen: &[Seen]) -> Option<usize> {
     let accepts_writes = |one: &Seen| {
         matches!(
@@ -139,9 +150,7 @@ fn reference(ledger: &Ledger<'_>, seen: &[Seen]) -> Option<usize> {
     if seen.get(known).is_some_and(accepts_writes) {
         return Some(known);
     }
-    let is_readable = |one: &Seen| matches!(one, Seen::Digest { .. });
-    let any = || seen.iter().position(is_readable);
-    seen.iter().position(accepts_writes).or_else(any)
+    seen.iter().position(accepts_writes)
 }
 
 fn digest(seen: &Seen) -> Option<&Rows> {
@@ -156,9 +165,11 @@ fn digest_of(seen: &[Seen], member: Option<usize>) -> Option<&Rows> {
 }
 
 fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
-    let primary = digest_of(seen, reference);
+    let Some(primary) = digest_of(seen, reference) else {
+        return !may_return;
+    };
     seen.iter().all(|one| match one {
-        Seen::Digest { digest, .. } => Some(digest) == primary,
+        Seen::Digest { digest, .. } => digest == primary,
         Seen::Away(_) => !may_return,
         Seen::Out(_) => true,
     })
@@ -173,6 +184,7 @@ fn read_all(ledger: &Ledger<'_>, seen: &[Seen], reference: Option<usize>, limit:
     for (index, ((number, database), seen)) in ledger.databases().iter().zip(seen).enumerate() {
         let contents = match seen {
             Seen::Away(why) | Seen::Out(why) => Err(why.clone()),
+            Seen::Digest { .. } if reference.is_none() => Err(NO_PRIMARY.to_owned()),
             Seen::Digest { .. } => contents(*number, database, limit),
         };
         match contents {
@@ -256,5 +268,17 @@ mod tests {
         leave_out_unsettled(&mut seen, Some(0));
         let is_read = seen.each_ref().map(|one| digest(one).is_some());
         assert_eq!(is_read, [true, false, true]);
+    }
+
+    #[test]
+    fn without_a_primary_replicas_with_the_same_wait_for_one_and_settle_nothing() {
+        let replica = || Seen::Digest {
+            is_primary: false,
+            digest: vec![vec![Some("7".to_owned())]],
+        };
+        let seen = [replica(), replica()];
+        assert!(!is_settled(&seen, None, true));
+        assert!(is_settled(&seen, None, false));
+        assert!(is_settled(&seen, Some(0), true));
     }
 }

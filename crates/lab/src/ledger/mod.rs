@@ -13,8 +13,8 @@ use std::thread::{Scope, ScopedJoinHandle};
 use engine::Sql;
 use engine::data::ledger as tables;
 use engine::replication::MemberState;
-use measure::fault::InFlight;
-use measure::ledger::{Contents, History, LedgerSummary, Opening, check, in_flight};
+use measure::fault::FaultRecord;
+use measure::ledger::{Contents, History, LedgerSummary, Opening, check, in_flight, losses};
 use workload::ledger::{ACCOUNTS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
@@ -50,14 +50,24 @@ pub(crate) struct Ledger<'a> {
 /// What a ledger showed.
 pub(crate) struct Verified {
     pub(crate) summary: LedgerSummary,
+    /// Why nothing could be judged: the history cannot be read.
+    pub(crate) unreadable: Option<String>,
     history: History,
     contents: Vec<Contents>,
 }
 
 impl Verified {
-    /// The transfers that had no reply when a fault took effect.
-    pub(crate) fn in_flight(&self, asked_s: f64, effect_s: f64) -> InFlight {
-        in_flight(&self.history, &self.contents, asked_s, effect_s)
+    /// Adds to the faults of its instance what became of transfers around them.
+    pub(crate) fn add_to(&self, faults: Vec<&mut FaultRecord>) {
+        let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
+        let losses = losses(&self.history, &self.contents, &known);
+        for (fault, loss) in faults.into_iter().zip(losses) {
+            let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
+            if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
+                let fates = in_flight(&self.history, &self.contents, asked_s, effect_s);
+                (recovery.in_flight, recovery.loss) = (Some(fates), loss);
+            }
+        }
     }
 }
 
@@ -121,8 +131,13 @@ pub(crate) fn spawn<'scope, 'env>(
         for user in 1..=ledger.planned.users() {
             spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
         }
-        if ledger.planned.replica_reads > 0.0 && ledger.databases().len() > 1 {
-            spawn(Box::new(move || Reader::new(ledger, schedule).run()))?;
+        let members = u32::try_from(ledger.databases().len()).unwrap_or(u32::MAX);
+        if ledger.planned.replica_reads > 0.0 && members > 1 {
+            for member in 0..members {
+                spawn(Box::new(move || {
+                    Reader::new(ledger, schedule, member).run()
+                }))?;
+            }
         }
     }
     Ok(started)
@@ -132,22 +147,30 @@ impl Ledger<'_> {
     /// Finds out what became of each transfer, and drops the tables of a server that stays.
     pub(crate) fn verify(self, observer: &mut dyn Observer, interrupted: &AtomicBool) -> Verified {
         observer.stage("checking the ledger");
-        if !self.recorder.is_complete() {
-            let path = self.recorder.path().display();
-            observer.note(&format!(
-                "the ledger ended early: {path} could not be written"
-            ));
-        }
-        let history = self.recorder.history().unwrap_or_else(|error| {
-            let path = self.recorder.path().display();
-            observer.note(&format!("cannot read {path}: {error}"));
-            History::default()
-        });
+        let path = self.recorder.path().display();
+        let (history, unreadable) = match self.recorder.history() {
+            Ok(history) => (history, None),
+            Err(error) => {
+                let why = format!("cannot read the ledger's history {path}: {error}");
+                (History::default(), Some(why))
+            }
+        };
         let limit = history.entries().len() * 2 + MAX_FOREIGN;
-        let found = members::read(&self, limit, interrupted);
+        let mut found = members::read(&self, limit, interrupted);
+        if let Some(why) = &unreadable {
+            found.refuse(why);
+        }
         self.clean_up(observer);
+        let summary = LedgerSummary {
+            stopped_at_s: match self.recorder.is_complete() {
+                true => None,
+                false => Some(history.last_s()),
+            },
+            ..check(&history, &found.contents, found.unread)
+        };
         Verified {
-            summary: check(&history, &found.contents, found.unread),
+            summary,
+            unreadable,
             history,
             contents: found.contents,
         }

@@ -1,6 +1,6 @@
-//! Reads replicas beside the load, to find out how stale they are.
+//! Reads a member beside the load, to find out how stale it is: also the primary, and one that was
+//! cut off and does not know that another one has taken over.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use engine::Sql;
@@ -16,39 +16,41 @@ use crate::Database;
 pub(super) struct Reader<'a> {
     ledger: &'a Ledger<'a>,
     schedule: Schedule<'a>,
-    /// By the member's number.
-    connections: HashMap<u32, Box<dyn Sql>>,
+    /// The index of the member.
+    member: u32,
+    connection: Option<Box<dyn Sql>>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(ledger: &'a Ledger<'a>, schedule: Schedule<'a>) -> Self {
+    pub(super) fn new(ledger: &'a Ledger<'a>, schedule: Schedule<'a>, member: u32) -> Self {
         Self {
             ledger,
             schedule,
-            connections: HashMap::new(),
+            member,
+            connection: None,
         }
     }
 
-    /// Reads one replica after the other, each for one user after the other, until the measurement
-    /// ends or nothing more can be recorded.
+    /// Reads for one user after the other, in turns with the readers of the other members, until the
+    /// measurement ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
-        let Some(begun) = self.schedule.clock.begun() else {
+        let members = self.ledger.databases();
+        let index = usize::try_from(self.member).unwrap_or(usize::MAX);
+        let (Some(begun), Some((number, database))) =
+            (self.schedule.clock.begun(), members.get(index))
+        else {
             return;
         };
-        let members = self.ledger.databases();
-        let mut turns = Turns::new(begun, self.ledger.planned.replica_reads, 1, 1);
-        let users = (1..=self.ledger.planned.users()).cycle();
-        for (member, user) in members.iter().enumerate().cycle().zip(users) {
-            let (index, (number, database)) = member;
-            if index == self.ledger.primary_index() {
-                continue;
-            }
+        let readers = u32::try_from(members.len()).unwrap_or(u32::MAX);
+        let rate = self.ledger.planned.replica_reads;
+        let mut turns = Turns::new(begun, rate, self.member + 1, readers);
+        for user in (1..=self.ledger.planned.users()).cycle() {
             if !self.schedule.wait(turns.next(Instant::now()), begun) {
                 return;
             }
             let at_s = self.schedule.now_s();
-            // A replica that does not answer shows nothing.
-            let Ok(sequence) = self.read(*number, database, user) else {
+            // A member that does not answer shows nothing.
+            let Ok(sequence) = self.read(database, user) else {
                 continue;
             };
             let read = Record::Read(Read {
@@ -63,13 +65,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, member: u32, database: &Database, user: u32) -> Result<i64, SessionError> {
-        let mut sql = match self.connections.remove(&member) {
+    fn read(&mut self, database: &Database, user: u32) -> Result<i64, SessionError> {
+        let mut sql = match self.connection.take() {
             Some(sql) => sql,
             None => database.connect(ANSWER_LIMIT)?,
         };
         let rows = sql.rows(&read_sequence(user), ANSWER_LIMIT)?;
-        self.connections.insert(member, sql);
+        self.connection = Some(sql);
         let cell = rows.into_iter().flatten().flatten().next();
         Ok(cell.and_then(|cell| cell.parse().ok()).unwrap_or(0))
     }

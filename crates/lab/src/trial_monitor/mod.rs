@@ -13,6 +13,7 @@ use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
+use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
 use measure::summarize::Summarizer;
@@ -80,6 +81,8 @@ pub(crate) struct TrialMonitor<'a> {
 /// The state of a load.
 struct LoadState {
     gather: Summarizer,
+    /// In a trial with faults.
+    seconds: Vec<ResponseSecond>,
     open: u32,
     running: usize,
     ended: Option<Result<LoadOutcome, LoadError>>,
@@ -97,6 +100,7 @@ impl<'a> TrialMonitor<'a> {
         let kinds = trial.statement_kinds();
         let initial = |_| LoadState {
             gather: Summarizer::new(&kinds),
+            seconds: Vec::new(),
             open: 0,
             running: 0,
             ended: None,
@@ -213,6 +217,11 @@ impl<'a> TrialMonitor<'a> {
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
             self.monitoring.stop();
+        }
+        if !self.trial.planned.topology.faults.is_empty()
+            && let Some(load) = self.loads.get_mut(index)
+        {
+            load.seconds.push(ResponseSecond::from(&second));
         }
         if self.loads.len() > 1
             && let (Some(load), Ok(number)) = (self.loads.get_mut(index), u32::try_from(index + 1))

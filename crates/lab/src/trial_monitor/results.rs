@@ -6,6 +6,7 @@ use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
 use measure::metric::Metrics;
+use measure::recovery::ResponseSecond;
 use measure::setup::{Input, Outcome, Unfinished};
 use measure::summarize::Summarizer;
 
@@ -32,6 +33,8 @@ pub(crate) struct LoadResults {
     pub(crate) faults: Vec<FaultRecord>,
     /// Beginning and end of the measured seconds, on the loads' clock; `None` without any.
     pub(crate) measured_ns: Option<(u64, u64)>,
+    /// The seconds of each load, in a trial with faults.
+    pub(crate) seconds: Vec<Vec<ResponseSecond>>,
 }
 
 impl TrialMonitor<'_> {
@@ -67,6 +70,7 @@ impl TrialMonitor<'_> {
                 .early_stop
                 .ended()
                 .filter(|_| outcome == Outcome::Completed),
+            seconds: self.loads.into_iter().map(|load| load.seconds).collect(),
             gather: self.gather,
             started_at: self.started_at,
             events: self.events,

@@ -144,25 +144,33 @@ impl Watchers<'_> {
     pub(crate) fn conclude(
         self,
         trial: &Trial,
+        rig: &Rig,
         results: &mut LoadResults,
         observer: &mut dyn Observer,
     ) {
         let (begin_ns, end_ns) = results.measured_ns.unwrap_or_default();
         let kinds = trial.statement_kinds();
         let has_writes = kinds.iter().any(|kind| kind.class == Class::Write);
-        let sampled = threads::join(self.sampler);
-        for ((number, sampled), probers) in (1..).zip(sampled).zip(self.probers) {
+        let sampled = threads::join(self.sampler).into_iter().zip(self.probers);
+        let loads = rig
+            .instances
+            .iter()
+            .zip(std::mem::take(&mut results.seconds));
+        for ((number, (sampled, probers)), (instance, of_load)) in (1..).zip(sampled).zip(loads) {
             let probers = probers.into_iter();
+            let group = instance.as_group();
             let observed = Observed {
                 measured_from_s: seconds(begin_ns),
                 end_s: seconds(end_ns),
                 counts: sampled.counts.into(),
+                seconds: of_load,
                 errors: sampled.errors,
                 first_writes: match has_writes {
                     true => sampled.first_writes,
                     false => Vec::new(),
                 },
                 probes: probers.flat_map(threads::join).collect(),
+                has_many_primaries: group.is_some_and(|group| group.has_many_primaries()),
             };
             let faults = results.faults.iter_mut();
             let mut faults: Vec<_> = faults.filter(|fault| fault.instance == number).collect();

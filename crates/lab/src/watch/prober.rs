@@ -30,6 +30,8 @@ pub(super) struct Prober<'a> {
     alert: &'a Alert,
     clock: Clock<'a>,
     probes: Vec<Probe>,
+    /// The last one, if it repeats the one before: the end of what did not change.
+    repeated: Option<Probe>,
 }
 
 impl<'a> Prober<'a> {
@@ -41,10 +43,12 @@ impl<'a> Prober<'a> {
             alert,
             clock,
             probes: Vec::new(),
+            repeated: None,
         }
     }
 
-    /// Probes until the load has ended; returns what was found, without quiet repetitions.
+    /// Probes until the load has ended; returns what was found; of quiet
+    /// repetitions, the first and the last.
     pub(super) fn run(mut self) -> Vec<Probe> {
         if self.clock.begun().is_none() {
             return Vec::new();
@@ -58,6 +62,7 @@ impl<'a> Prober<'a> {
             self.keep(&probed);
             self.alert.wait(begun, interval);
         }
+        self.probes.extend(self.repeated);
         self.probes
     }
 
@@ -76,8 +81,12 @@ impl<'a> Prober<'a> {
             write: probed.write.as_ref().map(write),
         };
         let is_close = self.alert.level() == Level::Alert && self.probes.len() < MAX_PROBES;
-        if is_close || self.probes.last().is_none_or(|last| differ(last, &probe)) {
+        let has_changed = self.probes.last().is_none_or(|last| differ(last, &probe));
+        if is_close || has_changed {
+            self.probes.extend(self.repeated.take());
             self.probes.push(probe);
+        } else {
+            self.repeated = Some(probe);
         }
     }
 }

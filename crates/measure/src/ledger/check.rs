@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Fate, History, LedgerSummary, Transfer};
-use crate::fault::InFlight;
+use crate::fault::{FaultRecord, InFlight, Loss};
 
 /// How many anomalies are described.
 const MAX_EXAMPLES: usize = 10;
@@ -46,8 +46,9 @@ impl Contents {
     }
 }
 
-/// The verdict on a history. The first of the members is the primary, with which the others are
-/// compared; `unchecked` are those that could not be read, and why.
+/// The verdict on a history. The first of the members is the primary: what it does not have is lost,
+/// and the others are compared with it. Without members, nothing is judged. `unchecked` are those
+/// that could not be read, and why.
 ///
 /// A row whose accounts or amount are not the transfer's is none of it: the transfer is lost, and the
 /// row a phantom.
@@ -67,9 +68,12 @@ pub fn check(
     judge_rows(&mut summary, history, &counts);
     let unbalanced = members.iter().filter(|member| !member.is_balanced(history));
     summary.unbalanced = unbalanced.count() as u64;
-    summary.diverged = diverged(members);
+    summary.diverged = diverged(history, members);
     summary.checked.sort_unstable();
     judge_reads(&mut summary, history);
+    if let Some((_, primary)) = counts.first() {
+        summary.vanished_reads = vanished_reads(history, primary);
+    }
     summary
 }
 
@@ -87,7 +91,9 @@ fn judge_history(summary: &mut LedgerSummary, history: &History, counts: &[(u32,
             Fate::Acknowledged => {
                 summary.acknowledged += 1;
                 let missing = members_where(counts, |member| !has(member));
-                if !missing.is_empty() {
+                if counts.first().is_some_and(has) {
+                    summary.behind += u64::from(!missing.is_empty());
+                } else if !missing.is_empty() {
                     summary.lost += 1;
                     let ended_s = entry.ended_s.unwrap_or(entry.begun_s);
                     let words = format!("{transfer}, acknowledged at {ended_s:.3} s, is missing");
@@ -154,13 +160,43 @@ fn add_example(summary: &mut LedgerSummary, words: &str, members: &[u32]) {
     }
 }
 
-/// Members that have other rows or balances than the first one.
-fn diverged(members: &[Contents]) -> u64 {
+/// Members that have other rows or balances than the first one, and are not only behind it.
+fn diverged(history: &History, members: &[Contents]) -> u64 {
     let Some((first, others)) = members.split_first() else {
         return 0;
     };
-    let differs = |other: &&Contents| other.rows != first.rows || other.balances != first.balances;
+    let differs = |other: &&Contents| {
+        let has_same = other.rows == first.rows && other.balances == first.balances;
+        !has_same && !is_behind(history, first, other)
+    };
     others.iter().filter(differs).count() as u64
+}
+
+/// Whether a member has applied what the first one has up to some point: no other rows, and none
+/// that began after one that is missing had been acknowledged.
+fn is_behind(history: &History, first: &Contents, other: &Contents) -> bool {
+    let known: HashSet<(i64, Transfer)> = first.rows.iter().map(identity).collect();
+    let has: HashSet<(i64, Transfer)> = other.rows.iter().map(identity).collect();
+    let entry = |row: &Row| history.find(row.transfer.user, row.transfer.sequence);
+    let missing = first
+        .rows
+        .iter()
+        .filter(|row| !has.contains(&identity(row)));
+    let acknowledged = missing.filter_map(|row| entry(row)?.ended_s);
+    let missing_since_s = acknowledged.min_by(f64::total_cmp);
+    let begun = other
+        .rows
+        .iter()
+        .filter_map(|row| Some(entry(row)?.begun_s));
+    let last_begun_s = begun.max_by(f64::total_cmp);
+    has.len() < known.len()
+        && has.is_subset(&known)
+        && other.is_balanced(history)
+        && last_begun_s.is_none_or(|last_s| missing_since_s.is_none_or(|since_s| last_s <= since_s))
+}
+
+fn identity(row: &Row) -> (i64, Transfer) {
+    (row.key, row.transfer)
 }
 
 /// A read is stale if its user had a transfer acknowledged before the read began that it did not see;
@@ -173,8 +209,14 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
             user.push((ended_s, entry.transfer.sequence));
         }
     }
+    let mut highest: HashMap<(u32, i64), i64> = HashMap::new();
     for read in &history.reads {
         summary.replica_reads += 1;
+        let before = highest.insert((read.member, read.user), read.sequence);
+        summary.backward_reads += u64::from(before.is_some_and(|before| before > read.sequence));
+        let found = history.find(read.user, read.sequence);
+        let is_aborted = found.is_some_and(|entry| entry.fate == Fate::Failed);
+        summary.aborted_reads += u64::from(is_aborted);
         // In order of both, because a user's transfers follow each other.
         let known = acknowledged.get(&read.user).map_or(&[][..], Vec::as_slice);
         let first_unseen = known.partition_point(|(_, sequence)| *sequence <= read.sequence);
@@ -189,6 +231,75 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
         let most = summary.staleness_max_ms.get_or_insert(behind_ms);
         *most = most.max(behind_ms);
     }
+}
+
+/// Transfers that were read, did not fail, and are missing on the primary.
+fn vanished_reads(history: &History, primary: &Counts) -> u64 {
+    let read = history.reads.iter();
+    let read = read.filter_map(|read| history.find(read.user, read.sequence));
+    let read: BTreeSet<Transfer> = read
+        .filter(|entry| entry.fate != Fate::Failed)
+        .map(|entry| entry.transfer)
+        .collect();
+    read.iter().filter(|one| !primary.contains_key(one)).count() as u64
+}
+
+/// What the faults of an instance cost of the ledger, in the order of the faults; `None` for one
+/// without an effect. A loss belongs to the fault that was under way when it was acknowledged, or
+/// to the next one. Without a primary, nothing is known.
+#[must_use]
+pub fn losses(
+    history: &History,
+    members: &[Contents],
+    faults: &[&FaultRecord],
+) -> Vec<Option<Loss>> {
+    let Some(primary) = members.first() else {
+        return vec![None; faults.len()];
+    };
+    let has: HashSet<Transfer> = primary.rows.iter().map(|row| row.transfer).collect();
+    let acknowledged = history.entries().iter();
+    let acknowledged = acknowledged.filter(|entry| entry.fate == Fate::Acknowledged);
+    let times: Vec<(f64, bool)> = acknowledged
+        .filter_map(|entry| Some((entry.ended_s?, !has.contains(&entry.transfer))))
+        .collect();
+    let mut lost_s = vec![Vec::new(); faults.len()];
+    for (at_s, _) in times.iter().filter(|(_, is_lost)| *is_lost) {
+        let blamed = blamed(faults, *at_s).and_then(|index| lost_s.get_mut(index));
+        blamed.into_iter().for_each(|lost_s| lost_s.push(*at_s));
+    }
+    let loss = |(fault, lost_s): (&&FaultRecord, &Vec<f64>)| {
+        let effect_s = fault.effect_s?;
+        let exposed = |within_s: f64| {
+            let last = effect_s - within_s..=effect_s;
+            times.iter().filter(|(at_s, _)| last.contains(at_s)).count() as u64
+        };
+        let oldest_s = lost_s.iter().copied().fold(effect_s, f64::min);
+        let newest_s = lost_s.iter().copied().fold(effect_s, f64::max);
+        Some(Loss {
+            transactions: lost_s.len() as u64,
+            seconds: newest_s - oldest_s,
+            exposed_1_ms: exposed(0.001),
+            exposed_10_ms: exposed(0.01),
+            exposed_100_ms: exposed(0.1),
+        })
+    };
+    faults.iter().zip(&lost_s).map(loss).collect()
+}
+
+/// The fault to which a loss belongs that was acknowledged at this time.
+fn blamed(faults: &[&FaultRecord], at_s: f64) -> Option<usize> {
+    let struck = || {
+        let faults = faults.iter().enumerate();
+        faults.filter_map(|(index, fault)| Some((index, fault.effect_s?, fault.healed_s)))
+    };
+    let is_under_way = |effect_s: f64, healed_s: Option<f64>| {
+        effect_s < at_s && healed_s.is_none_or(|healed_s| at_s < healed_s)
+    };
+    let under_way = struck().filter(|(_, effect_s, healed_s)| is_under_way(*effect_s, *healed_s));
+    let next = struck().filter(|(_, effect_s, _)| *effect_s >= at_s);
+    let next = next.min_by(|one, other| one.1.total_cmp(&other.1));
+    let found = under_way.last().or(next).or_else(|| struck().last());
+    found.map(|(index, ..)| index)
 }
 
 /// The transfers that had no reply when a fault took effect, by what the first of the members has of

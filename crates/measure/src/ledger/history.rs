@@ -42,7 +42,7 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// A replica was read.
+    /// A member was read.
     Read(Read),
 }
 
@@ -74,7 +74,7 @@ pub struct Opening {
     pub balance: i64,
 }
 
-/// A read of a replica: the highest sequence of one user that it has.
+/// A read of a member: the highest sequence of one user that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Read {
     /// When it began, in seconds on the trial's clock.
@@ -119,7 +119,7 @@ pub struct History {
     pub opening: Opening,
     entries: Vec<Entry>,
     by_id: HashMap<(i64, i64), usize>,
-    /// Reads of replicas.
+    /// Reads of members, each member's in order of time.
     pub reads: Vec<Read>,
 }
 
@@ -229,6 +229,15 @@ impl History {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// When the last thing happened, in seconds on the trial's clock; 0 if nothing did.
+    #[must_use]
+    pub fn last_s(&self) -> f64 {
+        let transfers = self.entries.iter();
+        let transfers = transfers.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
+        let reads = self.reads.iter().map(|read| read.at_s);
+        transfers.chain(reads).fold(0.0, f64::max)
     }
 
     /// A transfer by its user and its sequence.

@@ -1,51 +1,99 @@
 //! The values of repeats as they are: times of recovery are not normal, so a mean with an interval
 //! would mislead.
 
+use std::cmp::Ordering;
+
+/// A time in one repeat.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Observation {
+    /// It was this.
+    Exactly(f64),
+    /// It was longer than this: the observation ended (right censoring).
+    Longer(f64),
+}
+
+impl Observation {
+    /// The value, or what it exceeds.
+    #[must_use]
+    pub fn bound(self) -> f64 {
+        match self {
+            Self::Exactly(value) | Self::Longer(value) => value,
+        }
+    }
+
+    /// Whether it is only known to be longer.
+    #[must_use]
+    pub fn is_censored(self) -> bool {
+        matches!(self, Self::Longer(_))
+    }
+
+    /// What never happened while it was observed is longer than all that did.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let kinds = self.is_censored().cmp(&other.is_censored());
+        kinds.then(self.bound().total_cmp(&other.bound()))
+    }
+
+    /// The mean of two, of which this is the smaller one.
+    fn midpoint(self, larger: Self) -> Self {
+        let middle = f64::midpoint(self.bound(), larger.bound());
+        match (self, larger) {
+            (Self::Exactly(_), Self::Exactly(_)) => Self::Exactly(middle),
+            // Windows may differ in length.
+            (Self::Exactly(value), Self::Longer(_)) => Self::Longer(middle.max(value)),
+            (Self::Longer(_), _) => Self::Longer(self.bound()),
+        }
+    }
+}
+
 /// The values of all repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     /// In ascending order; at least one.
-    values: Vec<f64>,
-    /// In how many repeats it did not happen.
-    pub missing: usize,
+    values: Vec<Observation>,
 }
 
 impl Distribution {
-    /// Of a value for each repeat, `None` where it did not happen. `None` if it never did.
+    /// Of the repeats that have a value; `None` if none has.
     #[must_use]
-    pub fn of(repeats: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
-        let all: Vec<Option<f64>> = repeats.into_iter().collect();
-        let mut values: Vec<f64> = all.iter().copied().flatten().collect();
-        values.sort_by(f64::total_cmp);
-        (!values.is_empty()).then(|| Self {
-            missing: all.len() - values.len(),
-            values,
-        })
+    pub fn of(repeats: impl IntoIterator<Item = Observation>) -> Option<Self> {
+        let mut values: Vec<Observation> = repeats.into_iter().collect();
+        values.sort_by(Observation::order);
+        (!values.is_empty()).then_some(Self { values })
     }
 
     /// In ascending order; at least one.
     #[must_use]
-    pub fn values(&self) -> &[f64] {
+    pub fn values(&self) -> &[Observation] {
         &self.values
+    }
+
+    /// In how many repeats it happened.
+    #[must_use]
+    pub fn happened(&self) -> usize {
+        let all = self.values.iter();
+        all.filter(|value| !value.is_censored()).count()
     }
 
     /// The smallest.
     #[must_use]
-    pub fn min(&self) -> f64 {
+    pub fn min(&self) -> Observation {
         self.values[0]
     }
 
     /// The largest.
     #[must_use]
-    pub fn max(&self) -> f64 {
+    pub fn max(&self) -> Observation {
         self.values[self.values.len() - 1]
     }
 
     /// The median; of an even number, the mean of the two in the middle.
     #[must_use]
-    pub fn median(&self) -> f64 {
+    pub fn median(&self) -> Observation {
         let upper = self.values.len() / 2;
         let lower = (self.values.len() - 1) / 2;
-        f64::midpoint(self.values[lower], self.values[upper])
+        match lower == upper {
+            true => self.values[upper],
+            false => self.values[lower].midpoint(self.values[upper]),
+        }
     }
 }

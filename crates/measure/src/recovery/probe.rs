@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Window;
+use super::{Observation, Window};
 
 /// For how long a member that is back may answer no probe, or accept no write, and still be in
 /// service: its host may be busy, or its disk.
 const BUSY_S: f64 = 10.0;
-/// For how long a server may go on that was killed: some of its processes notice it late.
-const DYING_S: f64 = 0.2;
 
 /// A probe of a member.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +57,7 @@ pub struct ProbedWrite {
 impl Probe {
     /// Whether the member takes part in its cluster: as a replica, or as a primary that accepts
     /// writes.
-    fn is_in_service(&self) -> bool {
+    pub(super) fn is_in_service(&self) -> bool {
         match self.view.map(|view| view.role) {
             Some(Role::Primary) => self.write.is_some_and(|write| write.is_accepted),
             Some(Role::Replica) => true,
@@ -68,7 +66,7 @@ impl Probe {
     }
 
     /// When it was over.
-    fn end_s(&self) -> f64 {
+    pub(super) fn end_s(&self) -> f64 {
         self.write.map_or(self.answered_s, |write| write.answered_s)
     }
 }
@@ -95,35 +93,28 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     first_s
 }
 
-/// When the first write was accepted that was sent after the effect, by any member; by the one that
-/// was hit only if it was not about to be out of service.
-pub(super) fn first_write_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
-    let out = probes.iter().filter(|probe| Some(probe.server) == hit);
-    let out = out.filter(|probe| !probe.is_in_service());
-    let out_s: Vec<f64> = out.map(|probe| probe.asked_s).collect();
-    let is_last_gasp = |server: u32, answered_s: f64| {
-        let dying_s = answered_s..answered_s + DYING_S;
-        Some(server) == hit && out_s.iter().any(|at_s| dying_s.contains(at_s))
-    };
-    let writes = probes
-        .iter()
-        .filter_map(|probe| Some((probe.server, probe.write?)));
-    let accepted = writes.filter(|(server, write)| {
-        let is_later = write.sent_s >= window.effect_s;
-        write.is_accepted && is_later && !is_last_gasp(*server, write.answered_s)
-    });
-    let times = accepted.map(|(_, write)| write.answered_s);
-    times
-        .filter(|answered_s| *answered_s < window.end_s)
-        .min_by(f64::total_cmp)
-}
-
 /// When the member that was hit was in service again, and did not leave until the end of the window.
 /// `None` if it never was out of service.
-pub(super) fn rejoined_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
-    let of_hit = probes.iter().filter(|probe| Some(probe.server) == hit);
-    let inside =
-        of_hit.filter(|probe| probe.asked_s >= window.effect_s && probe.answered_s < window.end_s);
+pub(super) fn rejoined(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<Observation> {
+    returned(probes, hit?, window)
+}
+
+/// When all members were in service again that had been at the request; `None` if none of them ever
+/// was out of service.
+pub(super) fn redundant(probes: &[Probe], window: Window) -> Option<Observation> {
+    let earlier = probes
+        .iter()
+        .filter(|probe| probe.end_s() <= window.asked_s);
+    let before: BTreeMap<u32, &Probe> = earlier.map(|probe| (probe.server, probe)).collect();
+    let serving = before.values().filter(|probe| probe.is_in_service());
+    let returns = serving.filter_map(|probe| returned(probes, probe.server, window));
+    returns.max_by(Observation::order)
+}
+
+fn returned(probes: &[Probe], server: u32, window: Window) -> Option<Observation> {
+    let of_server = probes.iter().filter(|probe| probe.server == server);
+    let inside = of_server
+        .filter(|probe| probe.asked_s >= window.origin_s && probe.answered_s < window.end_s);
     let inside: Vec<&Probe> = inside.collect();
     let spells = inside.chunk_by(|one, next| one.is_in_service() == next.is_in_service());
     let spells: Vec<&[&Probe]> = spells.collect();
@@ -134,7 +125,9 @@ pub(super) fn rejoined_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     };
     let last_out = (0..spells.len()).rfind(has_left)?;
     let back = spells.get(last_out + 1).and_then(|back| back.first());
-    back.map(|probe| probe.end_s())
+    Some(back.map_or(Observation::Longer(window.end_s), |probe| {
+        Observation::Exactly(probe.end_s())
+    }))
 }
 
 fn is_in_service(spell: &[&Probe]) -> bool {

@@ -25,11 +25,11 @@ pub struct FaultSeries {
 /// The series around each fault that had an effect, from 5 s before it to 60 s after it, or to the
 /// next one.
 pub fn series(observed: &Observed, faults: &[&mut FaultRecord]) -> Vec<FaultSeries> {
-    let ends = faults.iter().skip(1).map(|next| next.asked_s);
+    let struck = || faults.iter().filter(|fault| fault.effect_s.is_some());
+    let ends = struck().skip(1).map(|next| next.asked_s);
     let ends = ends.chain([observed.end_s]);
-    let faults = faults.iter().zip(ends);
-    faults
-        .filter(|(fault, _)| fault.effect_s.is_some())
+    struck()
+        .zip(ends)
         .map(|(fault, end_s)| around(observed, fault, end_s))
         .collect()
 }

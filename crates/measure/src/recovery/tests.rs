@@ -3,7 +3,6 @@
 use plan::FaultKind;
 
 use super::*;
-use crate::fault::InFlight;
 use crate::interval::Estimate;
 
 const STEP_S: f64 = 0.01;
@@ -205,24 +204,120 @@ fn faults_that_follow_each_other_share_the_throughput_before() {
 }
 
 #[test]
-fn a_fault_without_effect_has_no_recovery_and_the_fate_of_transfers_is_kept() {
-    let mut faults = [fault(20.0, 20.0), fault(40.0, 40.0)];
-    faults[0].effect_s = None;
-    let in_flight = Some(InFlight {
-        committed: 3,
-        ..InFlight::default()
-    });
-    faults[1].recovery = Some(Recovery {
-        in_flight,
-        ..Recovery::default()
-    });
-    recover(
-        &observed(60.0, |_| 1000.0),
-        &mut faults.iter_mut().collect::<Vec<_>>(),
+fn a_fault_without_effect_has_no_recovery_and_does_not_end_that_of_another_one() {
+    let mut faults = [fault(20.0, 20.0), fault(22.0, 22.0)];
+    faults[1].effect_s = None;
+    let observed = observed(60.0, failover);
+    recover(&observed, &mut faults.iter_mut().collect::<Vec<_>>());
+    close(faults[0].recovery.as_ref().unwrap().back_s, 7.55, 0.05);
+    assert_eq!(faults[1].recovery, None);
+    let series = series(&observed, &faults.iter_mut().collect::<Vec<_>>());
+    assert_eq!(series.len(), 1);
+    assert!(series[0].t_s.last().unwrap() > &59.0);
+}
+
+/// Noise of seconds with this standard deviation, as a share; the same in each run.
+fn noise(share: f64) -> impl Fn(f64) -> f64 {
+    // Twelve uniform numbers of a linear congruential generator are nearly normal.
+    let mut state = 20_260_117_u64;
+    let mut uniform = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as f64 / f64::from(1_u32 << 31)
+    };
+    let of_second = move |_| 1.0 + share * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0);
+    let seconds: Vec<f64> = (0..400).map(of_second).collect();
+    move |t_s: f64| seconds[t_s as usize]
+}
+
+#[test]
+fn a_stall_before_a_fault_does_not_hide_that_throughput_stays_low() {
+    let series = |t_s: f64| match t_s {
+        t if (5.0..6.0).contains(&t) => 0.0,
+        t if t < 15.0 => 1000.0,
+        _ => 550.0,
+    };
+    let found = recovered(&observed(75.0, series), vec![fault(15.0, 15.0)]).remove(0);
+    assert_eq!(found.back_s, None);
+    assert!(found.censored.contains(&"recovery.back_s".to_owned()));
+    close(Some(found.window_s), 60.0, 0.01);
+    // 60 s of 14/15 * 1,000 - 550.
+    close(found.lost_transactions, 23_000.0, 0.01 * 23_000.0);
+}
+
+#[test]
+fn a_lucky_second_is_no_recovery() {
+    let noisy = noise(0.08);
+    let series = |level: f64, outage_s: f64| {
+        move |t_s: f64| match t_s {
+            t if t < 20.0 => 1000.0,
+            t if t < 20.0 + outage_s => 0.0,
+            _ => level,
+        }
+    };
+    for outage_s in [5.0, 6.0, 7.0, 9.0] {
+        let low = series(880.0, outage_s);
+        let found = one(&observed(80.0, |t_s| low(t_s) * noisy(t_s)));
+        assert_eq!(found.back_s, None, "{found:?}");
+        let lost = 1000.0 * outage_s + 120.0 * (60.0 - outage_s);
+        close(found.lost_transactions, lost, 0.15 * lost);
+        let full = series(1000.0, outage_s);
+        let found = one(&observed(80.0, |t_s| full(t_s) * noisy(t_s)));
+        close(found.back_s, outage_s, 0.05 * outage_s);
+    }
+}
+
+#[test]
+fn what_healing_costs_is_apart_from_the_failover() {
+    let series = |t_s: f64| match t_s {
+        t if (20.0..20.45).contains(&t) || (45.0..45.6).contains(&t) => 0.0,
+        _ => 1000.0,
+    };
+    let mut healed = fault(20.0, 20.0);
+    (healed.heal_asked_s, healed.healed_s) = (Some(44.9), Some(45.7));
+    let faults = [fault(20.0, 20.0), healed.clone()];
+    let [never, found] =
+        faults.map(|fault| recovered(&observed(80.0, series), vec![fault]).remove(0));
+    close(never.back_s, 0.45, 0.05 * 0.45);
+    assert_eq!(never.back_after_heal_s, None);
+    close(found.back_s, 0.45, 0.05 * 0.45);
+    close(found.back_after_heal_s, 0.7, 0.05 * 0.7);
+    // Healing soon after the failover.
+    (healed.heal_asked_s, healed.healed_s) = (Some(26.0), Some(26.1));
+    let series = |t_s: f64| match t_s {
+        t if (20.0..20.45).contains(&t) || (26.0..28.0).contains(&t) => 0.0,
+        _ => 1000.0,
+    };
+    let found = recovered(&observed(80.0, series), vec![healed.clone()]).remove(0);
+    close(found.back_s, 0.45, 0.05 * 0.45);
+    close(found.back_after_heal_s, 2.0, 0.1);
+    // It costs nothing.
+    let found = recovered(&observed(80.0, |_| 1000.0), vec![healed]).remove(0);
+    assert_eq!(
+        (found.back_s, found.back_after_heal_s),
+        (Some(0.0), Some(0.0))
     );
-    assert_eq!(faults[0].recovery, None);
-    let second = faults[1].recovery.as_ref().unwrap();
-    assert_eq!((second.in_flight, second.back_s), (in_flight, Some(0.0)));
+}
+
+#[test]
+fn a_planned_fault_counts_from_its_request() {
+    let series = |t_s: f64| match t_s {
+        t if (20.0..23.0).contains(&t) => 0.0,
+        _ => 1000.0,
+    };
+    // It is over when the process is gone, or the other member has taken over.
+    for effect_s in [21.5, 23.2] {
+        for kind in [FaultKind::Stop, FaultKind::Restart, FaultKind::Switchover] {
+            let planned = FaultRecord {
+                kind,
+                ..fault(20.0, effect_s)
+            };
+            let found = recovered(&observed(60.0, series), vec![planned]).remove(0);
+            close(found.back_s, 3.0, 0.05 * 3.0);
+            close(found.lost_transactions, 3000.0, 0.05 * 3000.0);
+        }
+    }
 }
 
 fn error(at_s: f64, code: &str, action: &str) -> TimedError {
@@ -252,9 +347,13 @@ fn errors_are_counted_from_the_request_and_deadlocks_are_no_failure() {
     let counts: Vec<(&str, u64)> = found
         .errors
         .iter()
-        .map(|error| (error.code.as_str(), error.count))
+        .map(|error| (error.errors.code.as_str(), error.errors.count))
         .collect();
     assert_eq!(counts, [("1213", 1), ("2013", 2)]);
+    let lost = &found.errors[1];
+    close(Some(lost.first_s), -0.0002, 1e-9);
+    close(Some(lost.last_s), 0.999, 1e-9);
+    assert_eq!(lost.most_per_s, 2);
 }
 
 #[test]
@@ -322,6 +421,10 @@ fn probes_show_who_noticed_who_took_over_and_who_returned() {
     close(found.detected_s, 4.0, 0.011);
     close(found.first_write_s, 6.0, 0.011);
     close(found.rejoined_s, 15.0, 0.011);
+    close(found.redundant_s, 15.0, 0.011);
+    close(found.unavailable_s, 6.0, 0.02);
+    close(found.unavailable_longest_s, 6.0, 0.02);
+    assert_eq!(found.two_primaries_s, Some(0.0));
     // The order of the members does not matter.
     observed.probes.reverse();
     observed
@@ -330,6 +433,161 @@ fn probes_show_who_noticed_who_took_over_and_who_returned() {
     let again = one(&observed);
     assert_eq!(again.detected_s, found.detected_s);
     assert_eq!(again.first_write_s, found.first_write_s);
+}
+
+/// Probes of members that accept writes between these times, every 10 ms.
+fn accepting(members: &[&[(f64, f64)]]) -> Observed {
+    let times = || (0..6000).map(|step| f64::from(step) * STEP_S);
+    let of_member = |(server, spells): (u32, &&[(f64, f64)])| {
+        let spells = spells.to_vec();
+        times().map(move |t_s| {
+            let accepts = spells.iter().any(|(from, to)| (*from..*to).contains(&t_s));
+            probe(server, t_s, Some(Role::Primary), 0, accepts)
+        })
+    };
+    Observed {
+        probes: (1..).zip(members).flat_map(of_member).collect(),
+        ..observed(60.0, |_| 1000.0)
+    }
+}
+
+#[test]
+fn times_without_an_accepted_write_add_up_and_end_with_the_window() {
+    let found = one(&accepting(&[
+        &[(0.0, 20.0), (21.0, 30.0), (33.0, 40.0)],
+        &[(34.0, 50.0)],
+    ]));
+    close(found.unavailable_s, 14.0, 0.05);
+    close(found.unavailable_longest_s, 10.0, 0.02);
+    let hanging = one(&accepting(&[&[(0.0, 22.0), (31.0, 60.0)]]));
+    // Commits hung though the first write after the effect did not.
+    close(hanging.first_write_s, 0.0, 0.02);
+    close(hanging.unavailable_s, 9.0, 0.02);
+    let lost = one(&accepting(&[&[(0.0, 20.0)]]));
+    assert_eq!(lost.first_write_s, None);
+    let never = "recovery.first_write_s".to_owned();
+    assert!(lost.censored.contains(&never), "{lost:?}");
+    // Nobody could write: nothing is known.
+    let mute = one(&accepting(&[&[]]));
+    assert_eq!(
+        (mute.unavailable_s, mute.censored.contains(&never)),
+        (None, false)
+    );
+}
+
+#[test]
+fn two_members_that_accept_writes_at_the_same_time_are_noticed() {
+    let mut split = accepting(&[&[(0.0, 28.0)], &[(25.0, 60.0)], &[]]);
+    let found = one(&split);
+    close(found.two_primaries_s, 3.0, 0.02);
+    assert_eq!(found.unavailable_s, Some(0.0));
+    split.has_many_primaries = true;
+    assert_eq!(one(&split).two_primaries_s, None);
+    let single = accepting(&[&[(0.0, 28.0)]]);
+    assert_eq!(one(&single).two_primaries_s, None);
+}
+
+#[test]
+fn a_planned_shutdown_refuses_writes_before_it_is_over() {
+    let observed = accepting(&[&[(0.0, 20.3)], &[(22.0, 60.0)]]);
+    for (effect_s, first_s) in [(21.0, 2.0), (22.5, 2.0), (20.05, 0.06)] {
+        let planned = FaultRecord {
+            kind: FaultKind::Stop,
+            ..fault(20.0, effect_s)
+        };
+        let found = recovered(&observed, vec![planned]).remove(0);
+        close(found.first_write_s, first_s, 0.02);
+        close(found.unavailable_s, 1.7, 0.02);
+    }
+}
+
+#[test]
+fn members_are_all_in_service_once_the_last_one_has_returned() {
+    let times = || (0..600).map(|step| f64::from(step) * 0.1);
+    let away = |server, spell: std::ops::Range<f64>| {
+        times().map(move |t_s| match spell.contains(&t_s) {
+            true => probe(server, t_s, Some(Role::Detached), 0, false),
+            false => probe(server, t_s, Some(Role::Replica), 0, false),
+        })
+    };
+    let mut observed = Observed {
+        probes: away(1, 21.0..30.0).chain(away(2, 22.0..40.0)).collect(),
+        ..observed(60.0, |_| 1000.0)
+    };
+    close(one(&observed).redundant_s, 20.0, 0.2);
+    observed.probes.extend(away(3, 50.0..60.0));
+    let found = one(&observed);
+    assert_eq!(found.redundant_s, None);
+    assert!(found.censored.contains(&"recovery.redundant_s".to_owned()));
+    // One that was out before does not count.
+    observed.probes.extend(away(4, 0.0..60.0));
+    observed.probes.retain(|probe| probe.server != 3);
+    close(one(&observed).redundant_s, 20.0, 0.2);
+}
+
+/// Seconds whose transactions all take this long, with arrivals that wait.
+fn seconds(end_s: u64, of: impl Fn(u64) -> (u64, Option<u64>)) -> Vec<ResponseSecond> {
+    let second = |at_s: u64| {
+        let (response_ms, backlog) = of(at_s);
+        let mut slice = crate::slice::Slice::new(0);
+        (0..100).for_each(|_| slice.response.record(response_ms * 1_000_000));
+        ResponseSecond::from(&crate::slice::Second {
+            start_ns: at_s * 1_000_000_000,
+            end_ns: (at_s + 1) * 1_000_000_000,
+            phase: crate::slice::Phase::Measure,
+            slice,
+            backlog,
+            workers: Vec::new(),
+        })
+    };
+    (0..end_s).map(second).collect()
+}
+
+#[test]
+fn response_times_are_told_before_during_and_after() {
+    let observed = Observed {
+        seconds: seconds(60, |at_s| match at_s {
+            at if at < 20 => (10, None),
+            at if at < 29 => (300, None),
+            _ => (20, None),
+        }),
+        ..observed(60.0, failover)
+    };
+    let found = one(&observed);
+    close(found.p99_before_ms, 10.0, 0.1);
+    close(found.p99_during_ms, 300.0, 1.0);
+    close(found.p99_after_ms, 20.0, 0.1);
+    let none = one(&Observed {
+        seconds: Vec::new(),
+        ..observed
+    });
+    assert_eq!((none.p99_before_ms, none.p99_during_ms), (None, None));
+}
+
+#[test]
+fn an_open_loop_is_back_once_its_backlog_is_gone() {
+    // 5 s without, then twice as many for 5 s.
+    let series = |t_s: f64| match t_s {
+        t if t < 20.0 => 1000.0,
+        t if t < 25.0 => 0.0,
+        t if t < 30.0 => 2000.0,
+        _ => 1000.0,
+    };
+    let waiting = |at_s: u64| match at_s {
+        at if at < 20 => 3,
+        at if at < 25 => 1000 * (at - 19),
+        at if at < 30 => 1000 * (29 - at),
+        _ => 5,
+    };
+    let mut observed = Observed {
+        seconds: seconds(60, |at_s| (1, Some(waiting(at_s)))),
+        ..observed(60.0, series)
+    };
+    close(one(&observed).back_s, 10.0, 0.1);
+    // It grows for good.
+    observed.seconds = seconds(60, |at_s| (1, Some(at_s.saturating_sub(20) * 100)));
+    let found = one(&observed);
+    assert_eq!(found.back_s, None);
 }
 
 #[test]
@@ -405,12 +663,19 @@ fn a_member_that_is_busy_for_a_moment_has_not_left() {
 }
 
 #[test]
-fn a_distribution_has_its_values() {
-    let found = Distribution::of([Some(9.0), None, Some(6.5), Some(21.0), Some(7.0)]).unwrap();
-    assert_eq!(found.values(), [6.5, 7.0, 9.0, 21.0]);
-    assert_eq!((found.min(), found.median(), found.max()), (6.5, 8.0, 21.0));
-    assert_eq!(found.missing, 1);
-    assert_eq!(Distribution::of([None, None]), None);
+fn a_distribution_has_its_values_and_what_never_happened_is_longest() {
+    use Observation::{Exactly, Longer};
+    let found = Distribution::of([9.0, 6.5, 21.0, 7.0].map(Exactly)).unwrap();
+    assert_eq!(found.values(), [6.5, 7.0, 9.0, 21.0].map(Exactly));
+    let shown = |all: &Distribution| (all.min(), all.median(), all.max());
+    assert_eq!(shown(&found), (Exactly(6.5), Exactly(8.0), Exactly(21.0)));
+    let some = Distribution::of([Longer(40.0), Exactly(9.0), Exactly(7.0)]).unwrap();
+    assert_eq!(shown(&some), (Exactly(7.0), Exactly(9.0), Longer(40.0)));
+    assert_eq!(some.happened(), 2);
+    let half = Distribution::of([Longer(40.0), Exactly(9.0)]).unwrap();
+    assert_eq!(half.median(), Longer(24.5));
+    let most = Distribution::of([Longer(40.0), Exactly(9.0), Longer(30.0)]).unwrap();
+    assert_eq!(most.median(), Longer(30.0));
     assert_eq!(Distribution::of([]), None);
 }
 

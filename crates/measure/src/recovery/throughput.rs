@@ -1,17 +1,22 @@
 //! How throughput fell and returned.
 
-use super::{Counts, Window};
+use super::response::{self, Backlog};
+use super::{Counts, Observed, Window};
 use crate::change_point;
 use crate::fault::Recovery;
 use crate::interval::{Estimate, Part, estimate, ratio};
 
 /// The share of the throughput before at which it counts as back.
 const BACK: f64 = 0.95;
-/// For how long it must be back.
-const SUSTAINED_S: f64 = 1.0;
-/// It begins to be back where at least half of it is there within this time.
+/// It begins to be back with a second…
+const SECOND_S: f64 = 1.0;
+/// …of which the first moments have at least half.
 const ONSET_S: f64 = 0.1;
 const ONSET: f64 = 0.5;
+/// For how long its mean must stay there; up to healing, for half of that.
+const SUSTAINED_S: f64 = 10.0;
+/// Throughput fell if any of its means over these times did: a single second is often low.
+const SCALES_S: [f64; 3] = [SECOND_S, 5.0, SUSTAINED_S];
 /// How soon after a fault throughput falls, unless healing is asked for later.
 const FALLS_WITHIN_S: f64 = 10.0;
 /// A lower share of the throughput before is an effect of the fault, whatever was usual.
@@ -24,8 +29,20 @@ const SHORTEST_BEFORE_S: f64 = 3.0;
 pub(super) struct Throughput {
     /// Since when it was undisturbed; `None` if it has not recovered since the last fault.
     since_s: Option<f64>,
-    /// That before the last fault, and its lowest second as a share of it.
-    last: Option<(Estimate, f64)>,
+    /// That before the last fault.
+    last: Option<Before>,
+}
+
+/// An undisturbed time.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    from_s: f64,
+    to_s: f64,
+    mean: Estimate,
+    /// The lowest mean over each of the scales, as a share of the mean of all.
+    usual_lows: [f64; 3],
+    /// How much a second usually differs from the mean, as a share of it.
+    spread: f64,
 }
 
 impl Throughput {
@@ -37,38 +54,56 @@ impl Throughput {
         }
     }
 
-    /// What throughput shows of the recovery from the next fault.
-    pub(super) fn recovery(&mut self, counts: &Counts, window: Window) -> Recovery {
+    /// Adds what throughput and response times show of the recovery from the next fault.
+    pub(super) fn recovery(
+        &mut self,
+        observed: &Observed,
+        window: Window,
+        probed: Recovery,
+    ) -> Recovery {
+        let counts = &observed.counts;
         self.update(counts, window.asked_s);
         let outage_s = counts.longest_gap_s(window.asked_s, window.end_s);
-        let Some((before, usual_low)) = self.last.filter(|(before, _)| before.value > 0.0) else {
+        let Some(before) = self.last.filter(|before| before.mean.value > 0.0) else {
             self.since_s = None;
-            return Recovery {
-                outage_s,
-                ..Recovery::default()
-            };
+            return Recovery { outage_s, ..probed };
         };
-        let after = |at_s: f64| at_s - window.effect_s;
-        let dip = Dip::find(counts, window, before.value);
-        let back_s = dip.as_ref().and_then(|dip| match dip.share {
-            // As before the fault, which stalls of the host may have disturbed as well.
-            share if share >= usual_low.max(SURELY_LOW) * BACK => Some(window.effect_s),
-            _ => back_s(counts, dip.at_s, window.end_s, before.value * BACK),
-        });
+        let after = |at_s: f64| at_s - window.origin_s;
+        let back_s = before.back_s(observed, window);
+        let healed_back_s = back_s.and_then(|at_s| before.back_after_heal_s(counts, window, at_s));
         self.since_s = back_s;
         let recovered_s = back_s.unwrap_or(window.end_s);
         let missing =
-            before.value * after(recovered_s) - counts.between(window.effect_s, recovered_s);
+            before.mean.value * after(recovered_s) - counts.between(window.origin_s, recovered_s);
+        let mut censored = probed.censored;
+        if back_s.is_none() {
+            censored.push("recovery.back_s".to_owned());
+        }
+        if healed_back_s == Some(None) {
+            censored.push("recovery.back_after_heal_s".to_owned());
+        }
+        let seconds = &observed.seconds;
+        // What waited for the recovery completes just after it.
+        let settled_s = recovered_s.max(window.effect_s) + SECOND_S;
         Recovery {
             back_s: back_s.map(after),
+            back_after_heal_s: healed_back_s.flatten(),
             steady_s: steady_s(counts, window).map(after),
             outage_s,
-            lowest_share: dip.map(|dip| dip.share),
+            lowest_share: before.lowest(counts, window),
             lost_transactions: Some(missing.max(0.0)),
-            before: Some(before),
-            during: during(counts, window.effect_s, recovered_s),
+            before: Some(before.mean),
+            during: during(counts, window.origin_s, recovered_s),
             after: back_s.and_then(|at_s| estimate(&counts.seconds(at_s, window.end_s))),
-            ..Recovery::default()
+            p99_before_ms: response::p99_within_ms(seconds, before.from_s, before.to_s),
+            p99_during_ms: response::p99_around_ms(
+                seconds,
+                window.asked_s,
+                settled_s.min(window.end_s),
+            ),
+            p99_after_ms: response::p99_within_ms(seconds, settled_s, window.end_s),
+            censored,
+            ..probed
         }
     }
 
@@ -78,46 +113,145 @@ impl Throughput {
         if self.last.is_some() && asked_s - since_s < SHORTEST_BEFORE_S {
             return;
         }
-        let found = estimate(&counts.seconds(since_s, asked_s));
-        self.last = found.map(|before| {
-            let lowest = Dip::between(counts, since_s, asked_s - SUSTAINED_S, before.value);
-            (before, lowest.map_or(1.0, |lowest| lowest.share))
+        self.last = Before::of(counts, since_s, asked_s);
+    }
+}
+
+impl Before {
+    fn of(counts: &Counts, from_s: f64, to_s: f64) -> Option<Self> {
+        let seconds = counts.seconds(from_s, to_s);
+        let mean = estimate(&seconds)?;
+        let lowest = |scale_s: f64| {
+            let starts = counts.within(from_s, to_s - scale_s).iter();
+            let shares = starts.map(|count| counts.per_s(count.t_s, count.t_s + scale_s));
+            shares.reduce(f64::min).map_or(1.0, |low| low / mean.value)
+        };
+        // Medians: a stall does not make all seconds uncertain.
+        let usual = median(seconds.iter().map(|second| second.total));
+        let apart = seconds.iter().map(|second| (second.total - usual).abs());
+        let spread = median(apart) / mean.value;
+        Some(Self {
+            from_s,
+            to_s,
+            mean,
+            usual_lows: SCALES_S.map(lowest),
+            spread,
+        })
+    }
+
+    /// The lowest second after a fault, as a share of the throughput before.
+    fn lowest(&self, counts: &Counts, window: Window) -> Option<f64> {
+        let starts = counts.within(window.origin_s, falls_until_s(window) - SECOND_S);
+        let shares = starts
+            .iter()
+            .map(|count| self.share(counts, count.t_s, SECOND_S));
+        shares.reduce(f64::min)
+    }
+
+    fn share(&self, counts: &Counts, at_s: f64, length_s: f64) -> f64 {
+        counts.per_s(at_s, at_s + length_s) / self.mean.value
+    }
+
+    /// When throughput first fell between two times.
+    fn fell_s(&self, counts: &Counts, from_s: f64, to_s: f64, end_s: f64) -> Option<f64> {
+        let scales = SCALES_S.iter().zip(self.usual_lows);
+        let falls = scales.filter_map(|(&scale_s, usual)| {
+            let low = usual.clamp(SURELY_LOW, 1.0) * BACK;
+            let mut starts = counts.within(from_s, to_s.min(end_s - scale_s)).iter();
+            starts
+                .find(|count| self.share(counts, count.t_s, scale_s) < low)
+                .map(|count| count.t_s)
         });
+        falls.min_by(f64::total_cmp)
+    }
+
+    /// When throughput was back: the origin if it never fell.
+    fn back_s(&self, observed: &Observed, window: Window) -> Option<f64> {
+        let counts = &observed.counts;
+        if window.end_s - window.origin_s < SECOND_S {
+            return None;
+        }
+        let fell_s = self.fell_s(counts, window.origin_s, falls_until_s(window), window.end_s);
+        let back_s = match fell_s {
+            Some(fell_s) => self.returned_s(counts, fell_s, window.heal_s, window.end_s)?,
+            None => window.origin_s,
+        };
+        let span_s = (self.from_s, self.to_s);
+        let from_s = window.origin_s;
+        match response::backlog_gone_s(&observed.seconds, span_s, from_s, window.end_s) {
+            Backlog::None => Some(back_s),
+            Backlog::GoneAt(gone_s) => Some(back_s.max(gone_s)),
+            Backlog::Left => None,
+        }
+    }
+
+    /// When throughput that was back before was so again after healing, in seconds from the request:
+    /// 0 if it did not fall. The outer `None` where that does not apply.
+    fn back_after_heal_s(
+        &self,
+        counts: &Counts,
+        window: Window,
+        back_s: f64,
+    ) -> Option<Option<f64>> {
+        let heal_s = window.heal_s.filter(|heal_s| back_s < *heal_s)?;
+        let falls_until_s = window.healed_s.unwrap_or(window.end_s) + FALLS_WITHIN_S;
+        let Some(fell_s) = self.fell_s(counts, heal_s, falls_until_s, window.end_s) else {
+            return Some(Some(0.0));
+        };
+        let back_s = self.returned_s(counts, fell_s, None, window.end_s);
+        Some(back_s.map(|at_s| at_s - heal_s))
+    }
+
+    /// When throughput that fell returned, and stayed. What healing costs is apart if half of the
+    /// time is left until then.
+    fn returned_s(
+        &self,
+        counts: &Counts,
+        fell_s: f64,
+        heal_s: Option<f64>,
+        end_s: f64,
+    ) -> Option<f64> {
+        let level = self.mean.value * BACK;
+        let second = self.mean.value * (BACK - self.spread).max(SURELY_LOW);
+        let stays = |at_s: f64| {
+            let until_s = at_s + SUSTAINED_S;
+            let is_apart = |heal_s: &f64| (at_s + SUSTAINED_S / 2.0..until_s).contains(heal_s);
+            let until_s = heal_s.filter(is_apart).unwrap_or(until_s);
+            until_s <= end_s && counts.per_s(at_s, until_s) >= level
+        };
+        onset_s(counts, fell_s, end_s, second, stays)
     }
 }
 
-/// The lowest second.
-struct Dip {
-    at_s: f64,
-    /// Its share of the throughput before.
-    share: f64,
+/// The upper median; 0 of nothing.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-impl Dip {
-    /// After a fault.
-    fn find(counts: &Counts, window: Window, before: f64) -> Option<Self> {
-        let latest_s = window.heal_s.max(window.effect_s + FALLS_WITHIN_S);
-        let latest_s = latest_s.min(window.end_s - SUSTAINED_S);
-        Self::between(counts, window.effect_s, latest_s, before)
-    }
-
-    /// The lowest second that begins between two times.
-    fn between(counts: &Counts, from_s: f64, to_s: f64, before: f64) -> Option<Self> {
-        let dips = counts.within(from_s, to_s).iter().map(|count| Self {
-            at_s: count.t_s,
-            share: counts.per_s(count.t_s, count.t_s + SUSTAINED_S) / before,
-        });
-        dips.min_by(|one, other| one.share.total_cmp(&other.share))
-    }
+/// Until when throughput may fall because of a fault.
+fn falls_until_s(window: Window) -> f64 {
+    let heal_s = window.heal_s.unwrap_or(window.end_s);
+    heal_s
+        .max(window.effect_s + FALLS_WITHIN_S)
+        .min(window.end_s)
 }
 
-/// When throughput reached a level that it kept for a second, from a time on.
-fn back_s(counts: &Counts, from_s: f64, end_s: f64, level: f64) -> Option<f64> {
-    let starts = counts.within(from_s, end_s - SUSTAINED_S).iter();
+/// When throughput reached a level for a second, from a time on, and `stays` says that it stayed.
+fn onset_s(
+    counts: &Counts,
+    from_s: f64,
+    end_s: f64,
+    level: f64,
+    stays: impl Fn(f64) -> bool,
+) -> Option<f64> {
+    let starts = counts.within(from_s, end_s - SECOND_S).iter();
     let mut starts = starts.map(|count| count.t_s);
-    let begun_s = starts.find(|at_s| {
-        counts.per_s(*at_s, at_s + SUSTAINED_S) >= level
-            && counts.per_s(*at_s, at_s + ONSET_S) >= level * ONSET
+    let begun_s = starts.find(|&at_s| {
+        counts.per_s(at_s, at_s + SECOND_S) >= level
+            && counts.per_s(at_s, at_s + ONSET_S) >= level * ONSET
+            && stays(at_s)
     })?;
     let rest = counts.within(begun_s, end_s);
     let still = rest.iter().take_while(|count| count.total == rest[0].total);
@@ -126,18 +260,17 @@ fn back_s(counts: &Counts, from_s: f64, end_s: f64, level: f64) -> Option<f64> {
 
 /// When throughput reached the level of the seconds after the last change point.
 fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
-    let seconds = counts.seconds(window.effect_s, window.end_s);
+    let seconds = counts.seconds(window.origin_s, window.end_s);
     let per_s: Vec<f64> = seconds.iter().map(|second| second.total).collect();
     let changes = change_point::in_seconds(&per_s);
     let begin = changes.last().map_or(0, |change| change.at);
-    let mut last = per_s.get(begin..)?.to_vec();
+    let last = per_s.get(begin..)?;
     if last.len() < change_point::SECONDS.shortest {
         return None;
     }
-    last.sort_by(f64::total_cmp);
-    let level = last[last.len() / 2];
-    let from_s = window.effect_s + begin as f64;
-    let found = back_s(counts, from_s, window.end_s, level * BACK);
+    let level = median(last.iter().copied());
+    let from_s = window.origin_s + begin as f64;
+    let found = onset_s(counts, from_s, window.end_s, level * BACK, |_| true);
     found.filter(|_| level > 0.0)
 }
 

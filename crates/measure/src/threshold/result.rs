@@ -288,6 +288,7 @@ fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against,
 fn caveats(found: &PointEstimate, value: f64, against: &Against) -> Vec<Caveat> {
     let is_within = match against.paired {
         Some(paired) => paired.is_on_both_sides(),
+        None if found.is_censored => value < against.limit,
         None => (value - against.limit).abs() < reach(found, against),
     };
     let caveats = [

@@ -228,7 +228,7 @@ const GENERAL: &[Key] = &[
     processes(optional(LEDGER_RATE, Kind::Number { min: 0.0, max: 10_000.0 },
         "Transfers per second of each instance; 0 means no ledger. Default: 50 in a study with `[ledger]` or `[chaos]`.")),
     needs(Needs::Ledger, key("ledger.replica_reads", Kind::Number { min: 0.0, max: 10_000.0 }, "0",
-        "Reads of replicas per second of each instance, which measure how stale replicas are.")),
+        "Reads per second of each instance, from its members in turn, which measure how stale they are.")),
 
     started(optional(CHAOS, Kind::Faults,
         "What may happen: `\"any\"`, or a list such as `[\"kill\", \"pause\"]`. `any` is every kind of fault that the servers of a trial can have, except `command`, `scrub`, and faults of devices.")),

@@ -16,13 +16,13 @@ const MOST_POINTS: usize = 200_000;
 pub(super) struct Fault {
     /// What was done, and to what.
     name: String,
-    /// In seconds from the fault's effect.
+    /// In seconds from the origin of the fault's recovery.
     t: Packed,
     /// Transactions per second.
     tps: Packed,
     /// How long a point is, in milliseconds.
     step_ms: f64,
-    /// When what happened, in seconds from the effect.
+    /// When what happened, in seconds from that.
     marks: Vec<(f64, String)>,
 }
 
@@ -48,14 +48,14 @@ fn fault(
     series: &FaultSeries,
     factor: usize,
 ) -> Option<Fault> {
-    let effect_s = fault.effect_s?;
+    let origin_s = fault.origin_s()?;
     let mut begin_s = *series.t_s.first()?;
     let (mut t, mut tps) = (Vec::new(), Vec::new());
     let ends = series.t_s.get(1..)?.chunks(factor);
     for (ends, completed) in ends.zip(series.completed.get(1..)?.chunks(factor)) {
         let end_s = *ends.last()?;
         let completed: u64 = completed.iter().sum();
-        t.push(Some(end_s - effect_s));
+        t.push(Some(end_s - origin_s));
         tps.push(Some(completed as f64 / (end_s - begin_s)));
         begin_s = end_s;
     }
@@ -65,12 +65,12 @@ fn fault(
         step_ms: (length_s / t.len().max(1) as f64 * 1e3).round(),
         t: Packed::times(&t),
         tps: Packed::of(&tps),
-        marks: marks(fault, effect_s),
+        marks: marks(fault, origin_s),
     })
 }
 
 /// The effect, the phases of the recovery, and the healing.
-fn marks(fault: &FaultRecord, effect_s: f64) -> Vec<(f64, String)> {
+fn marks(fault: &FaultRecord, origin_s: f64) -> Vec<(f64, String)> {
     let round = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
     let phases = fault.recovery.iter().flat_map(|found| {
         let at = |phase: &Number| Some((round((phase.of)(found)?), phase.heading.to_owned()));
@@ -78,8 +78,9 @@ fn marks(fault: &FaultRecord, effect_s: f64) -> Vec<(f64, String)> {
     });
     let healed = fault
         .healed_s
-        .map(|at_s| (round(at_s - effect_s), "healed".to_owned()));
-    let effect = std::iter::once((0.0, fault.kind.to_string()));
+        .map(|at_s| (round(at_s - origin_s), "healed".to_owned()));
+    let effect = fault.effect_s.into_iter();
+    let effect = effect.map(|at_s| (round(at_s - origin_s), fault.kind.to_string()));
     let mut marks: Vec<_> = effect.chain(phases).chain(healed).collect();
     marks.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     marks

@@ -1,0 +1,84 @@
+//! Response times around a fault.
+
+use crate::latency::{Buckets, TotalLatency, ms};
+use crate::slice::Second;
+
+/// The response times of a second of a load.
+#[derive(Debug, Clone)]
+pub struct ResponseSecond {
+    /// On the trial's clock, in seconds.
+    pub(super) begin_s: f64,
+    pub(super) end_s: f64,
+    response: Buckets,
+    /// Arrivals that waited at its end; open loop only.
+    pub(super) backlog: Option<u64>,
+}
+
+impl From<&Second> for ResponseSecond {
+    fn from(second: &Second) -> Self {
+        let mut response = TotalLatency::default();
+        response.accumulate(&second.slice.response);
+        Self {
+            begin_s: second.start_ns as f64 / 1e9,
+            end_s: second.end_ns as f64 / 1e9,
+            response: Buckets::of(&response),
+            backlog: second.backlog,
+        }
+    }
+}
+
+/// The 99th percentile of the seconds that lie between two times, in milliseconds.
+pub(super) fn p99_within_ms(seconds: &[ResponseSecond], from_s: f64, to_s: f64) -> Option<f64> {
+    p99_ms(seconds, |one| one.begin_s >= from_s && one.end_s <= to_s)
+}
+
+/// The same of the seconds that have a part between two times.
+pub(super) fn p99_around_ms(seconds: &[ResponseSecond], from_s: f64, to_s: f64) -> Option<f64> {
+    p99_ms(seconds, |one| one.end_s > from_s && one.begin_s <= to_s)
+}
+
+fn p99_ms(seconds: &[ResponseSecond], which: impl Fn(&&ResponseSecond) -> bool) -> Option<f64> {
+    let mut all = TotalLatency::default();
+    for second in seconds.iter().filter(which) {
+        second.response.add_to(&mut all);
+    }
+    all.quantile_ns(0.99).map(ms)
+}
+
+/// When the backlog of an open loop that grew after `from_s` was worked off: at most as many
+/// arrivals waited as at any time of the load before.
+pub(super) fn backlog_gone_s(
+    seconds: &[ResponseSecond],
+    before_s: (f64, f64),
+    from_s: f64,
+    end_s: f64,
+) -> Backlog {
+    let waiting = |one: &ResponseSecond| one.backlog.unwrap_or(0);
+    let is_before = |one: &&ResponseSecond| one.begin_s >= before_s.0 && one.end_s <= before_s.1;
+    let usual = seconds.iter().filter(is_before).map(waiting).max();
+    // A few arrivals may wait at any time.
+    let usual = usual.unwrap_or(0).max(FEW_WAITING);
+    let mut later = seconds
+        .iter()
+        .filter(|one| one.end_s > from_s && one.end_s <= end_s);
+    match later.by_ref().find(|one| waiting(one) > usual) {
+        None => Backlog::None,
+        Some(_) => later
+            .find(|one| waiting(one) <= usual)
+            .map_or(Backlog::Left, |one| Backlog::GoneAt(one.end_s)),
+    }
+}
+
+/// Arrivals that may wait without being a backlog.
+const FEW_WAITING: u64 = 10;
+
+/// The backlog after a fault.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Backlog {
+    /// It did not grow.
+    None,
+    /// It was worked off at this time.
+    GoneAt(f64),
+    /// It was still there at the end.
+    Left,
+}

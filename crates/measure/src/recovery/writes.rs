@@ -1,0 +1,161 @@
+//! When members accepted writes, as probes show it.
+
+use std::collections::BTreeMap;
+
+use super::probe::Probe;
+use super::{Observation, Window};
+
+/// For how long a server may go on that was killed: some of its processes notice it late.
+const DYING_S: f64 = 0.2;
+
+/// How long no member accepted a write.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Gaps {
+    pub(super) total_s: f64,
+    pub(super) longest_s: f64,
+}
+
+/// From the first to the last of writes that a member accepted one after the other.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    begin_s: f64,
+    end_s: f64,
+}
+
+/// When the first write was accepted that was sent after the effect, by any member; by the one that
+/// was hit only if it was not about to be out of service. Where work was refused before the effect,
+/// as in a planned shutdown, the first one after that. `None` if no write was ever accepted.
+pub(super) fn first(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<Observation> {
+    let spans = all(probes);
+    let is_planned = window.origin_s < window.effect_s;
+    let refused = gaps(&spans, window).next();
+    let refused = refused.filter(|gap| is_planned && gap.begin_s < window.effect_s);
+    let out = probes.iter().filter(|probe| Some(probe.server) == hit);
+    let out = out.filter(|probe| !probe.is_in_service());
+    let out_s: Vec<f64> = out.map(|probe| probe.asked_s).collect();
+    let is_last_gasp = |server: u32, answered_s: f64| {
+        let dying_s = answered_s..answered_s + DYING_S;
+        Some(server) == hit && out_s.iter().any(|at_s| dying_s.contains(at_s))
+    };
+    let writes = probes
+        .iter()
+        .filter_map(|probe| Some((probe.server, probe.write?)));
+    let accepted = writes.filter(|(server, write)| {
+        let is_later = write.sent_s >= window.effect_s;
+        write.is_accepted && is_later && !is_last_gasp(*server, write.answered_s)
+    });
+    let times = accepted.map(|(_, write)| write.answered_s);
+    let times = times.chain(refused.map(|gap| gap.end_s));
+    let first = times
+        .filter(|answered_s| *answered_s < window.end_s)
+        .min_by(f64::total_cmp);
+    match first {
+        Some(first_s) => Some(Observation::Exactly(first_s)),
+        None => has_accepted(&spans, window).then_some(Observation::Longer(window.end_s)),
+    }
+}
+
+/// How long no member accepted a write; `None` if none was ever accepted before.
+pub(super) fn unavailable(probes: &[Probe], window: Window) -> Option<Gaps> {
+    let spans = all(probes);
+    if !has_accepted(&spans, window) {
+        return None;
+    }
+    // Nobody knows what follows the last probe.
+    let known_s = probes.iter().map(Probe::end_s).fold(0.0, f64::max);
+    let window = Window {
+        end_s: window.end_s.min(known_s),
+        ..window
+    };
+    let mut found = Gaps::default();
+    for gap in gaps(&spans, window) {
+        let length_s = gap.end_s - gap.begin_s;
+        found.total_s += length_s;
+        found.longest_s = found.longest_s.max(length_s);
+    }
+    Some(found)
+}
+
+/// How long at least two members accepted writes; `None` of fewer members.
+pub(super) fn two_primaries_s(probes: &[Probe], window: Window) -> Option<f64> {
+    let members = by_member(probes);
+    if members.len() < 2 {
+        return None;
+    }
+    // How the number of members that accept writes changes, ends before begins.
+    let mut steps: Vec<(f64, i32)> = Vec::new();
+    for span in members.into_values().flatten() {
+        let begin_s = span.begin_s.max(window.asked_s);
+        let end_s = span.end_s.min(window.end_s);
+        if begin_s < end_s {
+            steps.extend([(begin_s, 1), (end_s, -1)]);
+        }
+    }
+    steps.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let (mut total_s, mut accepting) = (0.0, 0);
+    for pair in steps.windows(2) {
+        accepting += pair[0].1;
+        if accepting > 1 {
+            total_s += pair[1].0 - pair[0].0;
+        }
+    }
+    Some(total_s)
+}
+
+/// Whether a write was accepted before a fault.
+fn has_accepted(spans: &[Span], window: Window) -> bool {
+    spans.iter().any(|span| span.begin_s <= window.asked_s)
+}
+
+/// The times in a window that lie in no span.
+fn gaps(spans: &[Span], window: Window) -> impl Iterator<Item = Span> {
+    let later = spans.iter().filter(move |span| span.end_s > window.asked_s);
+    // After the last span, one that is empty.
+    let end = Span {
+        begin_s: window.end_s,
+        end_s: window.end_s,
+    };
+    let later = later.copied().chain([end]);
+    let gap = move |covered_s: &mut f64, span: Span| {
+        let gap = Span {
+            begin_s: *covered_s,
+            end_s: span.begin_s.min(window.end_s),
+        };
+        *covered_s = covered_s.max(span.end_s);
+        Some(gap)
+    };
+    let gaps = later.scan(window.asked_s, gap);
+    gaps.filter(|gap| gap.begin_s < gap.end_s)
+}
+
+/// The spans of all members, in order of time.
+fn all(probes: &[Probe]) -> Vec<Span> {
+    let mut spans: Vec<Span> = by_member(probes).into_values().flatten().collect();
+    spans.sort_by(|one, other| one.begin_s.total_cmp(&other.begin_s));
+    spans
+}
+
+fn by_member(probes: &[Probe]) -> BTreeMap<u32, Vec<Span>> {
+    let mut members: BTreeMap<u32, Vec<&Probe>> = BTreeMap::new();
+    for probe in probes {
+        members.entry(probe.server).or_default().push(probe);
+    }
+    let spans = members.into_iter().map(|(server, probes)| {
+        let runs =
+            probes.chunk_by(|one, next| accepted_s(one).is_some() && accepted_s(next).is_some());
+        let spans = runs.filter_map(|run| {
+            Some(Span {
+                begin_s: accepted_s(run.first()?)?,
+                end_s: accepted_s(run.last()?)?,
+            })
+        });
+        (server, spans.collect())
+    });
+    spans.collect()
+}
+
+/// When a member accepted the write of a probe.
+fn accepted_s(probe: &Probe) -> Option<f64> {
+    let write = probe.write.filter(|write| write.is_accepted)?;
+    Some(write.answered_s)
+}
