@@ -108,17 +108,32 @@ install_postgres() {
     apt_install postgresql "$POSTGRES"
 }
 
+# install_disabled COMMAND SERVICE...: runs a command that installs packages, and disables those of these services that
+# were not enabled before. The others are somebody else's.
+install_disabled() {
+    local command=$1 service new=()
+    shift
+    if [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
+        for service in "$@"; do
+            systemctl --quiet is-enabled "$service" 2>/dev/null || new+=("$service")
+        done
+    fi
+    "$command"
+    for service in "${new[@]}"; do
+        if systemctl --quiet is-enabled "$service" 2>/dev/null; then systemctl --quiet disable "$service"; fi
+    done
+}
+
 # install_patroni: installs Patroni with PostgreSQL, etcd, and HAProxy, whose services stay disabled.
 install_patroni() {
     install_postgres
-    local was_installed=false
-    [ -x /usr/bin/patroni ] && was_installed=true
+    install_disabled patroni_packages etcd haproxy patroni
+}
+
+patroni_packages() {
     apt_install etcd-server /usr/bin/etcd etcd-client
     apt_install haproxy /usr/sbin/haproxy
     apt_install patroni /usr/bin/patroni python3-psycopg2 python3-etcd
-    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
-        systemctl --quiet disable etcd haproxy patroni
-    fi
 }
 
 # install_storage: installs the tools that make file systems.
@@ -136,24 +151,24 @@ install_podman() {
 
 # install_docker: installs docker, whose services stay disabled.
 install_docker() {
-    local was_installed=false client=() daemon
-    daemon=$(command -v dockerd) && was_installed=true
+    install_disabled docker_packages docker.service docker.socket containerd.service
+}
+
+docker_packages() {
+    local client=() daemon
+    daemon=$(command -v dockerd) || true
     # Debian 13 has the client in a package of its own.
     [ -z "$(apt-cache show docker-cli 2>/dev/null)" ] || client=(docker-cli)
     apt_install docker.io "${daemon:-/usr/sbin/dockerd}" "${client[@]}"
-    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
-        systemctl --quiet disable docker.service docker.socket containerd.service
-    fi
 }
 
 # install_ssh: installs OpenSSH's client and server, whose service stays disabled.
 install_ssh() {
-    local was_installed=false
-    [ -x /usr/sbin/sshd ] && was_installed=true
+    install_disabled ssh_packages ssh
+}
+
+ssh_packages() {
     apt_install openssh-server /usr/sbin/sshd openssh-client
-    if ! $was_installed && [ "$(id -u)" = 0 ] && command -v systemctl >/dev/null; then
-        systemctl --quiet disable ssh
-    fi
 }
 
 # install_vm: installs QEMU, and builds the image of the guest.
@@ -257,6 +272,9 @@ install_mysql() {
     echo "$version" >"$prefix/.complete"
     say "mysql: MySQL $version installed in $((SECONDS - start)) s: $prefix"
 }
+
+# Sourced, this script only defines its functions.
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 
 [ $# -gt 0 ] || set -- all
 for what in "$@"; do

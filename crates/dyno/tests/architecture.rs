@@ -272,3 +272,49 @@ fn the_help_and_the_reference_list_the_same_exit_codes() {
         );
     }
 }
+
+/// The script runs with stand-ins for apt and systemd; one service of each group is in use.
+#[test]
+fn installing_servers_disables_only_what_it_has_enabled() {
+    let text = r#"
+        . scripts/install-servers.sh
+        enabled=" etcd containerd.service "
+        id() { echo 0; }
+        apt_install() {
+            case $1 in
+                etcd-server) enabled+=" etcd " ;;
+                docker.io) enabled+=" docker.service docker.socket containerd.service " ;;
+                openssh-server) enabled+=" ssh " ;;
+                *) enabled+=" $1 " ;;
+            esac
+        }
+        systemctl() {
+            case $2 in
+                is-enabled) [[ $enabled = *" $3 "* ]] ;;
+                disable) echo "$3" ;;
+            esac
+        }
+        install_patroni
+        install_docker
+        install_ssh
+    "#;
+    let mut bash = Command::new("bash");
+    let output = bash
+        .args(["-c", text])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let disabled = String::from_utf8(output.stdout).unwrap();
+    let disabled: Vec<&str> = disabled.lines().collect();
+    let expected = [
+        "haproxy",
+        "patroni",
+        "docker.service",
+        "docker.socket",
+        "ssh",
+    ];
+    assert!(
+        output.status.success() && disabled == expected,
+        "{disabled:?}"
+    );
+}

@@ -15,10 +15,14 @@ use client::{Connection, Protocol};
 
 use crate::cause::Cause;
 use crate::error::EngineError;
+use crate::server::Login;
 use crate::server_error::ServerError;
 
 /// How long a server may take to answer whether it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How long a server of the laboratory may take to do what its administrator asks for: without a
+/// quorum, or on a disk that hangs, some statements never end.
+const ADMINISTRATION_LIMIT: Duration = Duration::from_secs(120);
 /// Rows as text.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
@@ -38,6 +42,28 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     // Servers count connections that end without a message as aborted.
     connection.close().await;
     Ok(done)
+}
+
+/// Does some work as the administrator of a server of the laboratory, within 120 s.
+pub(crate) fn administer<P: Protocol, T>(
+    login: &Login<'_>,
+    target: &P::Target,
+    login_limit: Duration,
+    work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
+) -> Result<Result<T, Error>, EngineError> {
+    let done = on_connection(target, login_limit, work);
+    within(ADMINISTRATION_LIMIT, login.server, done)
+}
+
+fn within<T>(
+    limit: Duration,
+    server: &str,
+    work: impl Future<Output = T>,
+) -> Result<T, EngineError> {
+    on_reactor(timeout(limit, work))?.map_err(|_| {
+        let message = format!("{server} did not answer within {limit:?}");
+        EngineError::failed(Cause::Server, message)
+    })
 }
 
 /// Asks a server something on a connection of its own, within a limit.
@@ -142,6 +168,17 @@ mod tests {
     use testkit::MariaDb;
 
     use super::*;
+
+    #[test]
+    fn a_server_that_hangs_after_the_login_is_given_up() {
+        let server = MariaDb::start(&[]);
+        let url = server.url("sbtest");
+        let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
+        let work = async |connection: &mut Connection| connection.run("DO SLEEP(600)").await;
+        let hung = on_connection(&target, LOGIN_LIMIT, work);
+        let error = within(Duration::from_millis(300), "server 1", hung).unwrap_err();
+        assert_eq!(error.to_string(), "server 1 did not answer within 300ms");
+    }
 
     #[test]
     fn a_slow_statement_of_a_healthy_server_is_waited_for() {

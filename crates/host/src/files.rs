@@ -10,9 +10,9 @@ use rustix::fs::OFlags;
 
 /// The directory of the CPUs in sysfs.
 pub(crate) const CPUS: &str = "/sys/devices/system/cpu";
-/// Maximum number of bytes that are read from a file. `/proc/stat` of a host with hundreds of
-/// cores and interrupts has about 100 KiB.
-const MAX_BYTES: u64 = 4 << 20;
+/// Maximum number of bytes that are read from a file. `/proc/self/mountinfo` has up to 100,000 lines
+/// unless a host allows more.
+const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of directory entries that are listed.
 const MAX_ENTRIES: usize = 10_000;
 /// The magic number of tmpfs (statfs(2)).

@@ -101,6 +101,7 @@ fn unescape(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::testing::TestMachine;
 
     const TEXT: &str = "\
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -119,6 +120,15 @@ mod tests {
         assert_eq!(mounts[2].root, Path::new("/@data"));
         assert_eq!(of("/").options, "rw,relatime,discard,resuid=65534");
         assert_eq!(containing(&mounts, Path::new("relative")), None);
+    }
+
+    /// What is not seen is not unmounted.
+    #[test]
+    fn a_host_of_containers_has_many() {
+        let line = |number| format!("{number} 1 0:21 / /run/{number:0>100} rw - tmpfs tmpfs rw\n");
+        let text: String = (0..100_000).map(line).collect();
+        let machine = TestMachine::with(&[("/proc/self/mountinfo", &text)]);
+        assert_eq!(all(&machine.files).len(), 100_000);
     }
 
     #[test]

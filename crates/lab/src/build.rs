@@ -89,7 +89,7 @@ impl Building<'_> {
         let node = &self.trial.planned.topology.node;
         let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, node, this_host.files());
+            let copy = template.copy_to(number, node, this_host.files(), self.interrupted);
             Ok(copy.map_err(|error| self.placed(error))?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -117,14 +117,15 @@ impl Building<'_> {
     /// wants it warm; returns how many seconds that took.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
-            one.deduplicate().map_err(|error| self.placed(error))?;
+            one.deduplicate(self.interrupted)
+                .map_err(|error| self.placed(error))?;
         }
         for (site, one) in sites.iter().zip(data) {
             let Some(machine) = site.machine() else {
                 continue;
             };
             self.observer.stage("copying the data to the hosts");
-            machine.place(one)?;
+            machine.place(one, self.interrupted)?;
         }
         if !self.spec.cold_data {
             return Ok(None);

@@ -169,6 +169,20 @@ pub enum LabError {
         /// What to do about it.
         remedy: String,
     },
+    /// Another host that shares the cache has a run there.
+    #[error("it belongs to a run of host {host}")]
+    OtherHost {
+        /// Its name.
+        host: String,
+    },
+    /// A program does not end.
+    #[error("{program} did not end within {limit_s} s")]
+    Endless {
+        /// Its name.
+        program: String,
+        /// How long it was waited for.
+        limit_s: u64,
+    },
     /// `DYNO_CACHE_LIMIT` is not a size.
     #[error("DYNO_CACHE_LIMIT is {0:?}, which is not a size")]
     CacheLimit(String),
@@ -314,6 +328,12 @@ impl LabError {
             Self::RejectedSetting { near: None, .. } => "correct or remove it in server.config",
             Self::PortTaken { .. } => "remove server.port to use a free port, or stop that process",
             Self::StillRunning { .. } => "end it, then run dyno clean",
+            Self::OtherHost { .. } => {
+                "run dyno clean on that host; if it no longer exists, delete the directory"
+            }
+            Self::Endless { .. } => {
+                "a disk, a daemon, or the network may hang: see the kernel's messages (dmesg)"
+            }
             Self::QuorumLost(_) => {
                 "break fewer members at once, or add expect_outage = true to the fault if that is what the study is about"
             }

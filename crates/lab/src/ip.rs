@@ -1,10 +1,11 @@
 //! Runs `ip` and `tc`, which set up networks.
 
-use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::io;
+use std::path::Path;
+use std::process::Command;
 
 use crate::error::LabError;
+use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// What is to be done where a network cannot be set up.
 const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (a container needs \
@@ -24,28 +25,18 @@ pub(crate) fn run(program: &str, arguments: &str) -> Result<String, LabError> {
 pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<String, LabError> {
     let mut command = Command::new(program);
     command.args(arguments.split(' '));
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
     // dyno's environment may contain passwords.
     command.env_clear();
-    // Ctrl-C in a terminal must not end it halfway.
-    command.process_group(0);
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     let failed = |why: String, remedy: &str| LabError::NoNetwork {
         why,
         remedy: remedy.to_owned(),
     };
-    let output = command.spawn().and_then(|mut child| {
-        if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read it says why it failed.
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        child.wait_with_output()
-    });
-    let output = output.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => failed(
+    let input = process::input(input.as_bytes());
+    command.stdin(input.map_err(LabError::at("write to", Path::new(program)))?);
+    let output = process::output(command, TOOL_LIMIT, &NEVER);
+    let output = output.map_err(|error| match &error {
+        LabError::NoProgram { source, .. } if source.kind() == io::ErrorKind::NotFound => failed(
             format!("the program {program} is missing"),
             "install iproute2, and make sure that PATH contains its directory, usually /usr/sbin",
         ),

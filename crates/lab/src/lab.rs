@@ -72,6 +72,7 @@ impl Lab {
             }
         }
         volume::check(&topology.node, home.account()).map_err(failed)?;
+        volume::fillable::check_all(topology, home.root()).map_err(failed)?;
         self.checked.borrow_mut().push(checked);
         Ok(())
     }

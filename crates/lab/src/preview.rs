@@ -38,6 +38,7 @@ pub fn preview(
     let account = Account::for_servers().map_err(failed)?;
     volume::check(&topology.node, &account).map_err(failed)?;
     let cache = home::place().map_err(failed)?;
+    volume::fillable::check_all(topology, &cache).map_err(failed)?;
     let accepts = |version: &str| spec.has_version(version);
     Ok(Preview {
         engine,

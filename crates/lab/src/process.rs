@@ -1,16 +1,18 @@
 //! Starts programs as a given user, so that they do not outlive dyno.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal};
 
 use crate::account::Account;
@@ -22,6 +24,18 @@ const SETPRIV: &str = "setpriv";
 const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long a program may take that dyno asks something or has do a small thing. Disks and daemons
+/// may hang.
+pub(crate) const TOOL_LIMIT: Duration = Duration::from_secs(300);
+/// The limit of what takes as long as its data is large, and ends at Ctrl-C.
+pub(crate) const WORK_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// How long a process may take to end once it has been killed; one that waits for a disk that hangs
+/// does not.
+const KILL_LIMIT: Duration = Duration::from_secs(30);
+/// Maximum length of what a program prints, in bytes: it is killed if it prints more.
+const MAX_OUTPUT_BYTES: u64 = 4 << 20;
+/// For what Ctrl-C must not end, such as cleaning up.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 /// Precedes the numbers of signals in exit codes.
 const OF_SIGNALS: i32 = 128;
 /// The environment variables that children inherit: how to find and load programs, nothing secret.
@@ -97,6 +111,7 @@ type Job = (Command, Sender<io::Result<Child>>);
 /// The kernel's parent-death signal follows the *thread* that forked: a server started by a thread
 /// that ends would end with it.
 pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
+    let program = command.get_program().to_string_lossy().into_owned();
     static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts programs has ended");
     let spawner = SPAWNER.get_or_init(|| {
@@ -121,10 +136,7 @@ pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
     let spawned = if sent { result.recv().ok() } else { None };
     spawned
         .unwrap_or_else(|| Err(gone()))
-        .map_err(|source| LabError::NoProgram {
-            program: SETPRIV.to_owned(),
-            source,
-        })
+        .map_err(|source| LabError::NoProgram { program, source })
 }
 
 /// Waits until the child has ended, at most `limit`; `None` if it has not.
@@ -141,11 +153,16 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Kills a child with all its children, and reaps it; returns when it was killed: a busy host may
-/// take longer to report that.
+/// Kills a child with all its children, and reaps it if it ends within 30 s; returns when it was
+/// killed: a busy host may take longer to report that.
 pub(crate) fn kill(child: &mut Child) -> Instant {
+    kill_within(child, KILL_LIMIT)
+}
+
+fn kill_within(child: &mut Child, limit: Duration) -> Instant {
     let killed_at = send_kill(child);
-    let _ = child.wait();
+    // One that remains is a child still, and so its number stays its own.
+    let _ = wait(child, limit);
     killed_at
 }
 
@@ -178,6 +195,111 @@ pub(crate) fn run(
     interrupted: &AtomicBool,
 ) -> Result<Option<ExitStatus>, LabError> {
     finish(&mut spawn(command)?, limit, interrupted)
+}
+
+/// Runs a program to its end; returns what it printed.
+///
+/// # Errors
+/// When it cannot be started, takes longer than `limit`, or prints too much; when the user
+/// interrupts.
+pub(crate) fn output(
+    command: Command,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Output, LabError> {
+    let program = program_of(&command);
+    let failed = |error| LabError::at("run", Path::new(&program))(error);
+    // Files rather than pipes, which a child of the program's could keep open.
+    let (stdout, stderr) = (
+        memory_file().map_err(failed)?,
+        memory_file().map_err(failed)?,
+    );
+    let status = output_to(command, &stdout, &stderr, limit, interrupted)?;
+    Ok(Output {
+        status,
+        stdout: content(stdout).map_err(failed)?,
+        stderr: content(stderr).map_err(failed)?,
+    })
+}
+
+/// The same with all that it printed in the order in which it did.
+pub(crate) fn words(
+    command: Command,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<(ExitStatus, String), LabError> {
+    let program = program_of(&command);
+    let failed = |error| LabError::at("run", Path::new(&program))(error);
+    let file = memory_file().map_err(failed)?;
+    let status = output_to(command, &file, &file, limit, interrupted)?;
+    let words = content(file).map_err(failed)?;
+    Ok((status, String::from_utf8_lossy(&words).into_owned()))
+}
+
+fn output_to(
+    mut command: Command,
+    stdout: &File,
+    stderr: &File,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> Result<ExitStatus, LabError> {
+    let program = program_of(&command);
+    let at = || LabError::at("run", Path::new(&program));
+    command.stdout(stdout.try_clone().map_err(at())?);
+    command.stderr(stderr.try_clone().map_err(at())?);
+    // Ctrl-C in a terminal must not end it halfway.
+    command.process_group(0);
+    let is_long = || {
+        let long = |file: &File| file.metadata().is_ok_and(|m| m.len() > MAX_OUTPUT_BYTES);
+        long(stdout) || long(stderr)
+    };
+    let mut child = spawn(command)?;
+    let deadline = Instant::now() + limit;
+    while !is_long() {
+        if let Some(status) = wait(&mut child, POLL_INTERVAL) {
+            return Ok(status);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            kill(&mut child);
+            return Err(LabError::Interrupted);
+        }
+        if Instant::now() > deadline {
+            kill(&mut child);
+            let limit_s = limit.as_secs();
+            return Err(LabError::Endless {
+                program: program.clone(),
+                limit_s,
+            });
+        }
+    }
+    kill(&mut child);
+    Err(at()(io::Error::other("it prints too much")))
+}
+
+/// A program's input.
+pub(crate) fn input(bytes: &[u8]) -> io::Result<File> {
+    let mut file = memory_file()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn memory_file() -> io::Result<File> {
+    Ok(memfd_create("dyno", MemfdFlags::CLOEXEC)?.into())
+}
+
+fn content(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The program of a command, without those that run before it.
+fn program_of(command: &Command) -> String {
+    let mut arguments = command.get_args().skip_while(|word| *word != "--").skip(1);
+    let program = arguments.next().unwrap_or(command.get_program());
+    program.to_string_lossy().into_owned()
 }
 
 /// Waits until the child has ended. It is killed at the limit (`None`), and when the user
@@ -241,6 +363,48 @@ mod tests {
         let asked = AtomicBool::new(true);
         let ended = run(sh("sleep 600"), Duration::from_secs(600), &asked);
         assert!(matches!(ended, Err(LabError::Interrupted)));
+    }
+
+    #[test]
+    fn what_a_program_prints_is_bounded_in_time_and_length() {
+        let run = |text, limit_ms| output(sh(text), Duration::from_millis(limit_ms), &NEVER);
+        let printed = run("echo one; echo two >&2; exit 3", 600_000).unwrap();
+        assert_eq!(
+            (&*printed.stdout, &*printed.stderr),
+            (&b"one\n"[..], &b"two\n"[..])
+        );
+        assert_eq!(printed.status.code(), Some(3));
+        let both = words(sh("echo one; echo two >&2; echo three"), TOOL_LIMIT, &NEVER);
+        assert_eq!(both.unwrap().1, "one\ntwo\nthree\n");
+        // What it leaves behind keeps nobody waiting.
+        assert!(run("sleep 600 & exit 0", 600_000).unwrap().status.success());
+        let error = run("sleep 600", 50).unwrap_err();
+        assert!(matches!(&error, LabError::Endless { program, .. } if program == "/bin/sh"));
+        run("yes", 600_000).unwrap_err();
+        let stopped = output(sh("sleep 600"), TOOL_LIMIT, &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(LabError::Interrupted)));
+    }
+
+    /// As a process that waits for a disk which hangs, one in a frozen group does not end.
+    #[test]
+    fn a_process_that_cannot_be_killed_is_not_waited_for() {
+        let group = format!("/sys/fs/cgroup/freezer/dyno-test-{}", std::process::id());
+        if std::fs::create_dir(&group).is_err() {
+            return testkit::skip("no control group can freeze a process");
+        }
+        let mut child = spawn(sh("sleep 600")).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(format!("{group}/{file}"), text);
+        write("cgroup.procs", &child.id().to_string()).unwrap();
+        write("freezer.state", "FROZEN").unwrap();
+        let begun = Instant::now();
+        kill_within(&mut child, Duration::from_millis(50));
+        assert!(begun.elapsed() < Duration::from_secs(300));
+        assert!(matches!(child.try_wait(), Ok(None)));
+        write("freezer.state", "THAWED").unwrap();
+        child.wait().unwrap();
+        while std::fs::remove_dir(&group).is_err() {
+            sleep(POLL_INTERVAL);
+        }
     }
 
     #[test]

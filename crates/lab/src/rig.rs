@@ -152,7 +152,9 @@ impl Rig {
 
     /// Stops the nodes and keeps their data.
     pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
-        let nodes = self.into_clusters().flat_map(|(nodes, _)| nodes);
+        // What members share ends after them.
+        let (nodes, _services): (Vec<_>, Vec<_>) = self.into_clusters().unzip();
+        let nodes = nodes.into_iter().flatten();
         nodes
             .map(|node| node.stop_and_keep_data(interrupted))
             .collect()

@@ -13,6 +13,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{MARIADB, POSTGRES};
@@ -38,7 +39,12 @@ fn a_dyno() {
             rebuilt(home, &options(8, 2_000_000), place).unwrap();
         }
         let (installed, keep) = (installed(MARIADB), home.root().with_file_name("keep"));
-        let copied = empty(home, &installed, &[]).copy_to(1, &volume(place), &host::LOCAL);
+        let copied = empty(home, &installed, &[]).copy_to(
+            1,
+            &volume(place),
+            &host::LOCAL,
+            &AtomicBool::new(false),
+        );
         let server = private::start_on(copied.unwrap().0, &installed, &[], None, &keep);
         private::killed::serve(server.unwrap());
     });
@@ -70,8 +76,12 @@ fn data_lies_in_the_directory_and_goes_with_its_server() {
         fs::create_dir(&place).unwrap();
         let installed = installed(engine);
         let template = empty(&home, &installed, &[]);
-        let (data, _) = template.copy_to(1, &volume(&place), &host::LOCAL).unwrap();
-        let (other, _) = template.copy_to(2, &volume(&place), &host::LOCAL).unwrap();
+        let (data, _) = template
+            .copy_to(1, &volume(&place), &host::LOCAL, &AtomicBool::new(false))
+            .unwrap();
+        let (other, _) = template
+            .copy_to(2, &volume(&place), &host::LOCAL, &AtomicBool::new(false))
+            .unwrap();
         assert_eq!(entries(&place).len(), 2);
         drop(other);
         let server = private::start_on(data, &installed, &[], None, keep.path()).unwrap();

@@ -10,6 +10,7 @@ mod private;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use engine::{Installed, MARIADB, POSTGRES, Server};
 use lab::error::LabError;
@@ -33,7 +34,10 @@ fn start(home: &Home, site: Ssh, engine: &'static dyn Server, keep: &Path) -> No
     let installed = installed(engine);
     site.machine().unwrap().check_program(&installed).unwrap();
     let data = empty_data(home, &installed);
-    site.machine().unwrap().place(&data).unwrap();
+    site.machine()
+        .unwrap()
+        .place(&data, &AtomicBool::new(false))
+        .unwrap();
     let wanted = servers::NodeSpec {
         number: 1,
         data,

@@ -12,6 +12,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES, Server};
@@ -58,7 +59,12 @@ const APART: &str = "[site]\nkind = 'container'\n\
 
 /// The data of a server without tables on the volumes of a node; `None` where they cannot be made.
 fn empty_on(home: &Home, engine: &'static dyn Server, node: &plan::Node) -> Option<DataDir> {
-    match empty(home, &installed(engine), &[]).copy_to(1, node, &host::LOCAL) {
+    match empty(home, &installed(engine), &[]).copy_to(
+        1,
+        node,
+        &host::LOCAL,
+        &AtomicBool::new(false),
+    ) {
         Ok((data, _)) => Some(data),
         Err(error @ LabError::NoVolume { .. }) => {
             testkit::skip(&error.to_string());

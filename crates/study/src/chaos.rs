@@ -36,10 +36,12 @@ pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
     (!words.contains(&Chaos::ANY)).then(|| named.collect())
 }
 
-/// The kinds of faults that these servers can have at random.
+/// The kinds of faults that these servers can have at random. A disk of the study's is filled only
+/// if the study says so.
 pub(crate) fn possible(servers: &Servers) -> Vec<FaultKind> {
     let kinds = FaultKind::ALL.iter().copied();
     kinds
+        .filter(|kind| *kind != FaultKind::FillDisk || servers.has_made_disk())
         .filter(|kind| refuse(*kind, servers).is_none())
         .collect()
 }
@@ -261,7 +263,7 @@ mod tests {
             format!("cluster = \"{kind}\"\nmembers = {members}\nnetwork = \"namespaces\"\n")
         });
         format!(
-            "title = \"t\"\nserver.engine = \"any\"\nvolume.directory = \"/d\"\n{rest}[topology]\n{cluster}"
+            "title = \"t\"\nserver.engine = \"any\"\nvolume.filesystem = \"ext4\"\n{rest}[topology]\n{cluster}"
         )
     }
 
@@ -333,6 +335,12 @@ mod tests {
             FaultKind::FillDisk,
         ];
         assert_eq!(kinds(None), BTreeSet::from(alone));
+        let elsewhere = text(None, 1, "load.time = \"1000s\"\nchaos.faults = \"any\"\n");
+        let elsewhere = elsewhere.replace("filesystem = \"ext4\"", "directory = \"/d\"");
+        let of_disk = |fault: &Fault| fault.kind == FaultKind::FillDisk;
+        assert!(!trials(&elsewhere)[0].topology.faults.iter().any(of_disk));
+        let wanted = elsewhere.replace("faults = \"any\"", "faults = [\"fill_disk\"]");
+        assert!(trials(&wanted)[0].topology.faults.iter().all(of_disk));
         let managed = faults(Some("managed"));
         for process in FaultProcess::ALL {
             assert!(managed.iter().any(|fault| fault.process == *process));

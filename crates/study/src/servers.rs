@@ -32,6 +32,8 @@ pub(crate) struct Servers {
 struct Disk {
     /// Whether the study names or makes it.
     is_separate: bool,
+    /// Whether dyno makes it.
+    is_made: bool,
     /// The least number of loop devices; `None`: it is on none.
     devices: Option<u32>,
     is_btrfs: bool,
@@ -62,6 +64,7 @@ impl Disk {
         let on_loops = made.filter(|made| made.named_device().is_none());
         Self {
             is_separate: volume.is_separate(),
+            is_made: made.is_some(),
             devices: on_loops.map(FileSystem::device_count),
             is_btrfs: made.is_some_and(|made| made.kind.value == FileSystemKind::Btrfs),
         }
@@ -69,6 +72,11 @@ impl Disk {
 }
 
 impl Servers {
+    /// Whether the data is on a file system that dyno makes for it.
+    pub(crate) fn has_made_disk(&self) -> bool {
+        self.disk.is_made
+    }
+
     /// Those of a planned trial.
     pub(crate) fn of(trial: &Trial, engines: &[EngineTraits]) -> Self {
         let engine = match &trial.server {
@@ -124,6 +132,7 @@ impl Servers {
             let mut kinds = values(&key("filesystem")).into_iter();
             Disk {
                 is_separate: is_made || is_given(&key("directory")),
+                is_made,
                 devices: (is_made && !is_given(&key("device")))
                     .then(|| numbers(&key("devices")).into_iter().min().unwrap_or(1)),
                 is_btrfs: is_made

@@ -9,14 +9,11 @@ use client::tls::ServerPublicKey;
 
 use super::server::socket_target;
 use crate::error::{Cause, EngineError};
-use crate::remote::{Rows, on_connection, on_reactor};
+use crate::remote::{Rows, administer, on_connection, on_reactor};
 use crate::replication::{Formation, Member};
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
-/// How long a member may take to do what `root` asks for: without a quorum, some statements never
-/// end.
-const ROOT_LIMIT: Duration = Duration::from_secs(120);
 /// How long another member may take to answer.
 const OTHER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -57,17 +54,7 @@ pub(super) fn as_root<T>(
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {
     let target = socket_target(&member.login)?;
-    let done = on_reactor(timeout(
-        ROOT_LIMIT,
-        on_connection(&target, LOGIN_LIMIT, work),
-    ))?;
-    done.map_err(|_| {
-        let message = format!(
-            "{} did not answer within {ROOT_LIMIT:?}",
-            member.login.server
-        );
-        EngineError::failed(Cause::Server, message)
-    })
+    administer(&member.login, &target, LOGIN_LIMIT, work)
 }
 
 /// The rows of a statement on the member of this number, as the account for replication, which

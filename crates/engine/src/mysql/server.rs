@@ -17,7 +17,7 @@ use crate::database::Database;
 use crate::error::{Cause, EngineError};
 use crate::network;
 use crate::program::Installed;
-use crate::remote::{on_connection, on_reactor, url_path};
+use crate::remote::{administer, url_path};
 use crate::replication::Replication;
 use crate::server::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
@@ -188,7 +188,7 @@ impl Server for Flavor {
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
         };
         Ok(
-            match on_reactor(on_connection(&target, LOGIN_ATTEMPT_LIMIT, read_key))? {
+            match administer(login, &target, LOGIN_ATTEMPT_LIMIT, read_key)? {
                 Ok(public_key) => LoginAttempt::Ready { public_key },
                 Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
                     LoginAttempt::NotYet
@@ -211,7 +211,7 @@ impl Server for Flavor {
             }
             Ok(())
         };
-        let altered = on_reactor(on_connection(&target, LOGIN_LIMIT, alter))?;
+        let altered = administer(login, &target, LOGIN_LIMIT, alter)?;
         altered.map_err(|error| login.refused(&error))
     }
 

@@ -24,7 +24,7 @@ use crate::database::Database;
 use crate::error::{Cause, EngineError};
 use crate::network;
 use crate::program::Installed;
-use crate::remote::{first_cell, on_connection, on_reactor, url_path};
+use crate::remote::{administer, first_cell, url_path};
 use crate::replication::Replication;
 use crate::server::{
     Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
@@ -262,20 +262,17 @@ impl Server for Postgres {
 
     /// Sets the password, too: until then nobody can log in over TCP.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError> {
-        let target = socket_target(login)?;
-        Ok(
-            match set_password(&target, LOGIN_ATTEMPT_LIMIT, login.password)? {
-                Ok(()) => LoginAttempt::Ready { public_key: None },
-                Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
-                    LoginAttempt::NotYet
-                }
-                Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
-                    std::thread::sleep(RECOVERY_INTERVAL);
-                    LoginAttempt::NotYet
-                }
-                Err(error) => LoginAttempt::Refused(login.refused(&error)),
-            },
-        )
+        Ok(match set_password(login, LOGIN_ATTEMPT_LIMIT)? {
+            Ok(()) => LoginAttempt::Ready { public_key: None },
+            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
+                LoginAttempt::NotYet
+            }
+            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
+                std::thread::sleep(RECOVERY_INTERVAL);
+                LoginAttempt::NotYet
+            }
+            Err(error) => LoginAttempt::Refused(login.refused(&error)),
+        })
     }
 
     fn set_password(
@@ -284,8 +281,8 @@ impl Server for Postgres {
         _: Ipv4Net,
         password: &str,
     ) -> Result<(), EngineError> {
-        let target = socket_target(login)?;
-        set_password(&target, LOGIN_LIMIT, password)?.map_err(|error| login.refused(&error))
+        let altered = set_password(&Login { password, ..*login }, LOGIN_LIMIT)?;
+        altered.map_err(|error| login.refused(&error))
     }
 
     fn url(&self, server: SocketAddr, database: &str) -> String {
@@ -337,20 +334,19 @@ impl Server for Postgres {
     }
 }
 
-/// Sets the password of the role of loads. A standby has the one that its primary was given.
+/// Gives the role of loads the password of a login. A standby has the one that its primary was given.
 fn set_password(
-    target: &Target,
+    login: &Login<'_>,
     login_limit: Duration,
-    password: &str,
 ) -> Result<Result<(), Error>, EngineError> {
     let set = async |connection: &mut Connection| {
         let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
         match first_cell(is_standby).as_deref() {
             Some("t") => Ok(()),
-            _ => connection.set_password(ROLE, password).await,
+            _ => connection.set_password(ROLE, login.password).await,
         }
     };
-    on_reactor(on_connection(target, login_limit, set))
+    administer(login, &socket_target(login)?, login_limit, set)
 }
 
 /// The directories of programs of each version below `parent`.

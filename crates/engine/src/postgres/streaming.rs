@@ -16,7 +16,7 @@ use super::patroni::Patroni;
 use super::server::socket_target;
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
-use crate::remote::{first_cell, on_connection, on_reactor};
+use crate::remote::{administer, first_cell};
 use crate::replication::{
     Copying, Formation, Member, MemberState, Replication, View, cell, member_name,
 };
@@ -316,5 +316,5 @@ fn as_superuser<T>(
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, EngineError> {
     let target = socket_target(&member.login)?;
-    on_reactor(on_connection(&target, LOGIN_LIMIT, work))
+    administer(&member.login, &target, LOGIN_LIMIT, work)
 }

@@ -27,18 +27,15 @@ pub(super) struct FillDisk {
 
 impl Fault for FillDisk {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        let members = nodes(instance)?.members();
-        match members
-            .iter()
-            .all(|member| member.lock().filler(self.volume).is_some())
-        {
-            true => Ok(()),
-            false => Err(no_disk()),
-        }
+        let mut members = nodes(instance)?.members().iter();
+        members.try_for_each(|member| match member.lock().filler(self.volume)? {
+            Some(_) => Ok(()),
+            None => Err(no_disk()),
+        })
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let path = scene.node()?.filler(self.volume).ok_or_else(no_disk)?;
+        let path = scene.node()?.filler(self.volume)?.ok_or_else(no_disk)?;
         fill(self.filler.insert(path), scene.over)?;
         Ok(Instant::now())
     }

@@ -4,6 +4,7 @@
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
+//! CACHE/run/5e1c…/host    whose it is: see `host`
 //! CACHE/run/5e1c…/lock    held as long as that process lives
 //! CACHE/run/5e1c…/s1.0/   one of its servers: see `servers::DataDir`
 //! ```
@@ -16,6 +17,7 @@
 //! shared memory, mounts and ports of a run are those of the machine on which dyno runs.
 
 pub(crate) mod containers;
+mod host;
 pub(crate) mod lock;
 pub(crate) mod marker;
 pub(crate) mod mounted;
@@ -149,6 +151,7 @@ impl Home {
         // Another process must not claim the new directory before it is locked.
         let whole = Lock::exclusive(&root.join("lock"))?;
         let run = run_dir::make(&root)?;
+        host::record(&run)?;
         let own = Lock::exclusive(&run.join(LOCK))?;
         let found = sweep::claim(&root)?;
         drop(whole);
@@ -220,7 +223,7 @@ impl Home {
 impl Drop for Inner {
     fn drop(&mut self) {
         // What remains is removed by the next run.
-        let _ = sweep::remove_run_dir(&self.root, &self.run);
+        let _ = sweep::remove_run_dir(&self.root, &self.run, &self.account);
     }
 }
 

@@ -4,7 +4,6 @@
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -39,25 +38,47 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
     is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
-/// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first;
-/// their devices are empty afterward. What others mounted there stays.
+/// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first.
+/// What others mounted there stays.
 ///
 /// # Errors
 /// When the operating system refuses.
 pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
-    let below = mounts::all(&LOCAL).into_iter().rev();
-    for mount in below.filter(|mount| mount.point.starts_with(dir) && is_made(mount)) {
+    made_below(dir).try_for_each(|mount| take_down(&mount))
+}
+
+/// Unmounts what [`unmount_below`] does for good: devices that a study named are empty afterward.
+///
+/// # Errors
+/// When the operating system refuses.
+pub(crate) fn end_below(dir: &Path) -> Result<(), LabError> {
+    for mount in made_below(dir) {
         let source = Path::new(&mount.source);
-        release(&mount.point, source);
-        unmount(&mount.point)?;
-        let is_loop = source
-            .file_name()
-            .is_some_and(|name| name.as_bytes().starts_with(b"loop"));
-        if !is_loop {
+        // The kernel detaches a loop device of dyno's, and may give it to somebody else.
+        let is_named = !is_loop_on_file_in(source, dir);
+        take_down(&mount)?;
+        if is_named {
             wipe_own(source)?;
         }
     }
     Ok(())
+}
+
+/// The last one first.
+fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
+    let below = mounts::all(&LOCAL).into_iter().rev();
+    below.filter(move |mount| mount.point.starts_with(dir) && is_made(mount))
+}
+
+fn take_down(mount: &Mount) -> Result<(), LabError> {
+    release(&mount.point, Path::new(&mount.source));
+    unmount(&mount.point)
+}
+
+fn is_loop_on_file_in(device: &Path, dir: &Path) -> bool {
+    let name = device.file_name().unwrap_or_default();
+    let file = Path::new("/sys/block").join(name).join("loop/backing_file");
+    host::line(&LOCAL, file).is_some_and(|file| Path::new(&file).starts_with(dir))
 }
 
 /// A whole device at the place where dyno mounts one.

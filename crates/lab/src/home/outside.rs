@@ -241,7 +241,7 @@ fn remove_directory(path: &Path) -> Result<(), LabError> {
     }
     match marker::is_marked(path)? {
         true => {
-            mounted::unmount_below(path)?;
+            mounted::end_below(path)?;
             tree::remove(path)
         }
         false => Err(marker::unmarked(path)),

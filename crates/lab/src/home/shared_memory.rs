@@ -6,10 +6,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::account::Account;
 use crate::error::LabError;
+use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// The kernel's list of segments.
 const SEGMENTS: &str = "/proc/sysvipc/shm";
@@ -36,7 +37,7 @@ pub(crate) fn remove_recorded(dir: &Path, account: &Account) {
         let mut ipcrm = Command::new(IPCRM);
         ipcrm.args(["-m", &id.to_string()]);
         // On failure a page of memory is lost.
-        let _ = ipcrm.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let _ = process::output(ipcrm, TOOL_LIMIT, &NEVER);
     }
 }
 

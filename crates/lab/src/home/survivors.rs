@@ -4,8 +4,8 @@
 //! processes of servers. Each program has its run directory in its environment, and a server has
 //! its configuration file as its standard input; child processes inherit both, and some overwrite
 //! the environment to change their title. Either one, together with the owner, proves to which run
-//! a process belongs. Without that proof, a process whose command line names the directory is never
-//! killed, and the directory stays.
+//! a process belongs. Without that proof, a process of the same user whose command line names the
+//! directory is never killed, and the directory stays.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -35,14 +35,26 @@ const GONE_LIMIT: Duration = Duration::from_secs(30);
 /// environment nor arguments for a moment, and a killed one may just have started another.
 const EMPTY_SEARCHES: u32 = 4;
 
+const UNPROVEN: &str = "its command line names the directory, but dyno cannot tell whether it started \
+                        that process, and does not kill it";
+
+/// The processes that have to do with a run.
+#[derive(Default)]
+struct Found {
+    /// Each with a handle that stays valid even if its number is reused.
+    own: Vec<(u32, OwnedFd)>,
+    /// One that may be using the directory.
+    unproven: Option<u32>,
+}
+
 /// The relation of a process to a run directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     None,
     /// The run started it.
     Own,
-    /// Its command line names the directory like a server's would, without proof that the run
-    /// started it.
+    /// It is of the same user, and its command line names the directory like a server's would,
+    /// without proof that the run started it.
     Unproven,
 }
 
@@ -56,27 +68,33 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
     let mut empty_searches = 0;
-    while empty_searches < EMPTY_SEARCHES {
-        let found = find(run, account)?;
-        empty_searches = if found.is_empty() {
+    loop {
+        let Found { own, unproven } = find(run, account)?;
+        empty_searches = if own.is_empty() {
             empty_searches + 1
         } else {
             0
         };
-        for (pid, handle) in found {
-            signal(pid, &handle)?;
+        // One that cannot be killed must not save the others.
+        let mut failed = Ok(());
+        for (pid, handle) in own {
+            failed = failed.and(signal(pid, &handle));
             ended.insert(pid);
             if Instant::now() > deadline {
                 let limit_s = GONE_LIMIT.as_secs();
-                return Err(still_running(
-                    pid,
-                    format!("it still exists {limit_s} s after SIGKILL"),
-                ));
+                let why = format!("it still exists {limit_s} s after SIGKILL");
+                failed = failed.and(Err(still_running(pid, why)));
             }
+        }
+        failed?;
+        if empty_searches == EMPTY_SEARCHES {
+            return match unproven {
+                None => Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX)),
+                Some(pid) => Err(still_running(pid, UNPROVEN.to_owned())),
+            };
         }
         sleep(POLL_INTERVAL);
     }
-    Ok(u32::try_from(ended.len()).unwrap_or(u32::MAX))
 }
 
 /// Whether a process was started for this directory and still runs.
@@ -96,10 +114,9 @@ fn still_running(pid: u32, why: String) -> LabError {
     LabError::StillRunning { pid, why }
 }
 
-/// The run's processes, each with a handle that stays valid even if its number is reused.
-fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> {
+fn find(run: &Path, account: &Account) -> Result<Found, LabError> {
     let proc = Path::new("/proc");
-    let mut found = Vec::new();
+    let mut found = Found::default();
     for entry in fs::read_dir(proc).map_err(LabError::at("read", proc))? {
         let name = entry.map_err(LabError::at("read", proc))?.file_name();
         let pid = name.to_str().and_then(|name| name.parse::<u32>().ok());
@@ -115,12 +132,8 @@ fn find(run: &Path, account: &Account) -> Result<Vec<(u32, OwnedFd)>, LabError> 
         // Checked again: the number may have been reused before the handle was opened.
         match relation(pid, run, account)? {
             Relation::None => {}
-            Relation::Own => found.push((pid, handle)),
-            Relation::Unproven => {
-                let why = "its command line names the directory, but dyno cannot tell whether it \
-                           started that process, and does not kill it";
-                return Err(still_running(pid, why.to_owned()));
-            }
+            Relation::Own => found.own.push((pid, handle)),
+            Relation::Unproven => found.unproven = Some(pid),
         }
     }
     Ok(found)
@@ -152,10 +165,13 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabErro
         return Ok(Relation::Own);
     }
     let arguments = read(pid, "cmdline")?.unwrap_or_default();
-    Ok(match names_option_below(&arguments, run) {
-        true => Relation::Unproven,
-        false => Relation::None,
-    })
+    // What another user runs, the run has not started.
+    Ok(
+        match names_option_below(&arguments, run) && is_ours(pid, account)? {
+            true => Relation::Unproven,
+            false => Relation::None,
+        },
+    )
 }
 
 /// Whether its standard input is a file in the directory; false if the link cannot be read.
@@ -301,12 +317,17 @@ mod tests {
         let run = Path::new("/c/run/644a1f2b3c4d7");
         let mut waiting = Waiting::new(None, "--datadir=/c/run/644a1f2b3c4d7/s1.0/own/data");
         wait_for(run, Relation::Unproven, waiting.0.id());
+        let own = Waiting::new(Some(run), "");
+        wait_for(run, Relation::Own, own.0.id());
+        let own = own.reaped();
         let error = end(run, &account()).unwrap_err();
         assert!(
             matches!(error, LabError::StillRunning { pid, .. } if pid == waiting.0.id()),
             "{error}"
         );
         assert!(waiting.is_running());
+        // It saves none of the run's own.
+        own.join().unwrap();
     }
 
     #[test]
@@ -316,13 +337,10 @@ mod tests {
         }
         let run = Path::new("/c/run/644a1f2b3c4d8");
         let mut command = Command::new("setpriv");
-        command.args([
-            "--reuid=4242",
-            "--regid=4242",
-            "--clear-groups",
-            "sleep",
-            "600",
-        ]);
+        let words = ["--clear-groups", "sh", "-c", "read line", "sh"];
+        command.args(["--reuid=4242", "--regid=4242"]).args(words);
+        // Nor does it keep the directory.
+        command.arg("--datadir=/c/run/644a1f2b3c4d8/s1.0/own/data");
         let mut waiting = Waiting::of(command, Some(run), "");
         let pid = waiting.0.id();
         let deadline = Instant::now() + Duration::from_secs(60);

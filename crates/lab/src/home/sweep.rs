@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
 use super::outside::{self, Unmounted};
-use super::{Cleaned, LOCK, Leftover, mounted, root, run_dir, shared_memory, survivors, trust};
+use super::{
+    Cleaned, LOCK, Leftover, host, mounted, root, run_dir, shared_memory, survivors, trust,
+};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::site::machine;
@@ -30,7 +32,7 @@ pub(super) struct DeadRuns {
     left: Vec<Leftover>,
 }
 
-/// Claims every run directory that no live process holds. The caller prevents the creation of new
+/// Claims every run directory of this host that no live process holds. The caller prevents the creation of new
 /// ones meanwhile.
 pub(super) fn claim(root: &Path) -> Result<DeadRuns, LabError> {
     let run = root.join(root::RUN);
@@ -60,12 +62,20 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
+    host::check(dir)?;
     if let Some(lock) = Lock::try_existing(&dir.join(LOCK))? {
         let dir = dir.to_owned();
         return Ok(Some(Dead { dir, _lock: lock }));
     }
-    // The run may have died before it created its lock. Otherwise it is not empty, and stays.
-    let _ = fs::remove_dir(dir);
+    // The run may have died before it created its lock. Otherwise it has more, and stays.
+    let entries = fs::read_dir(dir).map_err(LabError::at("read", dir))?;
+    if entries
+        .flatten()
+        .all(|entry| entry.file_name() == host::FILE)
+    {
+        let _ = fs::remove_file(dir.join(host::FILE));
+        let _ = fs::remove_dir(dir);
+    }
     Ok(None)
 }
 
@@ -110,8 +120,9 @@ fn remove_dead(
 }
 
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
-/// not mounted.
-pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
+/// not mounted; nothing while a process of the run remains.
+pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), LabError> {
+    survivors::end(dir, account)?;
     let released = release(dir);
     let unmounted = outside::remove_all(dir)?.unmounted;
     released?;
@@ -123,7 +134,7 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path) -> Result<(), LabError> {
 fn release(dir: &Path) -> Result<(), LabError> {
     [
         put_back_all(dir),
-        mounted::unmount_below(dir),
+        mounted::end_below(dir),
         machine::remove_all(dir),
     ]
     .into_iter()
@@ -133,11 +144,11 @@ fn release(dir: &Path) -> Result<(), LabError> {
 /// The lock is removed last and while nobody searches for dead runs, so that nobody finds a
 /// directory without one.
 fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), LabError> {
-    let lock = dir.join(LOCK);
+    let lasting = [LOCK, host::FILE].map(|name| dir.join(name));
     for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
         let entry = entry.map_err(LabError::at("read", dir))?;
         let path = entry.path();
-        if path == lock || unmounted.iter().any(|unmounted| unmounted.link == path) {
+        if lasting.contains(&path) || unmounted.iter().any(|unmounted| unmounted.link == path) {
             continue;
         }
         let kind = entry.file_type().map_err(LabError::at("inspect", &path))?;

@@ -34,7 +34,7 @@ pub(crate) fn check(
 ) -> Result<(), LabError> {
     let engine = installed.engine;
     engine.check_settings(config)?;
-    let data = DataDir::new(home, "check", &plan::Node::default())?;
+    let data = DataDir::new(home, "check", &plan::Node::default(), interrupted)?;
     make_validation_files(&data, installed, home)?;
     data.hand_over()?;
     let validator = Validator {

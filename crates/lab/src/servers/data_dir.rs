@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::{LogEntries, Paths, Server};
@@ -18,6 +19,7 @@ use plan::FaultVolume;
 use crate::copy::{Copied, copy_dir, copy_entries};
 use crate::error::LabError;
 use crate::home::Home;
+use crate::home::outside::own_prefix;
 use crate::site::Site;
 use crate::tree::{self, OpenDir};
 use crate::volume::{self, Scheduler, Volume};
@@ -47,12 +49,19 @@ pub struct DataDir {
     volume: Arc<dyn Volume>,
     /// Contains `log`; `None`: the log is in `data`.
     log_volume: Option<Arc<dyn Volume>>,
+    /// Whether a process that could not be ended may be using it.
+    is_in_use: Arc<AtomicBool>,
 }
 
 impl DataDir {
     /// A new directory, and the volumes of a node. The caller creates `data`, then hands the directory
     /// over.
-    pub(crate) fn new(home: &Home, prefix: &str, node: &plan::Node) -> Result<Self, LabError> {
+    pub(crate) fn new(
+        home: &Home,
+        prefix: &str,
+        node: &plan::Node,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, LabError> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
         let own = dir.join(OWN);
@@ -61,22 +70,28 @@ impl DataDir {
             schedulers: Vec::new(),
             volume: Arc::new(own.clone()),
             log_volume: None,
+            is_in_use: Arc::default(),
             dir,
         };
         make(&own, 0o700)?;
         new.make_own("tmp")?;
         make(&new.closed(), 0o555)?;
-        new.volume = new.create(&node.volume, own)?;
+        new.volume = new.create(&node.volume, own, interrupted)?;
         if let Some(log) = &node.log_volume {
-            let made = new.create(log, PathBuf::new());
+            let made = new.create(log, PathBuf::new(), interrupted);
             new.log_volume = Some(made.map_err(LabError::of_log)?);
         }
         Ok(new)
     }
 
     /// Creates a volume, and sets the scheduler of its devices.
-    fn create(&mut self, plan: &plan::Volume, own: PathBuf) -> Result<Arc<dyn Volume>, LabError> {
-        let volume = volume::create(&self.home, plan, own)?;
+    fn create(
+        &mut self,
+        plan: &plan::Volume,
+        own: PathBuf,
+        interrupted: &AtomicBool,
+    ) -> Result<Arc<dyn Volume>, LabError> {
+        let volume = volume::create(&self.home, plan, own, interrupted)?;
         if let Some(wanted) = &plan.scheduler {
             let set = Scheduler::set(&self.home, volume.path(), wanted)?;
             self.schedulers.push(set);
@@ -157,9 +172,19 @@ impl DataDir {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Option<PathBuf> {
-        let volume = self.volume(which)?;
-        (volume.path() != self.own()).then(|| volume.path().join("filler"))
+    ///
+    /// # Errors
+    /// When the disk of a directory of the study's holds anything but servers of this run.
+    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
+        let volume = self.volume(which);
+        let Some(volume) = volume.filter(|volume| volume.path() != self.own()) else {
+            return Ok(None);
+        };
+        if let (None, Some(directory)) = (volume.made(), volume.path().parent()) {
+            let own = own_prefix(self.home.run_dir());
+            volume::fillable::check(directory, self.home.root(), Some(&own))?;
+        }
+        Ok(Some(volume.path().join("filler")))
     }
 
     /// Its paths, for the engine.
@@ -204,8 +229,8 @@ impl DataDir {
     }
 
     /// Has equal blocks of its data shared, if the study wants that.
-    pub(crate) fn deduplicate(&self) -> Result<(), LabError> {
-        self.volume.deduplicate()
+    pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        self.volume.deduplicate(interrupted)
     }
 
     /// Limits what the processes of a site do to the devices of these volumes, before it has any.
@@ -287,13 +312,21 @@ impl DataDir {
         OpenDir::open(parent)?.open_dir("data")
     }
 
-    /// Removes it with all its data.
+    /// Becomes true when a process of its node could not be ended: it then stays for the next run.
+    pub(super) fn is_in_use(&self) -> &Arc<AtomicBool> {
+        &self.is_in_use
+    }
+
+    /// Removes it with all its data, unless it is in use.
     ///
     /// # Errors
     /// What could not be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
-        // While its devices still exist.
-        let put_back = self.schedulers.iter().map(Scheduler::end);
+        if self.is_in_use.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // While its devices still exist, and the last one first: both volumes may be on one disk.
+        let put_back = self.schedulers.iter().rev().map(Scheduler::end);
         let put_back = put_back.fold(Ok(()), Result::and);
         let removed = tree::remove(&self.dir);
         let ended = self.volumes().map(Volume::end);
@@ -339,6 +372,10 @@ impl Drop for DataDir {
     fn drop(&mut self) {
         // What cannot be removed now goes with the run directory.
         let _ = self.end();
+        if self.is_in_use.load(Ordering::Relaxed) {
+            // Nothing ends them.
+            std::mem::forget((Arc::clone(&self.volume), self.log_volume.clone()));
+        }
     }
 }
 
@@ -349,6 +386,7 @@ mod tests {
 
     use super::*;
     use crate::home::marker::MARKER;
+    use crate::process::NEVER;
 
     #[test]
     fn what_cannot_be_removed_is_reported() {
@@ -363,7 +401,7 @@ mod tests {
             value: disk.clone(),
             span: plan::Span::NOWHERE,
         });
-        let made = || DataDir::new(&home, "s1.", &node).unwrap();
+        let made = || DataDir::new(&home, "s1.", &node, &NEVER).unwrap();
         made().end().unwrap();
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);
         let data = made();
@@ -391,7 +429,7 @@ mod tests {
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
-        let data = DataDir::new(&home, "s1.", &plan::Node::default()).unwrap();
+        let data = DataDir::new(&home, "s1.", &plan::Node::default(), &NEVER).unwrap();
         data.make_own("data").unwrap();
         data.hand_over().unwrap();
         let text = format!(

@@ -13,13 +13,30 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// How long they may take; one that waits for a disk obeys only afterwards.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A server's processes, by the ID of the first, whose number dyno holds by not reaping it.
+/// A server's processes, while the first one has not ended: then its ID may be another process's.
 pub(super) struct Family<'a> {
-    pub(super) site: &'a dyn Site,
+    site: &'a dyn Site,
     pub(super) first: u32,
+    handle: Process,
 }
 
-impl Family<'_> {
+impl<'a> Family<'a> {
+    /// The family of a process; `None` if it has ended. `is_own` says whether the process of this ID
+    /// is the one that is meant.
+    pub(super) fn of(
+        site: &'a dyn Site,
+        first: u32,
+        is_own: impl FnOnce() -> bool,
+    ) -> Option<Self> {
+        let handle = site.process(first)?;
+        // Asked once the handle is open: the ID may have been reused before.
+        is_own().then_some(Self {
+            site,
+            first,
+            handle,
+        })
+    }
+
     /// Stops all of them; returns when the last one was stopped, or `None` at the limit.
     pub(super) fn stop(&self) -> Option<Instant> {
         self.signal_until(Signal::STOP, |one| one.is_stopped)
@@ -43,12 +60,15 @@ impl Family<'_> {
     }
 
     /// Sends a signal to those that have not obeyed it yet, until all have: until then, they may
-    /// start others.
+    /// start others. `None` if the first one ends.
     fn signal_until(&self, signal: Signal, obeys: fn(&Relative) -> bool) -> Option<Instant> {
         let deadline = Instant::now() + LIMIT;
         while Instant::now() < deadline {
             let mut rest = self.list();
             rest.retain(|one| !obeys(one));
+            if !self.handle.is_running() {
+                return None;
+            }
             if rest.is_empty() {
                 return Some(Instant::now());
             }
@@ -68,8 +88,39 @@ impl Family<'_> {
         let handles: Vec<_> = processes.iter().filter_map(open).collect();
         // A number may have been reused before its handle was opened.
         let now = self.list();
+        if !self.handle.is_running() {
+            return Vec::new();
+        }
         let is_still_one = |pid| now.iter().any(|one| one.pid == pid);
         let sure = handles.into_iter().filter(|(pid, _)| is_still_one(*pid));
         sure.map(|(_, handle)| handle).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::site::ThisHost;
+
+    #[test]
+    fn who_has_the_number_of_a_process_that_ended_is_no_relative() {
+        let site = ThisHost::default();
+        let sleeping = || Command::new("sleep").arg("600").spawn().unwrap();
+        let (mut ended, mut other) = (sleeping(), sleeping());
+        let handle = site.process(ended.id()).unwrap();
+        let family = Family {
+            site: &site,
+            first: other.id(),
+            handle,
+        };
+        assert_eq!(family.all().len(), 1);
+        ended.kill().unwrap();
+        ended.wait().unwrap();
+        assert!(family.all().is_empty() && family.stop().is_none());
+        assert!(Family::of(&site, other.id(), || false).is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

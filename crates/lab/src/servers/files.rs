@@ -5,13 +5,28 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use crate::account::Account;
 use crate::error::LabError;
 
 /// Opens a log to which every start of a server appends.
 pub(super) fn append(path: &Path) -> Result<File, LabError> {
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(LabError::at("write", path))
+    open(OpenOptions::new().append(true), path).map_err(LabError::at("write", path))
+}
+
+/// Opens or creates a regular file. A result directory may be in one that other users can change: no
+/// link of theirs leads dyno to another file, and no pipe makes it wait.
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options
+        .create(true)
+        .custom_flags(flags.bits().cast_signed());
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
 }
 
 /// Writes a file that the server's user may read, whatever the umask.
@@ -42,8 +57,9 @@ fn write(
     open_up: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<(), LabError> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options.open(path).and_then(|mut file| {
+    options.write(true).mode(0o600);
+    let written = open(&mut options, path).and_then(|mut file| {
+        file.set_len(0)?;
         open_up(&file)?;
         file.write_all(text.as_bytes())
     });
@@ -57,6 +73,28 @@ mod tests {
 
     use super::*;
     use crate::home::Home;
+
+    #[test]
+    fn links_and_pipes_of_others_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("theirs"), "theirs").unwrap();
+        std::os::unix::fs::symlink(path("theirs"), path("link")).unwrap();
+        std::os::unix::fs::symlink(path("none"), path("dangling")).unwrap();
+        let mut mkfifo = std::process::Command::new("mkfifo");
+        assert!(mkfifo.arg(path("pipe")).status().unwrap().success());
+        for name in ["link", "dangling", "pipe"] {
+            append(&path(name)).expect_err(name);
+            write_readable(&path(name), "x").expect_err(name);
+        }
+        assert_eq!(fs::read(path("theirs")).unwrap(), b"theirs");
+        assert!(!path("none").exists());
+        append(&path("log")).unwrap().write_all(b"a").unwrap();
+        append(&path("log")).unwrap().write_all(b"b").unwrap();
+        assert_eq!(fs::read(path("log")).unwrap(), b"ab");
+        write_readable(&path("log"), "c").unwrap();
+        assert_eq!(fs::read(path("log")).unwrap(), b"c");
+    }
 
     #[test]
     fn only_the_servers_user_reads_its_configuration() {

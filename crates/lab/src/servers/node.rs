@@ -147,7 +147,10 @@ impl Node {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Option<PathBuf> {
+    ///
+    /// # Errors
+    /// When the disk of a directory of the study's holds anything but servers of this run.
+    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
         self.data.filler(which)
     }
 

@@ -70,19 +70,6 @@ impl ProcessId {
         self.server.as_ref().and_then(|_| self.child())
     }
 
-    /// The first of each group of processes that a fault strikes, the manager first.
-    fn struck(&self, which: FaultProcess) -> Vec<u32> {
-        if self.server.is_none() {
-            return self.child().into_iter().collect();
-        }
-        let (server, manager) = match which {
-            FaultProcess::Server => (self.get(), None),
-            FaultProcess::Manager => (None, self.child()),
-            FaultProcess::Both => (self.get(), self.child()),
-        };
-        manager.into_iter().chain(server).collect()
-    }
-
     fn child(&self) -> Option<u32> {
         Some(self.child.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
@@ -129,6 +116,8 @@ pub(super) struct Running {
     /// The node's directory, which identifies its processes.
     dir: PathBuf,
     account: Account,
+    /// Tells the node's directory that a process remains.
+    is_in_use: Arc<AtomicBool>,
 }
 
 impl Running {
@@ -148,6 +137,7 @@ impl Running {
             id: id.clone(),
             dir: data.dir().to_owned(),
             account: data.home().account().clone(),
+            is_in_use: Arc::clone(data.is_in_use()),
         };
         site.record(&running.dir, running.first.pid)?;
         id.set(running.first.pid);
@@ -181,7 +171,7 @@ impl Running {
             return None;
         }
         let status = self.first.child.try_wait().ok().flatten()?;
-        Some(self.site.how_it_ended(status))
+        Some(self.forget(status))
     }
 
     /// The same, for a process that is about to end: waits for it.
@@ -190,21 +180,28 @@ impl Running {
             return None;
         }
         let status = process::wait(&mut self.first.child, REPORT_LIMIT)?;
-        Some(self.site.how_it_ended(status))
+        Some(self.forget(status))
+    }
+
+    /// It has ended, and its ID may become another process's.
+    fn forget(&self, status: ExitStatus) -> String {
+        self.id.set(0);
+        self.site.how_it_ended(status)
     }
 
     /// Stops these of its processes by a signal; returns when the last one was stopped, or `None`
     /// if one did not.
     pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;
-        last(self.families(which).map(|family| family.stop()))
+        let families = self.families(which);
+        last(families.iter().map(Family::stop))
     }
 
     /// Lets all its processes go on; returns when they did, or `None` if one did not.
     pub(super) fn resume(&mut self) -> Option<Instant> {
         self.is_paused = false;
         let families = self.families(FaultProcess::Both);
-        last(families.map(|family| family.resume()))
+        last(families.iter().map(Family::resume))
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -216,6 +213,7 @@ impl Running {
         let others = self.others(FaultProcess::Both);
         let killed_at = self.site.kill(&mut self.first);
         self.site.send(&others, Signal::KILL);
+        self.id.set(0);
         self.site.reap(&mut self.first);
         killed_at
     }
@@ -242,18 +240,28 @@ impl Running {
         Some(killed_at)
     }
 
-    fn families(&self, which: FaultProcess) -> impl Iterator<Item = Family<'_>> {
-        let struck = self.id.struck(which).into_iter();
-        struck.map(|first| Family {
-            site: &*self.site,
-            first,
-        })
+    /// The processes that a fault strikes, the manager's first, without those of one that has ended.
+    fn families(&mut self, which: FaultProcess) -> Vec<Family<'_>> {
+        let (site, first, id) = (&*self.site, &mut self.first, &self.id);
+        let mut of_child = || Family::of(site, id.child()?, || first.has_its_pid());
+        let of_server = || {
+            let pid = id.get()?;
+            Family::of(site, pid, || id.get() == Some(pid))
+        };
+        let (child, server) = match (&id.server, which) {
+            (None, _) | (Some(_), FaultProcess::Manager) => (of_child(), None),
+            (Some(_), FaultProcess::Server) => (None, of_server()),
+            (Some(_), FaultProcess::Both) => (of_child(), of_server()),
+        };
+        child.into_iter().chain(server).collect()
     }
 
     /// These processes except the one that dyno started.
-    fn others(&self, which: FaultProcess) -> Vec<Process> {
-        self.families(which)
-            .flat_map(|family| match family.first == self.first.pid {
+    fn others(&mut self, which: FaultProcess) -> Vec<Process> {
+        let child = self.id.child();
+        let families = self.families(which).into_iter();
+        families
+            .flat_map(|family| match Some(family.first) == child {
                 true => family.descendants(),
                 false => family.all(),
             })
@@ -285,7 +293,9 @@ impl Running {
         self.site.reap(&mut self.first);
         // Some servers consist of processes that each lead a group, and outlive their parent for a
         // moment.
-        self.site.end_processes(&self.dir, &self.account)
+        let ended = self.site.end_processes(&self.dir, &self.account);
+        self.is_in_use.fetch_or(ended.is_err(), Ordering::Relaxed);
+        ended
     }
 }
 
@@ -303,7 +313,101 @@ fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command, Stdio};
+
     use super::*;
+    use crate::home::Home;
+    use crate::site::ThisHost;
+
+    fn leader(program: &str) -> Child {
+        let mut command = Command::new(program);
+        command.arg("600").process_group(0).spawn().unwrap()
+    }
+
+    /// A process of a node, and one of somebody else's with a child.
+    fn running(home: &Home, program: &str) -> (Running, Child) {
+        let data = DataDir::new(home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
+        let child = leader(program);
+        let site: Arc<dyn Site> = Arc::new(ThisHost::default());
+        let id = ProcessId::default();
+        let running = Running::new(Launched::here(child), &site, &id, &data).unwrap();
+        let mut other = Command::new("sh");
+        other.args(["-c", "sleep 600 & echo; wait"]);
+        let mut other = other.stdout(Stdio::piped()).spawn().unwrap();
+        // Its child runs.
+        other.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        (running, other)
+    }
+
+    fn stopped_or_gone(pid: u32) -> bool {
+        let family = host::process::family(ThisHost::default().files(), pid);
+        family.len() != 2 || family.iter().any(|one| one.is_stopped)
+    }
+
+    #[test]
+    fn nothing_is_done_to_the_process_that_has_the_number_of_one_that_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        for was_noticed in [false, true] {
+            let (mut running, mut other) = running(&home, "true");
+            if was_noticed {
+                running.ended_soon().unwrap();
+                assert_eq!(running.id.get(), None);
+            } else {
+                running.first.child.wait().unwrap();
+            }
+            // As if the kernel had given it the number.
+            running.id.set(other.id());
+            running.first.pid = other.id();
+            assert_eq!(running.pause(FaultProcess::Server), None);
+            assert_eq!(running.resume(), None);
+            running.kill();
+            drop(running);
+            assert!(!stopped_or_gone(other.id()));
+            let group = host::process::family(ThisHost::default().files(), other.id());
+            for one in group {
+                let pid = rustix::process::Pid::from_raw(one.pid.cast_signed()).unwrap();
+                rustix::process::kill_process(pid, Signal::KILL).unwrap();
+            }
+            other.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_a_process_that_remains_may_use_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let run = home.run_dir().to_owned();
+        let data = DataDir::new(&home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
+        let child = leader("sleep");
+        let site: Arc<dyn Site> = Arc::new(ThisHost::default());
+        let id = ProcessId::default();
+        let mut running = Running::new(Launched::here(child), &site, &id, &data).unwrap();
+        // Started by hand, to look at the data.
+        let mut other = Command::new("sh");
+        other.args(["-c", "echo; read line", "sh"]);
+        other.arg(format!("--datadir={}", data.data().display()));
+        other.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut other = other.spawn().unwrap();
+        other.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        running.end().unwrap_err();
+        let kept = data.dir().to_owned();
+        data.end().unwrap();
+        drop((running, data, home));
+        assert!(kept.exists() && run.join("lock").exists());
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        let (_, cleaned) = crate::home::remove_dead_runs(&dir.path().join("cache"))
+            .unwrap()
+            .unwrap();
+        assert!(cleaned.run_dirs == 1 && cleaned.left.is_empty() && !run.exists());
+    }
 
     #[test]
     fn a_family_that_does_not_obey_is_not_hidden_by_one_that_does() {

@@ -44,7 +44,7 @@ impl Services {
         interrupted: &AtomicBool,
     ) -> Result<Self, LabError> {
         fs::create_dir_all(keep).map_err(LabError::at("create", keep))?;
-        let data = DataDir::new(home, "services.", &plan::Node::default())?;
+        let data = DataDir::new(home, "services.", &plan::Node::default(), interrupted)?;
         data.hand_over()?;
         let (dir, own) = (data.dir(), data.own());
         let services = member.replication.services(&member.formation, dir, &own)?;

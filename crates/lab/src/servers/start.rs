@@ -213,7 +213,7 @@ impl Launcher {
             Some(manager) => manager.invocation,
             None => engine.start(&self.installed, &on_site),
         };
-        let paths = self.bring(data, paths, &on_site)?;
+        let paths = self.bring(data, paths, &on_site, interrupted)?;
         let (first, log_start) = self.spawn(data, &paths, &invocation)?;
         let mut running = Running::new(first, &self.site, &self.process, data)?;
         let path = self.log_path();
@@ -243,11 +243,17 @@ impl Launcher {
 
     /// Copies the files that the server reads to its site, if that is another machine, and connects
     /// a socket of this host to the server's; returns the paths with that socket.
-    fn bring(&self, data: &DataDir, here: Paths, on_site: &Paths) -> Result<Paths, LabError> {
+    fn bring(
+        &self,
+        data: &DataDir,
+        here: Paths,
+        on_site: &Paths,
+        interrupted: &AtomicBool,
+    ) -> Result<Paths, LabError> {
         let Some(machine) = self.site.machine() else {
             return Ok(here);
         };
-        machine.bring(data.dir(), false)?;
+        machine.bring(data.dir(), false, interrupted)?;
         let socket = self.socket(data, here.port);
         machine.forward(&socket, &on_site.socket)?;
         Ok(Paths { socket, ..here })

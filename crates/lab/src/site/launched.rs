@@ -5,6 +5,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::LabError;
@@ -57,6 +58,15 @@ impl Launched {
         }
     }
 
+    /// Whether the program has its process ID still: it has not ended. Once it has, and was reaped,
+    /// the ID may be another process's.
+    pub(crate) fn has_its_pid(&mut self) -> bool {
+        match &self.program {
+            Some(program) => is_running(program),
+            None => matches!(self.child.try_wait(), Ok(None)),
+        }
+    }
+
     /// Sends the program a signal, such as that to shut down.
     pub(super) fn signal(&mut self, signal: Signal) {
         match &self.program {
@@ -103,6 +113,12 @@ impl Launched {
     }
 }
 
+/// Whether a process has not ended: the kernel then has nothing to tell of it.
+fn is_running(process: &OwnedFd) -> bool {
+    let mut events = [PollFd::new(process, PollFlags::IN)];
+    matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
+}
+
 fn open(pid: u32) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
@@ -115,4 +131,45 @@ pub enum Process {
     Here(OwnedFd),
     /// On another machine: its number there.
     Elsewhere(u32),
+}
+
+impl Process {
+    /// Whether it has not ended, as far as this host can tell.
+    pub(crate) fn is_running(&self) -> bool {
+        match self {
+            Self::Here(handle) => is_running(handle),
+            Self::Elsewhere(_) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    fn sleeping() -> Child {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_program_that_has_ended_has_no_process_id() {
+        let mut launched = Launched::here(sleeping());
+        assert!(launched.has_its_pid());
+        launched.kill();
+        launched.reap();
+        assert!(!launched.has_its_pid());
+        // The client has not noticed yet that its program has ended, and was reaped.
+        let mut program = sleeping();
+        let mut launched = Launched::by_client(sleeping(), program.id());
+        assert!(launched.has_its_pid());
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert!(!launched.has_its_pid());
+        launched.child.kill().unwrap();
+        launched.child.wait().unwrap();
+    }
 }

@@ -128,7 +128,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(DataDir, String), Failure> {
         let disk = volume::disk(self.home, &node.volume);
         let failure = |error| self.failure(disk, error);
-        let data = DataDir::new(self.home, "build", node).map_err(failure)?;
+        let data = DataDir::new(self.home, "build", node, listener.interrupted).map_err(failure)?;
         let filled = data.fill(&base.dir.join("data"), self.installed.engine);
         filled.map_err(failure)?;
         // Not in `data.dir()` itself, which has the configuration with the secrets.
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
     /// Initializes a new data directory.
     fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
         let begun = Instant::now();
-        let data = DataDir::new(self.home, "build", &plan::Node::default())?;
+        let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;
         data.make_own("data")?;
         data.hand_over()?;
         let engine = self.installed.engine;

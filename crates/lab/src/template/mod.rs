@@ -14,7 +14,7 @@ pub(crate) mod cache;
 mod recipe;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::error::LabError;
 use crate::home::lock::Lock;
 use crate::home::{self, Home};
 use crate::needs;
+use crate::process::NEVER;
 use crate::servers::DataDir;
 use crate::site::{Site, ThisHost};
 use crate::volume;
@@ -202,20 +203,23 @@ impl Template {
     /// # Errors
     /// As [`Template::copy_to`]'s.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
-        self.copy_to(number, &plan::Node::default(), ThisHost::default().files())
+        let node = plan::Node::default();
+        self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
     }
 
     /// Copies it for server `number` to volumes of this kind, on the machine with these files.
     ///
     /// # Errors
-    /// When the disk is full, with the numbers, or the operating system refuses.
+    /// When the disk is full, with the numbers, or the operating system refuses; when the user
+    /// interrupts.
     pub fn copy_to(
         &self,
         number: u32,
         node: &plan::Node,
         files: &dyn Files,
+        interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), LabError> {
-        let target = DataDir::new(&self.home, &format!("s{number}."), node)?;
+        let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
         match target.fill(&self.dir.join("data"), self.engine) {
             Ok(copied) => Ok((target, copied)),
             Err(error) if error.is_disk_full() => {

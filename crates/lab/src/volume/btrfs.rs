@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use plan::{Compression, Profile};
 
 use super::tool::{Tool, shown};
-use super::{FileSystem, LABEL};
+use super::{FileSystem, LABEL, claim};
 use crate::error::LabError;
+use crate::process::NEVER;
 
 /// Where the kernel lists its file systems.
 const FILE_SYSTEMS: &str = "/sys/fs/btrfs";
@@ -36,10 +38,10 @@ impl FileSystem for Btrfs {
         Tool::MKFS_BTRFS.check().and_then(|()| Tool::BTRFS.check())
     }
 
-    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
         let profile = self.profile.name();
         let options = ["-q", "-f", "-K", "-L", LABEL, "-d", profile, "-m", profile];
-        Tool::MKFS_BTRFS.run_on(devices, &options)
+        Tool::MKFS_BTRFS.run_on(devices, &options, interrupted)
     }
 
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String> {
@@ -75,21 +77,26 @@ impl FileSystem for Btrfs {
 
     fn forget(&self, devices: &[PathBuf]) {
         // Otherwise the kernel forgets them when their numbers are used again.
-        let _ = Tool::BTRFS.run_on(devices, &["device", "scan", "--forget"]);
+        let _ = Tool::BTRFS.run_on(devices, &["device", "scan", "--forget"], &NEVER);
     }
 }
 
 /// The kernel's directory of the file system on these devices.
 pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, LabError> {
     let all = Path::new(FILE_SYSTEMS);
-    let name = devices.first().and_then(|device| device.file_name());
-    let name = name.unwrap_or_default();
+    let first = devices.first().map_or(Path::new(""), |device| device);
+    // A device has many names.
+    let wanted = claim::number(first)?;
     for entry in fs::read_dir(all).map_err(LabError::at("read", all))? {
         let dir = entry.map_err(LabError::at("read", all))?.path();
-        if dir.join("devices").join(name).exists() {
+        // Some directories are not of file systems.
+        let devices = fs::read_dir(dir.join("devices")).into_iter().flatten();
+        let number = |device: fs::DirEntry| fs::read_to_string(device.path().join("dev"));
+        let mut numbers = devices.flatten().flat_map(number);
+        if numbers.any(|number| number.trim() == wanted) {
             return Ok(dir);
         }
     }
-    let missing = std::io::Error::other(format!("no file system on {}", name.display()));
+    let missing = std::io::Error::other(format!("no file system on {}", first.display()));
     Err(LabError::at("search", all)(missing))
 }

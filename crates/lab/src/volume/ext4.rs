@@ -1,6 +1,7 @@
 //! ext4 on one device.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
@@ -14,9 +15,9 @@ impl FileSystem for Ext4 {
         Tool::MKFS_EXT4.check()
     }
 
-    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
-        Tool::MKFS_EXT4.run_on(devices, &["-q", "-F", "-L", LABEL, "-E", lazy])
+        Tool::MKFS_EXT4.run_on(devices, &["-q", "-F", "-L", LABEL, "-E", lazy], interrupted)
     }
 
     /// The kernel must not write inode tables during the measurement.

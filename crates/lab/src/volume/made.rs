@@ -11,11 +11,12 @@
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::{Devices, DiskLimits};
 
+use super::claim::Claim;
 use super::loop_device::LoopDevice;
 use super::tool::{Tool, shown};
 use super::{FileSystem, Volume, directory, file_system, named_device};
@@ -40,6 +41,8 @@ pub(crate) struct Made {
     limits: DiskLimits,
     /// What it takes without data.
     empty_bytes: u64,
+    /// Of the study's device, until it has been wiped.
+    _claim: Option<Claim>,
 }
 
 /// The directory of the loop devices' files and of the mount point.
@@ -78,6 +81,11 @@ impl Base {
 
 /// Checks that a file system can be made: that its tools are installed, and its device is empty.
 pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
+    check_tools(plan)?;
+    plan.named_device().map_or(Ok(()), named_device::check)
+}
+
+fn check_tools(plan: &plan::FileSystem) -> Result<(), LabError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LabError::NoVolume {
             why: "only root can make and mount a file system".to_owned(),
@@ -89,10 +97,7 @@ pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
     if plan.deduplicate.value {
         Tool::DUPEREMOVE.check()?;
     }
-    match plan.named_device() {
-        Some(device) => named_device::check(device),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 impl Made {
@@ -101,8 +106,12 @@ impl Made {
         plan: &plan::FileSystem,
         limits: &DiskLimits,
         below: Option<&Path>,
+        interrupted: &AtomicBool,
     ) -> Result<Self, LabError> {
-        check(plan)?;
+        check_tools(plan)?;
+        // Checked while nobody else can format it.
+        let claim = plan.named_device().map(named_device::claim).transpose()?;
+        plan.named_device().map_or(Ok(()), named_device::check)?;
         let base = Base::new(home, below)?;
         let mut made = Self {
             kind: file_system(plan),
@@ -113,14 +122,25 @@ impl Made {
             last_file: AtomicU32::new(0),
             limits: *limits,
             empty_bytes: 0,
+            _claim: claim,
         };
         // If a step below fails, dropping this value undoes the ones before it.
         made.attach()?;
-        made.kind.make(&made.devices())?;
+        made.format(interrupted)?;
         make_dir(&made.mount_point)?;
         made.mount()?;
         made.empty_bytes = made.all_used_bytes()?;
         Ok(made)
+    }
+
+    fn format(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let devices = self.devices();
+        let made = self.kind.make(&devices, interrupted);
+        if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
+            // It was empty before. What remains if that fails is reported when it is used next.
+            let _ = Tool::WIPEFS.run(["-a", "-q", &shown(device)]);
+        }
+        made
     }
 
     fn attach(&self) -> Result<(), LabError> {
@@ -243,14 +263,14 @@ impl Volume for Made {
         self.plan.profile.raw_per_byte(self.plan.device_count())
     }
 
-    fn deduplicate(&self) -> Result<(), LabError> {
+    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
         if !self.plan.deduplicate.value {
             return Ok(());
         }
         let options = ["-d", "-r", "-q", "-b", "16k", "--hashfile=:memory:"];
         let options = options.into_iter().map(str::to_owned);
         let arguments = options.chain([shown(&self.mount_point)]);
-        Tool::DUPEREMOVE.run(arguments).map(drop)
+        Tool::DUPEREMOVE.work(arguments, interrupted)
     }
 
     fn end(&self) -> Result<(), LabError> {

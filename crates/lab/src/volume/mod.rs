@@ -1,9 +1,11 @@
 //! Where a node's data is stored. Each kind of volume is one file.
 
 mod btrfs;
+mod claim;
 mod devices;
 mod directory;
 mod ext4;
+pub(crate) mod fillable;
 mod loop_device;
 mod made;
 mod named_device;
@@ -14,6 +16,7 @@ mod xfs;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::account::Account;
 use crate::error::LabError;
@@ -55,8 +58,9 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// Has equal blocks of the data shared, if the study wants that.
     ///
     /// # Errors
-    /// When the tool fails, in its own words.
-    fn deduplicate(&self) -> Result<(), LabError> {
+    /// When the tool fails, in its own words; when the user interrupts.
+    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        let _ = interrupted;
         Ok(())
     }
 
@@ -78,8 +82,8 @@ trait FileSystem: fmt::Debug + Send + Sync {
     /// Makes it on empty devices, with [`LABEL`].
     ///
     /// # Errors
-    /// When its tool fails, in its own words.
-    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError>;
+    /// When its tool fails, in its own words; when the user interrupts.
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError>;
 
     /// Mount options that this file system needs for these devices.
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
@@ -108,11 +112,12 @@ fn file_system(plan: &plan::FileSystem) -> Box<dyn FileSystem> {
 /// Creates a volume for one node; `own` is the node's directory in the cache.
 ///
 /// # Errors
-/// When nodes cannot store data there, or the operating system refuses.
+/// When nodes cannot store data there, or the operating system refuses; when the user interrupts.
 pub(crate) fn create(
     home: &Home,
     volume: &plan::Volume,
     own: PathBuf,
+    interrupted: &AtomicBool,
 ) -> Result<Arc<dyn Volume>, LabError> {
     Ok(match (&volume.file_system, volume.directory()) {
         (Some(plan), below) => Arc::new(Made::new(
@@ -120,6 +125,7 @@ pub(crate) fn create(
             plan,
             &volume.limits,
             below.map(|d| &*d.value),
+            interrupted,
         )?),
         (None, Some(below)) => Arc::new(directory::Directory::new(home, below)?),
         (None, None) => Arc::new(own),

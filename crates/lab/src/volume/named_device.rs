@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::LABEL;
+use super::claim::{self, Claim};
 use super::tool::{Tool, shown};
 use crate::error::LabError;
 
@@ -77,11 +78,26 @@ fn signature(device: &Path) -> Result<Option<String>, LabError> {
     Ok(Some(found.unwrap_or_else(|| "of unknown type".to_owned())))
 }
 
-/// Removes the signature of a file system that dyno made, so that the device is empty again.
+/// Claims a device, to be kept until it has been wiped.
+///
+/// # Errors
+/// When another dyno has it.
+pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
+    Claim::take(claim::number(device)?)?.ok_or_else(|| {
+        let remedy = "name another device, or wait for the other dyno to end";
+        unfit(device, "is in use: another dyno has it", remedy)
+    })
+}
+
+/// Removes the signature of a file system that dyno made, so that the device is empty again. One
+/// that another dyno has taken over is left to it.
 ///
 /// # Errors
 /// When the tool fails, in its own words.
 pub(crate) fn wipe_own(device: &Path) -> Result<(), LabError> {
+    let Some(_claim) = Claim::take(claim::number(device)?)? else {
+        return Ok(());
+    };
     let device = shown(device);
     let found = Tool::BLKID.output(["-p", "-o", "value", "-s", "LABEL", &device])?;
     match String::from_utf8_lossy(&found.stdout).trim() == LABEL {

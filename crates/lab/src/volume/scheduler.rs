@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use host::{Files, device, text};
 
+use super::claim::Claim;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::site::{Site, ThisHost};
@@ -22,6 +23,8 @@ const RECORD: &str = "scheduler";
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     record: PathBuf,
+    /// Two dynos would put back each other's.
+    _claims: Vec<Claim>,
 }
 
 impl Scheduler {
@@ -35,8 +38,12 @@ impl Scheduler {
                 "remove the scheduler, or choose a directory on a disk",
             ));
         }
-        let mut before = Vec::new();
+        let (mut before, mut claims) = (Vec::new(), Vec::new());
         for device in &devices {
+            // Nobody else can change it.
+            if rustix::process::geteuid().is_root() {
+                claims.push(claim(host.files(), device)?);
+            }
             let words = text(host.files(), file(device)).unwrap_or_default();
             let current = current(device, &words, wanted)?;
             if current != wanted {
@@ -46,7 +53,10 @@ impl Scheduler {
         }
         let record = home.new_path(RECORD);
         fs::write(&record, before.concat()).map_err(LabError::at("write", &record))?;
-        let set = Self { record };
+        let set = Self {
+            record,
+            _claims: claims,
+        };
         for device in &devices {
             write(device, wanted)?;
         }
@@ -69,20 +79,23 @@ impl Drop for Scheduler {
     }
 }
 
-/// Puts back the schedulers that a run has changed.
+/// Puts back the schedulers that a run has changed, the last one first: a disk may have had several.
 ///
 /// # Errors
-/// When the operating system refuses; the record stays.
+/// When the operating system refuses, or another dyno uses a disk; the record stays.
 pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
+    let mut records = Vec::new();
     for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
         let path = entry.map_err(LabError::at("read", run))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let number = name.strip_prefix(RECORD);
-        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
-            put_back(&path)?;
+        if let Some(Ok(number)) = number.map(str::parse::<u32>) {
+            records.push((number, path));
         }
     }
-    Ok(())
+    records.sort();
+    let mut records = records.iter().rev();
+    records.try_for_each(|(_, record)| put_back(record))
 }
 
 fn put_back(record: &Path) -> Result<(), LabError> {
@@ -98,13 +111,27 @@ fn put_back(record: &Path) -> Result<(), LabError> {
             continue;
         };
         // Another device may have its name by now, and somebody else may have chosen a scheduler.
-        let is_same = identity(files, device) == format!("{number} {boot}");
+        if identity(files, device) != format!("{number} {boot}") {
+            continue;
+        }
+        let _claim = claim(files, device)?;
         let words = text(files, file(device)).unwrap_or_default();
-        if is_same && words.contains(&format!("[{wanted}]")) {
+        if words.contains(&format!("[{wanted}]")) {
             write(device, before)?;
         }
     }
     fs::remove_file(record).map_err(LabError::at("remove", record))
+}
+
+/// Claims a disk.
+fn claim(files: &dyn Files, device: &str) -> Result<Claim, LabError> {
+    let number = host::line(files, format!("/sys/block/{device}/dev")).unwrap_or_default();
+    Claim::take(number)?.ok_or_else(|| {
+        unfit(
+            format!("another dyno has set that of {device}"),
+            "wait for it to end, or choose another disk",
+        )
+    })
 }
 
 /// What no other device has that ever has the same name: the kernel's number of it, and the boot.

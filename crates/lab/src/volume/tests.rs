@@ -1,6 +1,7 @@
 //! Volumes are made, filled, and leave nothing; a device that holds something is not touched.
 
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -11,6 +12,9 @@ use tempfile::TempDir;
 use testkit::SmallDisk;
 
 use super::*;
+use crate::home::lock::Lock;
+use crate::process::NEVER;
+use crate::servers::DataDir;
 
 fn typed<T>(value: T) -> Spanned<T> {
     Spanned {
@@ -50,7 +54,7 @@ fn home() -> (TempDir, Home) {
 
 /// The volume, unless this machine cannot make it: then the error says why.
 fn made(home: &Home, volume: &plan::Volume) -> Option<Arc<dyn Volume>> {
-    match create(home, volume, PathBuf::new()) {
+    match create(home, volume, PathBuf::new(), &NEVER) {
         Ok(made) => Some(made),
         Err(error @ LabError::NoVolume { .. }) => {
             testkit::skip(&error.to_string());
@@ -153,7 +157,7 @@ fn compressed_and_shared_blocks_take_less_space() {
         fs::write(shared.path().join(name), &data).unwrap();
     }
     let before = shared.used_bytes().unwrap().unwrap();
-    shared.deduplicate().unwrap();
+    shared.deduplicate(&NEVER).unwrap();
     let after = shared.used_bytes().unwrap().unwrap();
     assert!(before > 8_000_000 && after < 6_000_000, "{before} {after}");
     assert_eq!(fs::read(shared.path().join("two")).unwrap(), data);
@@ -167,7 +171,7 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let (_dir, home) = home();
     let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
     plan.mount_options = Some(typed("no_such_option".to_owned()));
-    let error = create(&home, &volume_of(plan), PathBuf::new()).unwrap_err();
+    let error = create(&home, &volume_of(plan), PathBuf::new(), &NEVER).unwrap_err();
     assert!(matches!(error, LabError::NoVolume { .. }), "{error}");
     assert_nothing_left(home.run_dir());
     let Some(disk) = SmallDisk::new("100m") else {
@@ -175,7 +179,7 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     };
     let mut small = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
     small.directory = Some(typed(disk.path().to_owned()));
-    let error = create(&home, &small, PathBuf::new()).unwrap_err();
+    let error = create(&home, &small, PathBuf::new(), &NEVER).unwrap_err();
     let LabError::DiskFull {
         needed_bytes,
         free_bytes,
@@ -211,9 +215,10 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     drop(set);
     assert_eq!(words(), before);
     // As after a kill.
-    std::mem::forget(Scheduler::set(&home, made.path(), other).unwrap());
+    let killed = ManuallyDrop::new(Scheduler::set(&home, made.path(), other).unwrap());
     put_back_all(home.run_dir()).unwrap();
     assert_eq!(words(), before);
+    drop(ManuallyDrop::into_inner(killed));
     let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();
     assert!(
         error.to_string().contains("has no IO scheduler cfq"),
@@ -224,10 +229,143 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     assert_nothing_left(dir.path());
 }
 
+#[test]
+fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
+    let (_dir, home) = home();
+    let disk = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    let Some(disk) = made(&home, &disk) else {
+        return;
+    };
+    let device = loops_below(home.run_dir()).remove(0);
+    let file = device.join("queue/scheduler");
+    let words = || fs::read_to_string(&file).unwrap();
+    let before = words();
+    let others: Vec<_> = before.split_whitespace().collect();
+    let mut others = others.iter().filter(|word| !word.starts_with('['));
+    let (Some(one), Some(other)) = (others.next(), others.next()) else {
+        return testkit::skip("a loop device has fewer than three schedulers here");
+    };
+    let on_disk = |scheduler: &str| plan::Volume {
+        directory: Some(typed(disk.path().to_owned())),
+        scheduler: Some(typed(scheduler.to_owned())),
+        ..plan::Volume::default()
+    };
+    let node = plan::Node {
+        volume: on_disk(one),
+        log_volume: Some(on_disk(other)),
+        ..plan::Node::default()
+    };
+    let data = || DataDir::new(&home, "s1.", &node, &NEVER).unwrap();
+    data().end().unwrap();
+    assert_eq!(words(), before);
+    let (volume, log) = (data(), data());
+    drop((log, volume));
+    assert_eq!(words(), before);
+    // As after a kill.
+    let set = |scheduler: &str| Scheduler::set(&home, disk.path(), scheduler).unwrap();
+    let killed = [one, other].map(|scheduler| ManuallyDrop::new(set(scheduler)));
+    put_back_all(home.run_dir()).unwrap();
+    assert_eq!(words(), before);
+    drop(killed.map(ManuallyDrop::into_inner));
+}
+
+#[test]
+fn what_another_dyno_has_set_or_formats_is_left_to_it() {
+    let (_dir, home) = home();
+    let Some(device) = Device::new() else {
+        return;
+    };
+    let mut plan = plan_of(FileSystemKind::Ext4, 1, Profile::Single);
+    plan.devices = Devices::Named(typed(device.path.clone()));
+    let volume = volume_of(plan);
+    let before = device.begins_with();
+    let lock = claim::file(&claim::number(&device.path).unwrap());
+    let theirs = Lock::try_exclusive(&lock).unwrap().unwrap();
+    let error = create(&home, &volume, PathBuf::new(), &NEVER).unwrap_err();
+    assert!(error.to_string().contains("another dyno has it"), "{error}");
+    assert!(device.begins_with() == before);
+    drop(theirs);
+    let Some(disk) = made(&home, &volume) else {
+        return;
+    };
+    assert!(Lock::try_exclusive(&lock).unwrap().is_none());
+    disk.end().unwrap();
+    drop(disk);
+    assert!(!lock.exists());
+
+    let disk = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    let Some(disk) = made(&home, &disk) else {
+        return;
+    };
+    let device = loops_below(home.run_dir()).remove(0);
+    let words = || fs::read_to_string(device.join("queue/scheduler")).unwrap();
+    let before = words();
+    let wanted = before.replace(['[', ']'], "");
+    let wanted = wanted.split_whitespace().last().unwrap();
+    let number = fs::read_to_string(device.join("dev")).unwrap();
+    let theirs = Lock::try_exclusive(&claim::file(number.trim()));
+    let theirs = theirs.unwrap().unwrap();
+    let error = Scheduler::set(&home, disk.path(), wanted).unwrap_err();
+    assert!(error.to_string().contains("another dyno"), "{error}");
+    assert_eq!(words(), before);
+    drop(theirs);
+    std::fs::remove_file(claim::file(number.trim())).unwrap();
+}
+
 /// A block device of a test, detached with it.
 struct Device {
     path: PathBuf,
     _file: tempfile::NamedTempFile,
+}
+
+/// Another name of a device, as disks have in `/dev/disk` and `/dev/mapper`.
+struct Alias(PathBuf);
+
+impl Alias {
+    fn of(device: &Device) -> Self {
+        let number = claim::number(&device.path).unwrap();
+        let (major, minor) = number.split_once(':').unwrap();
+        let name = device.path.file_name().unwrap().to_string_lossy();
+        let path = PathBuf::from(format!("/dev/dyno-test-{name}-{}", std::process::id()));
+        let mut mknod = Command::new("mknod");
+        let made = mknod.arg(&path).args(["b", major, minor]).status();
+        assert!(made.unwrap().success());
+        Self(path)
+    }
+}
+
+impl Drop for Alias {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_named_device_is_mounted_anew_with_what_it_had_and_wiped_in_the_end() {
+    let (_dir, home) = home();
+    let Some(device) = Device::new() else {
+        return;
+    };
+    let alias = Alias::of(&device);
+    for kind in [
+        FileSystemKind::Ext4,
+        FileSystemKind::Xfs,
+        FileSystemKind::Btrfs,
+    ] {
+        let mut plan = plan_of(kind, 1, Profile::Single);
+        plan.devices = Devices::Named(typed(alias.0.clone()));
+        let Some(volume) = made(&home, &volume_of(plan)) else {
+            return;
+        };
+        let file = volume.path().join("data");
+        fs::write(&file, content(1_000_000)).unwrap();
+        volume.made().unwrap().remount().unwrap();
+        assert!(fs::read(&file).unwrap() == content(1_000_000), "{kind}");
+        assert!(volume.used_bytes().unwrap().is_some());
+        volume.end().unwrap();
+        let found = Command::new("blkid").arg("-p").arg(&device.path).output();
+        assert_eq!(found.unwrap().status.code(), Some(2), "{kind}");
+    }
 }
 
 impl Device {
@@ -272,7 +410,7 @@ fn a_device_that_holds_something_is_not_touched() {
         let before = device.begins_with();
         for error in [
             check_one(&volume, home.account()).unwrap_err(),
-            create(&home, &volume, PathBuf::new()).unwrap_err(),
+            create(&home, &volume, PathBuf::new(), &NEVER).unwrap_err(),
         ] {
             assert!(error.to_string().contains(said), "{error}");
         }

@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
 
 use crate::error::LabError;
-use crate::process;
+use crate::process::{self, NEVER, TOOL_LIMIT, WORK_LIMIT};
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
@@ -28,28 +29,52 @@ impl Tool {
         Self { program, package }
     }
 
-    /// Runs it on devices.
+    /// Runs it on devices, unless the user interrupts.
     ///
     /// # Errors
     /// As [`Tool::run`]'s.
-    pub(super) fn run_on(self, devices: &[PathBuf], options: &[&str]) -> Result<(), LabError> {
+    pub(super) fn run_on(
+        self,
+        devices: &[PathBuf],
+        options: &[&str],
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
         let options = options.iter().map(OsStr::new);
         let devices = devices.iter().map(|device| device.as_os_str());
-        self.run(options.chain(devices)).map(drop)
+        self.work(options.chain(devices), interrupted)
     }
 
-    /// Runs it to its end; returns what it printed.
+    /// Runs it to its end, however long that takes, unless the user interrupts.
     ///
     /// # Errors
-    /// When it is not installed; when it fails, in its own words.
+    /// As [`Tool::run`]'s.
+    pub(crate) fn work(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let command = self.command(arguments)?;
+        let output = process::output(command, WORK_LIMIT, interrupted)?;
+        self.succeeded(&output)
+    }
+
+    /// Runs it to its end, for a limited time; returns what it printed.
+    ///
+    /// # Errors
+    /// When it is not installed or does not end; when it fails, in its own words.
     pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<String, LabError> {
         let output = self.output(arguments)?;
+        self.succeeded(&output)?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn succeeded(self, output: &Output) -> Result<(), LabError> {
         match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(self.failed(&output)),
+            true => Ok(()),
+            false => Err(self.failed(output)),
         }
     }
 
@@ -58,11 +83,7 @@ impl Tool {
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Output, LabError> {
-        let output = self.start(arguments)?.wait_with_output();
-        output.map_err(|error| LabError::NoVolume {
-            why: format!("cannot run {}: {error}", self.program),
-            remedy: format!("check the package {}", self.package),
-        })
+        process::output(self.command(arguments)?, TOOL_LIMIT, &NEVER)
     }
 
     /// Starts it; it ends with dyno, because later its device may be another program's.
@@ -73,14 +94,22 @@ impl Tool {
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Child, LabError> {
+        let mut command = self.command(arguments)?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        process::spawn(command)
+    }
+
+    fn command(
+        self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<Command, LabError> {
         self.check()?;
         let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);
         // dyno's environment may contain passwords.
         command.env_clear().env("LC_ALL", "C");
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        process::spawn(command)
+        Ok(command)
     }
 
     /// Checks that it is installed.

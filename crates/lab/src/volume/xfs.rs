@@ -1,6 +1,7 @@
 //! XFS on one device.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
@@ -14,8 +15,8 @@ impl FileSystem for Xfs {
         Tool::MKFS_XFS.check()
     }
 
-    fn make(&self, devices: &[PathBuf]) -> Result<(), LabError> {
-        Tool::MKFS_XFS.run_on(devices, &["-q", "-f", "-K", "-L", LABEL])
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
+        Tool::MKFS_XFS.run_on(devices, &["-q", "-f", "-K", "-L", LABEL], interrupted)
     }
 
     fn mount_options(&self, _: &[PathBuf]) -> Vec<String> {

@@ -159,3 +159,29 @@ fn a_directory_that_is_gone_with_its_parent_is_forgotten() {
     fs::remove_dir_all(&parent).unwrap();
     assert_eq!(remove_all(home.run_dir()).unwrap().unmounted, []);
 }
+
+#[test]
+fn the_run_of_another_host_is_left_and_named() {
+    let (dir, home) = home();
+    let root = dir.path().join("cache");
+    let run = root.join("run/6441234567890");
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join("lock"), "").unwrap();
+    fs::write(run.join("host"), "machine boot elsewhere\n").unwrap();
+    // A control group that exists only there.
+    symlink("/sys/fs/cgroup/dyno-6441234567890-1", run.join("group1")).unwrap();
+    for _ in 0..2 {
+        let (_, cleaned) = crate::home::remove_dead_runs(&root).unwrap().unwrap();
+        let [left] = cleaned.left.as_slice() else {
+            panic!("{cleaned:?}")
+        };
+        assert!(
+            left.path == run && left.why.contains("host elsewhere"),
+            "{left}"
+        );
+        assert!(fs::symlink_metadata(run.join("group1")).is_ok());
+    }
+    fs::copy(home.run_dir().join("host"), run.join("host")).unwrap();
+    let (_, cleaned) = crate::home::remove_dead_runs(&root).unwrap().unwrap();
+    assert!(cleaned.run_dirs == 1 && cleaned.left.is_empty() && !run.exists());
+}

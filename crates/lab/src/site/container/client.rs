@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, getrlimit};
 
 use crate::error::LabError;
-use crate::process::{self, POLL_INTERVAL};
+use crate::process::{self, NEVER, POLL_INTERVAL};
 use crate::site::Launched;
 
 /// The client passes this signal on to the program when dyno dies: servers end at once. A shell that
@@ -42,7 +42,9 @@ const OPTIONS: [&str; 9] = [
 /// Where the program finds the control groups that it enters.
 const GROUPS: &str = "/groups";
 /// How long a program may take to start.
-const START_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a daemon may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// How a process becomes the client, with these words before its command, that runs a container of
 /// this name.
@@ -95,9 +97,9 @@ fn too_late(child: &mut Child) -> LabError {
 /// What a command of a client prints.
 ///
 /// # Errors
-/// When it fails.
-pub(super) fn ask(program: &Path, command: &mut Command) -> Result<String, LabError> {
-    let output = command.output().map_err(LabError::at("run", program))?;
+/// When it fails or does not end.
+pub(super) fn ask(command: Command) -> Result<String, LabError> {
+    let output = process::output(command, ANSWER_LIMIT, &NEVER)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
         true => Ok(text(&output.stdout)),

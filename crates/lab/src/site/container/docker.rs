@@ -3,7 +3,6 @@
 //! The program is a child of docker's daemon. Its input and its output pass through docker's client.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -52,7 +51,8 @@ impl Installed {
         let socket = socket(&program)?;
         let format = "docker {{.ServerVersion}} with {{.DefaultRuntime}}";
         let mut info = containers::docker(&program, &socket);
-        let version = client::ask(&program, info.args(["info", "--format", format]))?;
+        info.args(["info", "--format", format]);
+        let version = client::ask(info)?;
         Ok(Self {
             program,
             socket,
@@ -94,21 +94,9 @@ impl Docker {
         let mut import = process::own_command(&self.installed.program);
         import.arg(containers::host_option(&self.installed.socket));
         import.args(["import", "-", &self.place.name()]);
-        import.stdin(Stdio::piped()).stdout(Stdio::null());
-        import.stderr(Stdio::piped());
-        let mut child = process::spawn(import)?;
-        if let Some(mut input) = child.stdin.take() {
-            // If it does not read, it says why.
-            let _ = input.write_all(&EMPTY_ARCHIVE);
-        }
-        let output = child.wait_with_output();
-        let output = output.map_err(LabError::at("run", &self.installed.program))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(unusable(
-                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            )),
-        }
+        let archive = process::input(&EMPTY_ARCHIVE);
+        import.stdin(archive.map_err(LabError::at("write to", &self.installed.program))?);
+        client::ask(import).map(drop)
     }
 
     /// How a process runs the program whose words follow in a new container with these directories,
@@ -148,7 +136,8 @@ impl Docker {
     fn pid(&self) -> Option<u32> {
         let mut inspect = containers::docker(&self.installed.program, &self.installed.socket);
         inspect.args(["container", "inspect", "--format={{.State.Pid}}"]);
-        let said = client::ask(&self.installed.program, inspect.arg(self.place.name()));
+        inspect.arg(self.place.name());
+        let said = client::ask(inspect);
         // 0 before it starts and after it ends.
         said.ok()?.parse().ok().filter(|pid| *pid != 0)
     }
@@ -168,7 +157,8 @@ impl Docker {
 fn socket(program: &Path) -> Result<PathBuf, LabError> {
     let mut inspect = Command::new(program);
     inspect.args(["context", "inspect", "--format={{.Endpoints.docker.Host}}"]);
-    let host = client::ask(program, inspect.stdin(Stdio::null()))?;
+    inspect.stdin(Stdio::null());
+    let host = client::ask(inspect)?;
     match host.strip_prefix("unix://") {
         Some(socket) => Ok(socket.into()),
         None => Err(unusable(format!("docker's daemon is elsewhere: {host}"))),

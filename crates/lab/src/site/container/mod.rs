@@ -12,7 +12,7 @@ use std::fs::Permissions;
 use std::mem;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use plan::Runtime;
@@ -21,7 +21,8 @@ use super::Launched;
 use super::cgroup::Groups;
 use crate::error::LabError;
 use crate::home::Home;
-use crate::{process, tree};
+use crate::process::{self, NEVER};
+use crate::tree;
 use docker::Docker;
 use podman::Podman;
 
@@ -186,9 +187,7 @@ impl Container {
             .collect();
         command.args(self.entry_with(&directories, None, &[])?);
         command.args(["cat", BOOT_ID]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = process::spawn(command)?.wait_with_output();
-        let output = output.map_err(LabError::at("run", Path::new("unshare")))?;
+        let output = process::output(command, client::START_LIMIT, &NEVER)?;
         let host = std::fs::read(BOOT_ID).map_err(LabError::at("read", Path::new(BOOT_ID)))?;
         let why = match output.status.success() {
             true if output.stdout == host => return Ok(()),

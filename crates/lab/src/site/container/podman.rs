@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use super::client::{self, unusable};
@@ -161,7 +161,8 @@ fn version(program: &Path, runtime: Option<&str>) -> Result<String, LabError> {
     command.args(runtime.map(|name| format!("--runtime={name}")));
     let format = "podman {{.Version.Version}} with {{.Host.OCIRuntime.Name}}";
     command.args(["--log-level=error", "info", "--format", format]);
-    client::ask(program, &mut command)
+    command.stdin(Stdio::null());
+    client::ask(command)
 }
 
 /// Creates the same link below a root.

@@ -1,17 +1,17 @@
 //! Reads files and runs commands on a host over one connection.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::{Files, Space};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::ssh::{Destination, quoted, script};
+use super::ssh::{COMMAND_LIMIT, Destination, quoted, script};
 use crate::error::LabError;
 use crate::process;
 
@@ -21,8 +21,6 @@ const BEGIN: &str = "dyno-host-begins";
 const GREETING_LINES: usize = 7;
 /// How long a host may take to answer a request for a file. It may be under load.
 const READ_LIMIT: Duration = Duration::from_secs(60);
-/// How long a command may take, such as one that writes all data to a slow disk.
-const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Maximum length of an answer, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 /// Maximum number of entries of a directory.
@@ -172,15 +170,39 @@ impl Pipes {
 
     /// The next line, without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
-        if self.answers.buffer().is_empty() {
-            let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
-            let limit = Timespec::try_from(limit).ok();
-            if retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? == 0 {
-                self.is_lost = true;
-                return Err(io::ErrorKind::TimedOut.into());
+        let deadline = Instant::now() + limit;
+        let mut line = Vec::new();
+        while line.len() < MAX_BYTES {
+            if self.answers.buffer().is_empty() {
+                self.wait(deadline)?;
+            }
+            // Does not block: see above.
+            let bytes = self.answers.fill_buf()?;
+            let length = bytes.len();
+            let part = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
+            line.extend_from_slice(part);
+            let (used, is_whole) = (length.min(part.len() + 1), part.len() < length);
+            self.answers.consume(used);
+            if is_whole {
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            if length == 0 {
+                break;
             }
         }
-        line(&mut self.answers)
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Waits until something can be read.
+    fn wait(&mut self, deadline: Instant) -> io::Result<()> {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
+        let limit = Timespec::try_from(rest).ok();
+        if retry_on_intr(|| poll(&mut pipe, limit.as_ref()))? == 0 {
+            self.is_lost = true;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
     }
 }
 
@@ -188,17 +210,6 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let child = self.child.get_mut();
         process::kill(child.unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// A line without its end.
-fn line(answers: &mut impl BufRead) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
-    answers.by_ref().take(limit).read_until(b'\n', &mut bytes)?;
-    match bytes.pop() {
-        Some(b'\n') => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
@@ -274,4 +285,35 @@ fn space(said: &str) -> Option<Space> {
         is_memory: *words.get(3)? == MEMORY,
         device: number(4)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_sends_half_a_line_is_given_up() {
+        let mut host = Command::new("sh");
+        host.args([
+            "-c",
+            "printf 'one\\n\\ntw'; read line; echo o; printf half; sleep 600",
+        ]);
+        let host = host.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut host = host.spawn().unwrap();
+        let mut pipes = Pipes {
+            requests: host.stdin.take().unwrap(),
+            answers: BufReader::new(host.stdout.take().unwrap()),
+            is_lost: false,
+        };
+        assert_eq!(pipes.line(READ_LIMIT).unwrap(), "one");
+        assert_eq!(pipes.line(READ_LIMIT).unwrap(), "");
+        pipes.send("go on\n").unwrap();
+        assert_eq!(pipes.line(READ_LIMIT).unwrap(), "two");
+        let late = pipes.line(Duration::from_millis(100)).unwrap_err();
+        assert!(late.kind() == io::ErrorKind::TimedOut && pipes.is_lost);
+        host.kill().unwrap();
+        host.wait().unwrap();
+    }
 }

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{Advice, OFlags, fadvise, statvfs};
 
@@ -56,11 +57,12 @@ impl Disk {
     ///
     /// # Errors
     /// When the disk of this host is full or fails.
-    pub(super) fn fill(&self, dir: &Path) -> Result<(), LabError> {
+    pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
         let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];
         let arguments = options.iter().map(AsRef::as_ref);
-        Tool::MKFS_EXT4.run(arguments.chain([dir.as_os_str(), self.file.as_os_str()]))?;
+        let paths = [dir.as_os_str(), self.file.as_os_str()];
+        Tool::MKFS_EXT4.work(arguments.chain(paths), interrupted)?;
         let failed = |error| LabError::at("write", &self.file)(error);
         let file = File::open(&self.file).map_err(failed)?;
         file.sync_data().map_err(failed)?;

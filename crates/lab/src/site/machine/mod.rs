@@ -20,6 +20,7 @@ mod ssh;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ use super::{Launched, Process};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
-use crate::process;
+use crate::process::{self, WORK_LIMIT};
 use crate::servers::DataDir;
 use agent::Agent;
 use greeting::{Greeting, address};
@@ -210,15 +211,15 @@ impl Machine {
     /// Moves the data of a node to it, before its server starts.
     ///
     /// # Errors
-    /// When the connection fails or the disk is full.
-    pub fn place(&self, data: &DataDir) -> Result<(), LabError> {
+    /// When the connection fails or the disk is full; when the user interrupts.
+    pub fn place(&self, data: &DataDir, interrupted: &AtomicBool) -> Result<(), LabError> {
         match &self.disk {
-            None => self.bring(data.dir(), true)?,
+            None => self.bring(data.dir(), true, interrupted)?,
             Some(disk) => {
-                disk.fill(data.dir())?;
+                disk.fill(data.dir(), interrupted)?;
                 let (there, owner) = (self.path(data.dir()), self.account.owner());
                 let arguments = [there.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
-                self.session(script(MOUNT, &arguments), Stdio::null())?;
+                self.session(script(MOUNT, &arguments))?;
             }
         }
         data.empty()
@@ -228,7 +229,12 @@ impl Machine {
     ///
     /// # Errors
     /// When the connection fails or the disk is full.
-    pub(crate) fn bring(&self, dir: &Path, with_own: bool) -> Result<(), LabError> {
+    pub(crate) fn bring(
+        &self,
+        dir: &Path,
+        with_own: bool,
+        interrupted: &AtomicBool,
+    ) -> Result<(), LabError> {
         let there = self.path(dir);
         let mut tar = process::own_command(Path::new("tar"));
         tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
@@ -244,8 +250,13 @@ impl Machine {
         };
         let owner = self.account.owner();
         let arguments = [there.as_os_str(), owner.as_ref()];
-        let unpacked = self.session(script(BRING, &arguments), Stdio::from(archive));
-        let packed = process::wait(&mut tar, END_LIMIT);
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(BRING, &arguments)).stdin(archive);
+        let unpacked = ssh::finish_within(WORK_LIMIT, self.record.to(), ssh, interrupted);
+        let packed = match &unpacked {
+            Ok(_) => process::wait(&mut tar, END_LIMIT),
+            Err(_) => None,
+        };
         process::kill(&mut tar);
         unpacked?;
         match packed.is_some_and(|status| status.success()) {
@@ -349,10 +360,21 @@ impl Machine {
             Process::Here(_) => None,
         });
         let pids: String = pids.collect();
-        if !pids.is_empty() {
-            // As on this host, one that has ended is no error.
-            let _ = self.agent.run(&format!("kill -{} {pids}", signal.as_raw()));
+        if pids.is_empty() {
+            return;
         }
+        let dir = self.record.dir().display();
+        let (variable, below) = (
+            quoted(format!("DYNO_RUN_DIR={dir}/")),
+            quoted(format!("{dir}/")),
+        );
+        let signal = signal.as_raw();
+        // Another process may have the number of one that has ended, which is no error.
+        let _ = self.agent.run(&format!(
+            "for pid in {pids}; do \
+             if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
+             then kill -{signal} $pid; fi; done"
+        ));
     }
 
     /// Kills what was started for the node with this directory, and removes its shared memory.
@@ -361,8 +383,7 @@ impl Machine {
     /// When a process survives, or the connection fails.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), LabError> {
         let end = format!("{END}\nend_processes \"$1\"");
-        self.session(script(&end, &[self.path(dir)]), Stdio::null())
-            .map(drop)
+        self.session(script(&end, &[self.path(dir)])).map(drop)
     }
 
     /// How a program ended whose session ended like this.
@@ -378,8 +399,7 @@ impl Machine {
     /// # Errors
     /// When the connection fails, or something cannot be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
-        self.record
-            .end(|command| self.session(command, Stdio::null()).map(drop))
+        self.record.end(|command| self.session(command).map(drop))
     }
 
     fn run(&self, command: &str) -> Result<agent::Output, LabError> {
@@ -400,9 +420,9 @@ impl Machine {
     }
 
     /// Runs a command in a session of its own; returns its output.
-    fn session(&self, command: String, input: Stdio) -> Result<String, LabError> {
+    fn session(&self, command: String) -> Result<String, LabError> {
         let mut ssh = self.client(&[]);
-        ssh.arg(command).stdin(input);
+        ssh.arg(command).stdin(Stdio::null());
         self.finish(ssh)
     }
 

@@ -8,4 +8,9 @@ if [ ! -f "$1/$2" ]; then
     rmdir "$1"
     exit
 fi
-end_processes "$1" && rm -rf "$1"
+end_processes "$1" || exit 1
+if grep -qF " $1/" /proc/self/mountinfo; then
+    echo "a file system is mounted in $1"
+    exit 1
+fi
+find "$1" -xdev -depth -delete

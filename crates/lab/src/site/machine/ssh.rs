@@ -2,17 +2,18 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::error::LabError;
-use crate::process;
+use crate::process::{self, NEVER};
 
 /// How much of ssh's output a message quotes.
 const SHOWN_LINES: usize = 6;
-/// How much of its output is read.
-const MAX_BYTES: u64 = 1 << 20;
+/// How long a command may take, such as one that writes all data to a slow disk.
+pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
 /// Keys only, of hosts that are known; a silent host is given up after 15 s.
 const OPTIONS: [&str; 12] = [
     "BatchMode=yes",
@@ -102,23 +103,26 @@ impl Destination {
     }
 }
 
-/// Runs a client to its end; returns its output.
+/// Runs a client to its end, for a limited time; returns its output.
 ///
 /// # Errors
-/// When it fails.
-pub(super) fn finish(to: &Destination, mut ssh: Command) -> Result<String, LabError> {
-    let failed = |error: std::io::Error| to.error(&error.to_string());
-    let (mut reader, writer) = std::io::pipe().map_err(failed)?;
-    let errors = writer.try_clone().map_err(failed)?;
-    ssh.stdout(writer).stderr(errors);
-    let mut child = process::spawn(ssh)?;
-    let mut said = Vec::new();
-    let limited = &mut (&mut reader).take(MAX_BYTES);
-    let read = limited.read_to_end(&mut said);
-    // A client that says more must not wait for a reader.
-    drop(reader);
-    let status = read.and_then(|_| child.wait()).map_err(failed)?;
-    let said = String::from_utf8_lossy(&said).into_owned();
+/// When it fails or does not end.
+pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, LabError> {
+    finish_within(COMMAND_LIMIT, to, ssh, &NEVER)
+}
+
+/// The same within another limit, unless the user interrupts.
+pub(super) fn finish_within(
+    limit: Duration,
+    to: &Destination,
+    ssh: Command,
+    interrupted: &AtomicBool,
+) -> Result<String, LabError> {
+    let ended = process::words(ssh, limit, interrupted);
+    let (status, said) = ended.map_err(|error| match error {
+        LabError::Endless { .. } => to.error(&error.to_string()),
+        error => error,
+    })?;
     match status.success() {
         true => Ok(said),
         false => Err(to.error(&said)),

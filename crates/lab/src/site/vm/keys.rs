@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::Destination;
 use crate::error::LabError;
-use crate::process;
+use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// What ssh calls a guest.
 const NAME: &str = "guest";
@@ -63,12 +63,13 @@ impl Keys {
 }
 
 /// Runs a program of a package to its end.
-fn succeed(mut command: Command, program: &str, package: &str) -> Result<(), LabError> {
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let ended = process::spawn(command)?.wait();
-    match ended {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(LabError::NoGuest {
+fn succeed(command: Command, program: &str, package: &str) -> Result<(), LabError> {
+    match process::output(command, TOOL_LIMIT, &NEVER)?
+        .status
+        .success()
+    {
+        true => Ok(()),
+        false => Err(LabError::NoGuest {
             why: format!("{program} failed"),
             remedy: format!("install the package {package}"),
         }),

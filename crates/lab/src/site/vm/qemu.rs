@@ -23,6 +23,10 @@ pub(super) const LOG: &str = "log";
 /// Messages of its kernel go to the console; a kernel that panics ends QEMU.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
 
+/// A guest that takes QEMU over can start no program and gain no right. QEMU must not change its user
+/// itself: the kernel would then forget that it is to end with dyno.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
 /// What runs a guest's CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Accelerator {
@@ -109,6 +113,7 @@ pub(super) fn command(
     command.env_clear().env("LC_ALL", "C");
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.args(["-accel", accelerator, "-cpu", cpu]);
+    command.args(["-sandbox", SANDBOX]);
     // Its timers work however busy the host is; those of `microvm` do not.
     command.args(["-machine", "q35"]);
     command.arg("-smp").arg(hardware.cpus.to_string());

@@ -1,0 +1,86 @@
+//! Which host a run is on, since hosts may share a cache: what one has set up, another neither sees
+//! nor can remove, and locks of some network file systems hold only on one host.
+//!
+//! ```text
+//! CACHE/run/5e1c…/host   "machine-id boot-id name"
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::error::LabError;
+
+/// Its name in a run directory.
+pub(super) const FILE: &str = "host";
+/// What identifies a host: its installation, and what it has booted since.
+const FILES: [&str; 3] = [
+    "/etc/machine-id",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/kernel/hostname",
+];
+
+/// A host.
+#[derive(Debug, PartialEq, Eq)]
+struct Host([String; 3]);
+
+impl Host {
+    fn this() -> Self {
+        Self(FILES.map(|file| {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            let word = text.trim();
+            if word.is_empty() { "-" } else { word }.to_owned()
+        }))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        words.try_into().ok().map(Self)
+    }
+
+    /// Containers of a host may have several names, and copies of a machine its ID.
+    fn is(&self, other: &Self) -> bool {
+        let ([machine, boot, name], [others, its_boot, its_name]) = (&self.0, &other.0);
+        boot == its_boot || (machine == others && name == its_name && machine != "-")
+    }
+}
+
+/// Records this host in a new run directory.
+pub(super) fn record(run: &Path) -> Result<(), LabError> {
+    let path = run.join(FILE);
+    let text = format!("{}\n", Host::this().0.join(" "));
+    fs::write(&path, text).map_err(LabError::at("write", &path))
+}
+
+/// Checks that a run is this host's. One that was killed before it recorded that has set up nothing.
+///
+/// # Errors
+/// The name of its host.
+pub(super) fn check(run: &Path) -> Result<(), LabError> {
+    let path = run.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(LabError::at("read", &path))?,
+    };
+    match Host::parse(&text) {
+        Some(host) if !host.is(&Host::this()) => Err(LabError::OtherHost {
+            host: host.0[2].clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_recognized_after_a_boot_and_its_copies_are_not() {
+        let host = |text: &str| Host::parse(text).unwrap();
+        let this = host("m1 b1 one\n");
+        assert!(this.is(&host("m1 b2 one")) && this.is(&host("- b1 container")));
+        assert!(!this.is(&host("m1 b2 copy")) && !this.is(&host("m2 b2 one")));
+        assert!(!host("- b1 one").is(&host("- b2 one")));
+        assert_eq!(Host::parse("m1 b1"), None);
+    }
+}
