@@ -59,7 +59,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,
-        is_verbose: args.output.verbose || !several,
+        output: &args.output,
         as_json: args.json,
     };
     if study.searches() {

@@ -17,7 +17,7 @@ pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeA
 pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
 pub(crate) use options::{TypedOption, as_options};
 pub(crate) use output::OutputArgs;
-pub(crate) use study::{DoctorArgs, RunArgs, StudyArgs};
+pub(crate) use study::{DoctorArgs, FailOnArg, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;
 
 /// A dynamometer for OLTP databases.
@@ -133,9 +133,13 @@ fn after_help() -> String {
 
 {EXIT_CODES}
 
-{}",
-        environment::section()
+Environment variables: DYNO_PASSWORD, DYNO_CACHE_DIR, DYNO_SERVERS, and others in `dyno man`"
     )
+}
+
+/// The command line for the man page, which has the environment variables.
+pub(crate) fn with_environment() -> clap::Command {
+    command().after_help(format!("{}\n\n{}", after_help(), environment::section()))
 }
 
 /// The URL of a server's database, for examples.

@@ -13,7 +13,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
 
 /// Prints one page with every command: its sections follow those of `dyno` itself.
 pub(crate) fn man() -> Result<(), Failure> {
-    let mut command = cli::command();
+    let mut command = cli::with_environment();
     command.build();
     let mut page = Vec::new();
     let written = page_of(&command, &mut page);

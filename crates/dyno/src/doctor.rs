@@ -7,14 +7,14 @@ use lab::{Lab, Trial};
 use measure::finding::{self, Finding, Level};
 
 use crate::as_study;
-use crate::cli::{DoctorArgs, StudyArgs};
+use crate::cli::{DoctorArgs, FailOnArg, StudyArgs};
 use crate::console::{layout, print, print_json};
 use crate::failure::{Exit, Failure};
 use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::PlannedStudy;
 
-/// Prints the findings. They are not a failure of the command.
+/// Prints the findings. They are a failure of the command only if the user says so.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let lab = Lab::default();
     let trials = match &args.study {
@@ -38,7 +38,31 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     });
     match args.json {
         true => print_json(&json(&findings)?),
-        false => print(report::doctor::sheet(&findings).text(layout()).trim_end()),
+        false => {
+            let sheet = report::doctor::sheet(&findings, args.verbose);
+            print(sheet.text(layout()).trim_end())
+        }
+    }?;
+    outcome(&findings, args.fail_on)
+}
+
+/// A failure if a finding is at least as bad as the user allows.
+fn outcome(findings: &[Finding], fail_on: Option<FailOnArg>) -> Result<(), Failure> {
+    let worst = match fail_on {
+        None => return Ok(()),
+        Some(FailOnArg::Severe) => Level::Severe,
+        Some(FailOnArg::Warning) => Level::Warning,
+    };
+    match findings
+        .iter()
+        .filter(|finding| finding.level <= worst)
+        .count()
+    {
+        0 => Ok(()),
+        count => {
+            let message = format!("conditions that may distort results: {count}");
+            Err(Failure::new(Exit::Threshold, message))
+        }
     }
 }
 
@@ -101,6 +125,14 @@ mod tests {
             remedy: None,
         };
         levels.iter().map(finding).collect()
+    }
+
+    #[test]
+    fn findings_fail_only_from_the_level_that_is_asked_for() {
+        let found = findings(&[Level::Warning, Level::Note]);
+        assert!(outcome(&found, None).is_ok());
+        assert!(outcome(&found, Some(FailOnArg::Severe)).is_ok());
+        assert!(outcome(&found, Some(FailOnArg::Warning)).is_err());
     }
 
     #[test]

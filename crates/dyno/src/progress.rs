@@ -10,6 +10,8 @@ use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
 use measure::summary::TrialSummary;
 
+use plan::format_duration;
+
 use crate::cli::OutputArgs;
 use crate::console::{self, eprint};
 
@@ -48,6 +50,39 @@ pub(crate) struct Screen {
     stage: BarStage,
     last_line: Instant,
     load: Length,
+    left: TimeLeft,
+}
+
+/// How long the trials of a study will take, from their planned loads and from how much longer the
+/// trials so far took than their loads.
+#[derive(Debug, Clone, Copy)]
+struct TimeLeft {
+    since: Instant,
+    /// The load of all trials; zero if it is unknown.
+    planned: Duration,
+    /// The load of the trials before the current one.
+    done: Duration,
+}
+
+impl TimeLeft {
+    /// `4m left`, when the current load has run for `in_trial`.
+    fn shown(&self, elapsed: Duration, in_trial: Duration) -> Option<String> {
+        let run = self.done + in_trial;
+        let rest = self
+            .planned
+            .checked_sub(run)
+            .filter(|rest| !rest.is_zero())?;
+        let slower = (elapsed.as_secs_f64() / run.as_secs_f64()).clamp(1.0, 100.0);
+        let left = Duration::from_secs(rest.mul_f64(slower).as_secs().max(1));
+        let rounded = match left.as_secs() {
+            short @ 0..120 => short,
+            long => long / 60 * 60,
+        };
+        Some(format!(
+            "{} left",
+            format_duration(Duration::from_secs(rounded))
+        ))
+    }
 }
 
 /// The planned length of the current load.
@@ -55,6 +90,12 @@ pub(crate) struct Screen {
 pub(crate) struct Length {
     pub(crate) warmup: Duration,
     pub(crate) time: Option<Duration>,
+}
+
+impl Length {
+    fn whole(&self) -> Duration {
+        self.warmup + self.time.unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +125,18 @@ impl Screen {
             stage: BarStage::Nothing,
             last_line: Instant::now(),
             load: Length::default(),
+            left: TimeLeft {
+                since: Instant::now(),
+                planned: Duration::ZERO,
+                done: Duration::ZERO,
+            },
         }
+    }
+
+    /// Sets the load time of all trials, from which the time left follows.
+    pub(crate) fn expect(&mut self, planned: Duration) {
+        self.left.since = Instant::now();
+        self.left.planned = planned;
     }
 
     /// The screen of several trials, with a line at the end of each.
@@ -97,6 +149,7 @@ impl Screen {
 
     /// Reports the end of a trial.
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
+        self.left.done += self.load.whole();
         if self.shows_trials {
             let tps = summary.transactions.per_s.map_or(0.0, |rate| rate.value);
             let p99 = summary.response_ms.map_or(0.0, |response| response.p99);
@@ -166,7 +219,7 @@ impl Screen {
             if let Ok(style) = style(template) {
                 bar.set_style(style);
             }
-            bar.set_prefix(title);
+            bar.set_prefix(prefix(&title).to_owned());
             bar
         })
     }
@@ -193,7 +246,12 @@ const ROWS_TEMPLATE: &str =
     "{prefix}loading {bar:30} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
 const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
-const RUN_TEMPLATE: &str = "{prefix}{bar:20} {wide_msg}";
+const RUN_TEMPLATE: &str = "{prefix}{bar:10} {wide_msg}";
+
+/// The place of a trial among all: numbers come before its long label.
+fn prefix(title: &str) -> &str {
+    title.split_inclusive("] ").next().unwrap_or_default()
+}
 
 impl Screen {
     /// Shows work of unknown length.
@@ -269,8 +327,14 @@ impl Screen {
             Detail::Nothing => {}
             Detail::Seconds => self.line(&text),
             Detail::Bar => {
-                let whole = self.load.warmup + self.load.time.unwrap_or_default();
-                let bar = self.bar(BarStage::Running, whole.as_millis() as u64, RUN_TEMPLATE);
+                let in_trial = Duration::from_nanos(second.end_ns);
+                let left = self.left.shown(self.left.since.elapsed(), in_trial);
+                let label = self.title[prefix(&self.title).len()..].trim().to_owned();
+                let parts = [Some(text.trim().to_owned()), left, Some(label)];
+                let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+                let text = parts.collect::<Vec<_>>().join("  ");
+                let whole = self.load.whole().as_millis() as u64;
+                let bar = self.bar(BarStage::Running, whole, RUN_TEMPLATE);
                 bar.set_position(second.end_ns / 1_000_000);
                 bar.set_message(text);
             }
@@ -285,7 +349,8 @@ impl Screen {
     }
 }
 
-/// `  12 s  warmup  1234.5 tps …`
+/// `  12 s  measure    1,234 tps  p95 4.210 ms  p99 8.100 ms`: what matters most comes first, on less
+/// than 80 columns.
 fn live_line(point: &SeriesPoint) -> String {
     let phase = match point.phase {
         Phase::Warmup => "warm-up",
@@ -293,10 +358,9 @@ fn live_line(point: &SeriesPoint) -> String {
         Phase::Drain => "drain",
     };
     let mut text = format!(
-        "{:>5.0} s  {phase}  {:>8.1} tps  {:>9.0} statements/s",
+        "{:>5.0} s  {phase}  {:>8.1} tps",
         point.t_s + point.seconds,
         point.tps.unwrap_or_default(),
-        point.statements_per_s.unwrap_or_default()
     );
     if let Some(response) = &point.response_ms {
         text.push_str(&format!(
@@ -312,12 +376,13 @@ fn live_line(point: &SeriesPoint) -> String {
     }
     let failed = point.errors.saturating_sub(point.restarts);
     for (count, name) in [
-        (failed, "errors"),
-        (point.restarts, "restarts"),
-        (point.reconnects, "reconnects"),
+        (failed, "error"),
+        (point.restarts, "restart"),
+        (point.reconnects, "reconnect"),
     ] {
         if count > 0 {
-            text.push_str(&format!("  {count} {name}"));
+            let plural = if count == 1 { "" } else { "s" };
+            text.push_str(&format!("  {count} {name}{plural}"));
         }
     }
     text
@@ -326,6 +391,30 @@ fn live_line(point: &SeriesPoint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_all_trials() {
+        let s = Duration::from_secs;
+        let left = TimeLeft {
+            since: Instant::now(),
+            planned: s(600),
+            done: s(60),
+        };
+        // Of 600 s, 100 s of load took 150 s, so the remaining 500 s will take 750 s.
+        assert_eq!(left.shown(s(150), s(40)).as_deref(), Some("12m left"));
+        assert_eq!(left.shown(s(560), s(500)).as_deref(), Some("40s left"));
+        let unknown = TimeLeft {
+            planned: Duration::ZERO,
+            ..left
+        };
+        assert_eq!(unknown.shown(s(150), s(40)), None);
+    }
+
+    #[test]
+    fn a_label_comes_after_the_numbers() {
+        assert_eq!(prefix("[3/12] threads=4, variant=x  "), "[3/12] ");
+        assert_eq!(prefix(""), "");
+    }
 
     #[test]
     fn the_templates_of_the_bars_are_valid() {

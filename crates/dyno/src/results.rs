@@ -16,7 +16,7 @@ use measure::slice::Second;
 use measure::summary::{SCHEMA_VERSION, TrialSummary};
 use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 
-use crate::cli::UndecidedArg;
+use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
 use crate::doctor;
 use crate::failure::{Exit, Failure};
@@ -70,8 +70,8 @@ pub(crate) struct Description<'a> {
 pub(crate) struct Conclusion<'a> {
     pub(crate) thresholds: &'a Thresholds,
     pub(crate) undecided: UndecidedArg,
-    /// Whether everything is printed instead of a summary.
-    pub(crate) is_verbose: bool,
+    /// How much is printed.
+    pub(crate) output: &'a OutputArgs,
     pub(crate) as_json: bool,
 }
 
@@ -184,27 +184,29 @@ impl Results {
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(Failure::from);
-        let printed = match conclusion.as_json {
-            true => self.print_json(),
-            false => print(&format!("\n{}", self.as_text(conclusion.is_verbose))),
-        };
         self.screen
             .line(&format!("results: {}", self.path().display()));
         let reported = report::write(&self.dir, &self.result, &self.screen);
         if let Ok(report) = &reported {
             self.screen.line(&format!("report:  {}", report.display()));
         }
+        // Last, next to the prompt.
+        let printed = match conclusion.as_json {
+            true => self.print_json(),
+            false => print(self.as_text(conclusion.output).trim_end()),
+        };
         stored
             .and(reported)
             .and(printed)
             .and(thresholds::outcome(&self.result, conclusion.undecided))
     }
 
-    /// The text for a terminal: a summary, or everything.
-    fn as_text(&self, all: bool) -> String {
-        let sheet = match all {
-            true => ::report::study::outline(&self.result),
-            false => ::report::summary::sheet(&self.result),
+    /// The text for a terminal: a summary, everything, or next to nothing.
+    fn as_text(&self, output: &OutputArgs) -> String {
+        let sheet = match (output.verbose, output.quiet) {
+            (true, _) => ::report::study::outline(&self.result),
+            (false, true) => ::report::summary::headline(&self.result),
+            (false, false) => ::report::summary::sheet(&self.result),
         };
         sheet.text(layout())
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let conclusion = Conclusion {
         thresholds: &thresholds,
         undecided: args.undecided,
-        is_verbose: args.output.verbose,
+        output: &args.output,
         as_json: args.json,
     };
     let located = |failure| study.located(failure);

@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
@@ -50,7 +53,26 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     };
     let listener = thread::Builder::new().name("signals".to_owned());
     listener.spawn(listen).map_err(failed)?;
+    let flag = Arc::clone(&interrupted);
+    let watcher = thread::Builder::new().name("stdout".to_owned());
+    watcher.spawn(move || watch_stdout(&flag)).map_err(failed)?;
     Ok(interrupted)
+}
+
+/// Interrupts the run when nobody reads its results any more: `dyno bench … | head`.
+fn watch_stdout(interrupted: &AtomicBool) {
+    let stdout = std::io::stdout();
+    let is_pipe = fstat(&stdout).is_ok_and(|file| FileType::from_raw_mode(file.st_mode).is_fifo());
+    if !is_pipe {
+        return;
+    }
+    // Errors are always waited for.
+    let mut closed = [PollFd::new(&stdout, PollFlags::empty())];
+    while poll(&mut closed, None).is_err_and(|error| error == Errno::INTR) {}
+    if closed[0].revents().contains(PollFlags::ERR) {
+        eprint("note: nobody reads the output of this run any more, so it ends");
+        interrupted.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Ends the process, with a last line if it can be written.

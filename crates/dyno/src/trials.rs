@@ -25,7 +25,12 @@ pub(crate) fn run(
             let known = results.trials().to_vec();
             lab::find_max(lab, trials, &known, &mut results, interrupted)
         }
-        false => lab::run(lab, trials, &mut results, interrupted),
+        false => {
+            results
+                .screen
+                .expect(trials.iter().map(Trial::load_time).sum());
+            lab::run(lab, trials, &mut results, interrupted)
+        }
     };
     results.screen.finish_stage();
     let ran = ran.map_err(locate);

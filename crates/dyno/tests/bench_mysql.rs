@@ -233,7 +233,7 @@ fn keys_beyond_the_rows_miss_in_their_share() {
     let url = database(&server, "misses");
     let done = Program::bench(&url)
         .args("--tables 1 --rows 1000 --key-range 4000 --distribution uniform --seed 7")
-        .args("--workload oltp_point_select --threads 2 --warmup 0s --events 4000")
+        .args("--workload oltp_point_select --threads 2 --warmup 0s --events 4000 --verbose")
         .run()
         .succeeds();
     let lookups = done.trial().lookups;
@@ -279,7 +279,7 @@ fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
     let done = Program::bench(&url)
         .args(SMALL)
-        .args("--time 2s")
+        .args("--time 2s --verbose")
         .run()
         .succeeds();
     let trial = done.result().trials.remove(0);

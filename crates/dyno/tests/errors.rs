@@ -27,7 +27,7 @@ fn deadlocks_are_done_again_and_counted() {
     let url = database(&server, "deadlocks");
     let done = Program::bench(&url)
         .args("--workload oltp_write_only --tables 1 --rows 6 --threads 12 --warmup 0s")
-        .args("--index-updates 6 --distribution uniform --events 1500 --seed 3")
+        .args("--index-updates 6 --distribution uniform --events 1500 --seed 3 --verbose")
         .run()
         .succeeds();
     let trial = done.trial();

@@ -60,7 +60,7 @@ fn the_options_of_a_pgbench_or_k6_command_line_work() {
 #[test]
 fn what_means_something_else_is_answered_with_what_to_write() {
     for (words, hint) in [
-        ("--percentile=99", "--threshold 'p99 < 20'"),
+        ("--percentile=99", "--threshold 'p99 < 20ms'"),
         ("--report-interval=1", "every second"),
         ("--rand-spec-pct=5", "--distribution special:pct=1"),
         ("--histogram", "stores a histogram"),
@@ -169,7 +169,7 @@ fn several_numbers_of_threads_run_one_after_the_other() {
     );
     bench("--threads 4,4")
         .run()
-        .fails(USAGE, &["duplicate value 4", "load.repeats"]);
+        .fails(USAGE, &["duplicate value 4", "use --repeats"]);
     bench("--threads 1,x").run().fails(USAGE, &["--threads"]);
 }
 
@@ -226,4 +226,33 @@ fn a_password_in_a_mariadb_address_leaves_the_process_list() {
     let study = format!("title = \"t\"\n[server]\nurl = \"{url}\"\n");
     let refused = Program::study(&study).run();
     assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
+}
+
+#[test]
+fn units_work_alike_in_every_option() {
+    let words = "--tables 1 --rows 100 --warmup 0 --time 1 --rate 0 --repeats 1";
+    let done = bench(words)
+        .args("--threshold p99<1000000ms")
+        .run()
+        .succeeds();
+    let load = done.trial().setup.planned.load;
+    assert_eq!(
+        (load.time, load.rate, load.threads),
+        (Duration::from_secs(1), None, 1)
+    );
+    let search = "--tables 1 --rows 100 --warmup 0 --time 200ms --find-max --p99 20";
+    let done = bench(search).run().succeeds().result();
+    let load = &done.trials[0].setup.planned.load;
+    assert_eq!(done.searches[0].limit_ms, 20.0);
+    // As many users as are needed, up to a limit.
+    assert_eq!(load.threads, 64);
+}
+
+#[test]
+fn repeats_are_an_option_and_scripts_get_an_honest_answer() {
+    let words = "--tables 1 --rows 100 --warmup 0 --events 20 --repeats 2";
+    assert_eq!(bench(words).run().succeeds().result().trials.len(), 2);
+    bench("-f script.sql")
+        .run()
+        .fails(USAGE, &["cannot run SQL scripts", "pgbench -f"]);
 }

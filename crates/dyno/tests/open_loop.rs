@@ -90,6 +90,9 @@ fn overload_is_a_backlog_and_a_warning_and_ends_in_time() {
     let told = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     assert!(trial.warnings.iter().any(told), "{:?}", trial.warnings);
     assert!(done.stdout.contains("cannot keep up with the arrival rate"));
+    let (_, headline) = done.stdout.trim_end().rsplit_once("\n\n").unwrap();
+    assert!(headline.starts_with("Only "), "{headline}");
+    assert!(headline.contains(" of 3,000/s were served."), "{headline}");
     assert!(done.stderr.contains("backlog"), "{}", done.stderr);
     let (response, service) = (trial.response_ms.unwrap(), trial.service_ms.unwrap());
     assert!(response.p99 > 3000.0 && service.p50 < 1000.0);

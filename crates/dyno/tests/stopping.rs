@@ -17,8 +17,7 @@ use measure::setup::Outcome;
 use rustix::process::Signal;
 use testkit::{MariaDb, Server};
 
-const LOAD: &str =
-    "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never";
+const LOAD: &str = "--workload oltp_point_select --tables 1 --rows 200 --threads 3 --warmup 0s --prepare never --verbose";
 /// How long running transactions may take to end after the load's end.
 const GRACE: Duration = Duration::from_secs(5);
 /// What a busy machine may add.
@@ -297,4 +296,22 @@ fn a_load_that_ends_leaves_no_connection_and_no_abort() {
     // Nothing is left locked or half done.
     let open = "SELECT COUNT(*) FROM information_schema.innodb_trx";
     assert_eq!(server.sql(open).concat(), ["0"]);
+}
+
+#[test]
+fn a_run_whose_output_nobody_reads_ends() {
+    let out = tempfile::tempdir().unwrap();
+    let mut dyno = std::process::Command::new(env!("CARGO_BIN_EXE_dyno"))
+        .args([
+            "bench", "sqlite:", "--rows", "100", "--warmup", "0s", "--time", "1h",
+        ])
+        .env("DYNO_CACHE_DIR", common::cache())
+        .current_dir(std::env::temp_dir())
+        .args(["--out", out.path().join("r").to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(dyno.stdout.take());
+    assert_eq!(dyno.wait().unwrap().code(), Some(4));
 }

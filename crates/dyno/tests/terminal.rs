@@ -241,19 +241,9 @@ fn quiet_says_only_what_was_found_and_verbose_all() {
 }
 
 #[test]
-fn help_names_the_environment_and_shells_get_completions() {
+fn the_man_page_names_the_environment_and_shells_get_completions() {
     let said = |words: &str| Program::new().args(words).run().succeeds().stdout;
-    let help = said("--help");
-    assert!(help.contains("Environment:"), "{help}");
-    for name in [
-        "DYNO_PASSWORD",
-        "DYNO_CACHE_DIR",
-        "DYNO_SERVERS",
-        "NO_COLOR",
-        "LC_ALL",
-    ] {
-        assert!(help.contains(name), "{name}");
-    }
+    assert!(said("--help").lines().count() < 45 && said("bench -h").lines().count() < 100);
     for shell in ["bash", "zsh", "fish"] {
         let script = said(&format!("completions {shell}"));
         assert!(script.contains("create-database"), "{shell}");
@@ -264,7 +254,13 @@ fn help_names_the_environment_and_shells_get_completions() {
     }
     let man = said("man");
     assert!(man.starts_with(".ie") || man.starts_with(".TH"), "{man}");
-    for part in ["DYNO BENCH", "create\\-database", "DYNO_SERVERS"] {
+    for part in [
+        "DYNO BENCH",
+        "create\\-database",
+        "DYNO_SERVERS",
+        "NO_COLOR",
+        "LC_ALL",
+    ] {
         assert!(man.contains(part), "{part}");
     }
     assert!(!man.contains("table\\-size"));

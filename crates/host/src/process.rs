@@ -136,6 +136,11 @@ fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
 }
 
 impl ProcessStat {
+    /// The ID of its parent.
+    pub(crate) fn parent(&self) -> u32 {
+        self.parent
+    }
+
     /// Adds the counters of the children.
     fn with_children(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
         self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);

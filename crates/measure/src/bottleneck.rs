@@ -31,7 +31,15 @@ const MOST: f64 = 0.5;
 pub(crate) fn find(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
     let rules = [
-        generator, rate, quota, cpu, locks, latches, io_waits, full_disk,
+        generator,
+        rate,
+        quota,
+        other_programs,
+        cpu,
+        locks,
+        latches,
+        io_waits,
+        full_disk,
     ];
     rules
         .iter()
@@ -105,6 +113,22 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::CpuQuota, text)
 }
 
+/// CPUs that are full mostly of programs that are not part of the trial.
+fn other_programs(facts: &Facts<'_>) -> Option<Verdict> {
+    let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
+    let servers = match facts.trial.setup.in_process {
+        true => 0.0,
+        // An unseen server may be one of the programs.
+        false => facts.servers_of_cpu()?,
+    };
+    let ours = servers + facts.generator_of_cpu()?;
+    let others: f64 = facts.other_programs().iter().map(|(_, share)| share).sum();
+    (others > ours).then(|| Verdict {
+        bound: Bottleneck::OtherPrograms,
+        evidence: cpu_evidence(facts, busy),
+    })
+}
+
 fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
     let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
     verdict(Bottleneck::Cpu, cpu_evidence(facts, busy))
@@ -116,6 +140,7 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     let mut users = Vec::new();
     if facts.trial.setup.in_process {
         users.extend(generator.map(|ours| format!("dyno with the engine {}", share(ours))));
+        users.extend(generator.and_then(|ours| others(facts, Some(0.0), ours)));
     } else {
         users.extend(servers.map(|servers| format!("servers {}", share(servers))));
         users.extend(generator.map(|generator| format!("generator {}", share(generator))));
@@ -137,13 +162,36 @@ fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<Str
             share(others),
             reason.map_or_else(String::new, |reason| format!(" ({reason})"))
         ),
-        Some(_) if others > MOST => format!("other processes on this host {}", share(others)),
+        Some(_) if others > MOST => {
+            format!(
+                "other processes on this host {}{}",
+                share(others),
+                named(facts)
+            )
+        }
         Some(_) if others > OTHERS_SHARE => {
-            format!("other processes and the kernel {}", share(others))
+            format!(
+                "other processes and the kernel {}{}",
+                share(others),
+                named(facts)
+            )
         }
         Some(_) => return None,
     };
     Some(who)
+}
+
+/// ` (rustc 41 %, cc1 12 %)`: the busiest other programs.
+fn named(facts: &Facts<'_>) -> String {
+    const MOST_NAMED: usize = 3;
+    let programs = facts.other_programs().into_iter().take(MOST_NAMED);
+    let programs: Vec<String> = programs
+        .map(|(name, of_busy)| format!("{name} {}", share(of_busy)))
+        .collect();
+    match programs.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", programs.join(", ")),
+    }
 }
 
 /// Row lock waits, as a share of the time of all transactions.

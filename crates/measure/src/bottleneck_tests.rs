@@ -443,3 +443,27 @@ fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
         "row lock waits take 77 % of the response time",
     );
 }
+
+#[test]
+fn cpus_that_other_programs_fill_are_theirs() {
+    let full = [
+        ("cpu.idle", 0.0),
+        ("server.cpu", 50.0),
+        ("generator.cpu", 14.0),
+    ];
+    let with = |programs: &[(&str, f64)]| {
+        let mut trial = idle_but(&full);
+        for (name, value) in programs {
+            set(&mut trial, name, *value);
+        }
+        find(&trial)
+    };
+    let theirs = with(&[("other[rustc].cpu", 200.0), ("other[cc1].cpu", 92.0)]);
+    assert_eq!(theirs.bound, Bottleneck::OtherPrograms);
+    assert_eq!(
+        theirs.evidence,
+        "CPUs 100 % busy; of that time, servers 12 %, generator 4 %, other processes on this host \
+         84 % (rustc 50 %, cc1 23 %)"
+    );
+    assert_eq!(with(&[("other[cc1].cpu", 20.0)]).bound, Bottleneck::Cpu);
+}

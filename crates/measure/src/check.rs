@@ -4,6 +4,7 @@ use crate::change_point::in_measurement;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
 use crate::latency::TotalLatency;
 use crate::little::Little;
+use crate::others;
 use crate::second_totals::SecondTotals;
 use crate::setup::Outcome;
 use crate::steady::{MIN_SECONDS, Steady};
@@ -18,6 +19,10 @@ const STARVED: f64 = 0.2;
 /// Where replies are stamped, reading them late delays only the next statement. Up to this
 /// share of the transactions' time, the delay is less than other differences between runs.
 const DELAYED: f64 = 0.1;
+/// Up to this share of the transactions, a growing backlog is noise…
+const BACKLOG_NOISE: f64 = 0.01;
+/// …and up to this one where there are too few seconds for a trend.
+const SHORT_BACKLOG_NOISE: f64 = 0.05;
 /// Throughput that moves by more than this share is not steady.
 const UNSTEADY: f64 = 0.1;
 /// Share of transactions that may be restarted without a warning.
@@ -33,8 +38,10 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
         return found;
     }
     found.extend(summary.setup.emulated.then_some(Warning::Emulated));
-    found.extend(generator(summary));
+    // Summaries show the first ones: what explains the most comes first.
     found.extend(overloaded(summary, seconds));
+    found.extend(other_programs(summary));
+    found.extend(generator(summary));
     found.extend(short(summary, seconds));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
     found.extend(unsure(summary));
@@ -113,17 +120,39 @@ fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
     })
 }
 
-/// A backlog that grew by more than all virtual users can hold, and by more than
-/// 1 % of what was done, is not noise.
+fn other_programs(summary: &TrialSummary) -> Option<Warning> {
+    let means = summary
+        .metrics
+        .iter()
+        .map(|(name, metric)| (name.as_str(), metric.mean));
+    let (share, busiest) = others::distorting(means)?;
+    Some(Warning::OtherPrograms { share, busiest })
+}
+
+/// A backlog that grew by more than all virtual users can hold, and by more than a small share of
+/// what was done, is not noise.
 fn overloaded(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
-    let (first, last) = thirds(seconds)?;
-    let growth = backlog(last)?.value - backlog(first)?.value;
-    let noise =
-        f64::from(summary.setup.planned.load.threads).max(0.01 * summary.transactions.count as f64);
+    let (growth, noise_share) = match thirds(seconds) {
+        Some((first, last)) => (backlog(last)?.value - backlog(first)?.value, BACKLOG_NOISE),
+        None => (typical_growth(seconds)?, SHORT_BACKLOG_NOISE),
+    };
+    let noise = f64::from(summary.setup.planned.load.threads)
+        .max(noise_share * summary.transactions.count as f64);
     (growth > noise).then(|| Warning::Overloaded {
         backlog_end: summary.generator.backlog_end.unwrap_or(0),
         growth: growth as u64,
     })
+}
+
+/// By how much the backlog would have grown if all seconds had been like the median one, which a
+/// stall is not; `None` for fewer than three seconds.
+fn typical_growth(seconds: &[SecondTotals]) -> Option<f64> {
+    let looks = seconds.iter().filter_map(|second| second.backlog);
+    let looks: Vec<f64> = looks.map(|backlog| backlog as f64).collect();
+    let mut steps: Vec<f64> = looks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_by(f64::total_cmp);
+    let median = steps.get((steps.len().max(1) - 1) / 2)?;
+    (looks.len() >= 3).then_some(median * steps.len() as f64)
 }
 
 /// Mean backlog, sampled once a second; `None` in a closed loop.

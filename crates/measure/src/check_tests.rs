@@ -237,6 +237,26 @@ fn overloaded_when_the_backlog_grows_and_not_when_it_stays() {
 }
 
 #[test]
+fn a_short_overload_is_told_and_a_stall_is_not() {
+    let run = |backlogs: &[u64]| {
+        let mut seconds = steady();
+        seconds.truncate(backlogs.len());
+        for (second, backlog) in seconds.iter_mut().zip(backlogs) {
+            second.backlog = Some(*backlog);
+        }
+        let found = warnings(input(), &seconds);
+        let mut found = found.iter();
+        found.any(|warning| matches!(warning, Warning::Overloaded { .. }))
+    };
+    for overloaded in [&[1000, 1900, 2950][..], &[200, 400, 300, 800, 1000]] {
+        assert!(run(overloaded), "{overloaded:?}");
+    }
+    for stalled in [&[0, 0, 1000][..], &[3, 2, 1000, 4, 1], &[5, 3000]] {
+        assert!(!run(stalled), "{stalled:?}");
+    }
+}
+
+#[test]
 fn short_measurement() {
     assert_only!(input(), &steady()[..5], Warning::Short { .. });
 }

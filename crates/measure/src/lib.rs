@@ -21,6 +21,7 @@ pub mod ledger;
 pub mod little;
 mod long_run;
 pub mod metric;
+pub mod others;
 pub mod point_estimate;
 pub mod quantile;
 pub mod recovery;

@@ -5,6 +5,8 @@ mod result;
 
 use std::fmt;
 
+use crate::column::unit;
+
 pub use paired::Paired;
 pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
 
@@ -114,10 +116,11 @@ impl Threshold {
             let message = format!("`{}` has no comparison operator", shown(text));
             return Err(error(message, COMPARISONS));
         };
+        let column = crate::column::full_name(column);
         Ok(Self {
-            column: crate::column::full_name(column),
+            limit: limit(rest.trim(), unit(&column))?,
+            column,
             compare,
-            limit: limit(rest.trim())?,
         })
     }
 
@@ -159,36 +162,53 @@ impl Threshold {
     }
 }
 
-fn limit(text: &str) -> Result<Limit, ThresholdError> {
+fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
     if text == BASELINE {
         return Ok(Limit::OfBaseline(1.0));
     }
     if let Some((one, other)) = text.split_once('*') {
         return match (one.trim(), other.trim()) {
-            (factor, BASELINE) | (BASELINE, factor) => number(factor).map(Limit::OfBaseline),
+            (factor, BASELINE) | (BASELINE, factor) => number(factor, "").map(Limit::OfBaseline),
             (_, other) => {
                 let message = format!("`{}` is not `{BASELINE}`", shown(other));
                 Err(error(message, "write for example `>= 0.95 * baseline`"))
             }
         };
     }
-    number(text).map(Limit::Number)
+    number(text, unit).map(Limit::Number)
 }
 
-fn number(text: &str) -> Result<f64, ThresholdError> {
-    let plain = text.replace('_', "");
-    if let Some(number) = plain.parse().ok().filter(|number: &f64| number.is_finite()) {
+/// A number, which may have its unit, or of times any unit.
+fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c)));
+    let (value, typed) = text.split_at(digits.unwrap_or(text.len()));
+    let plain = value.replace('_', "").parse().ok();
+    let Some(number) = plain.filter(|number: &f64| number.is_finite()) else {
+        return Err(error(
+            format!("`{}` is not a number", shown(text)),
+            COMPARISONS,
+        ));
+    };
+    let typed = typed.trim();
+    if typed.is_empty() || typed == unit {
         return Ok(number);
     }
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-._".contains(c)));
-    let (value, unit) = text.split_at(digits.unwrap_or(text.len()));
-    Err(match value.replace('_', "").parse::<f64>() {
-        Ok(_) if !unit.trim().is_empty() => error(
-            format!("`{}` has a unit", shown(text)),
-            format!("write only the number: {value}; the unit is that of the column"),
-        ),
-        _ => error(format!("`{}` is not a number", shown(text)), COMPARISONS),
-    })
+    let per_ms = match unit {
+        "ms" => Some(1.0),
+        "s" => Some(1e-3),
+        _ => None,
+    };
+    let ms = plan::unit_ns(typed).map(|ns| ns as f64 / 1e6);
+    per_ms
+        .zip(ms)
+        .map(|(per_ms, ms)| number * ms * per_ms)
+        .ok_or_else(|| {
+            let help = match unit {
+                "" => format!("write only the number: {value}"),
+                unit => format!("write `{value}`; the unit of the column is {unit}"),
+            };
+            error(format!("`{}` has another unit", shown(text)), help)
+        })
 }
 
 fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError {
@@ -227,6 +247,10 @@ mod tests {
         assert_eq!(read("p99 < 5").column, "response_ms.p99");
         assert_eq!(read("tps>=baseline*1_000").limit, Limit::OfBaseline(1000.0));
         assert_eq!(read(" tps  <1e3 ").limit, Limit::Number(1000.0));
+        for limit in ["20", "20ms", "20 ms", "0.02s", "20000us"] {
+            assert_eq!(read(&format!("p99 < {limit}")), read("p99 < 20"), "{limit}");
+        }
+        assert_eq!(read("cpu.user < 80 %").limit, Limit::Number(80.0));
     }
 
     #[test]
@@ -237,7 +261,12 @@ mod tests {
             ("tps < ", "is not a number"),
             ("tps < inf", "is not a number"),
             ("tps < nan", "is not a number"),
-            ("tps < 25 ms", "write only the number: 25;"),
+            ("tps < 25 ms", "`25 ms` has another unit"),
+            ("p99 < 25 kg", "write `25`; the unit of the column is ms"),
+            (
+                "p99 < 0.9ms * baseline",
+                "has another unit; write only the number: 0.9",
+            ),
             ("tps < 2 * base", "`base` is not `baseline`"),
             ("tps < x * baseline", "`x` is not a number"),
             ("< 5", "names no column"),

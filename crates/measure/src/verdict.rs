@@ -12,6 +12,8 @@ pub enum Bottleneck {
     Generator,
     /// The host's CPUs were busy.
     Cpu,
+    /// Programs that were not part of the trial used most of the CPUs.
+    OtherPrograms,
     /// The servers exhausted their CPU quota.
     CpuQuota,
     /// Pages had to be read from the disk.
@@ -33,6 +35,7 @@ impl fmt::Display for Bottleneck {
         f.write_str(match self {
             Self::Generator => "Generator-bound",
             Self::Cpu => "CPU-bound",
+            Self::OtherPrograms => "Bound by other programs",
             Self::CpuQuota => "CPU-bound by the quota",
             Self::IoReads => "IO-bound by reads",
             Self::IoLog => "IO-bound by the log",

@@ -37,6 +37,13 @@ pub enum Warning {
         /// 99th percentile of the delay, in milliseconds.
         p99_ms: f64,
     },
+    /// Programs that were not part of the trial took CPU time from it.
+    OtherPrograms {
+        /// Their share of all CPUs (0 to 1).
+        share: f64,
+        /// The busiest, with their share of one CPU: `rustc 92 % of one CPU`.
+        busiest: String,
+    },
     /// The server cannot keep up with the arrival rate.
     Overloaded {
         /// Arrivals that were due but not started at the end.
@@ -152,6 +159,7 @@ impl Warning {
             Self::GeneratorSaturated { .. } => "generator saturated",
             Self::GeneratorWaited { .. } => "generator waited for a CPU",
             Self::GeneratorDelayed { .. } => "generator read replies late",
+            Self::OtherPrograms { .. } => "CPU taken by others",
             Self::Overloaded { .. } => "overloaded",
             Self::Short { .. } => "too short for intervals",
             Self::NoWarmup => "no warm-up",
@@ -179,6 +187,7 @@ impl Warning {
             Self::GeneratorSaturated { running: share, .. }
             | Self::GeneratorWaited { waiting: share, .. }
             | Self::GeneratorDelayed { share, .. }
+            | Self::OtherPrograms { share, .. }
             | Self::Misses { share, .. }
             | Self::Restarts { share } => *share,
             Self::Overloaded { growth: count, .. }
@@ -242,14 +251,20 @@ impl fmt::Display for Warning {
                  cores, add --workers, or run it on another machine.",
                 share * 100.0
             ),
+            Self::OtherPrograms { share, busiest } => write!(
+                f,
+                "other programs used {:.0} % of the CPUs: {busiest}. Stop them, or measure when they \
+                 have finished.",
+                share * 100.0
+            ),
             Self::Overloaded {
                 backlog_end,
                 growth,
             } => write!(
                 f,
                 "the server cannot keep up with the arrival rate: {backlog_end} transactions were due \
-                 but not started at the end, and the mean backlog grew by {growth} from the first \
-                 third to the last, so response times keep growing. Lower the rate, or add virtual users if the server is idle."
+                 but not started at the end. The backlog grew by {growth}, so response times keep \
+                 growing. Lower the rate, or add virtual users if the server is idle."
             ),
             Self::Unsure { reached, asked } => {
                 let reached = reached.map_or("has no confidence interval".to_owned(), |share| {
@@ -265,7 +280,8 @@ impl fmt::Display for Warning {
             Self::Short { measured_s } => write!(
                 f,
                 "measured for only {measured_s:.1} s: confidence intervals require more than \
-                 {MIN_POINTS} s. Measure for 60 s, or repeat the trial."
+                 {MIN_POINTS} s. Measure for 60 s, or repeat the trial (--repeats; in a study, \
+                 load.repeats)."
             ),
             Self::NoWarmup => f.write_str(
                 "no warm-up: the first seconds count, with cold caches and new connections. Use \

@@ -75,7 +75,8 @@ fn split_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !keep(c)).unwrap_or(text.len()))
 }
 
-fn unit_ns(name: &str) -> Option<u64> {
+/// Nanoseconds of a unit of time, such as `ms`.
+pub fn unit_ns(name: &str) -> Option<u64> {
     UNITS.iter().find(|(n, _)| *n == name).map(|(_, ns)| *ns)
 }
 

@@ -27,7 +27,7 @@ mod value;
 mod volume;
 
 pub use bytes::{parse_bytes, shown_bytes};
-pub use duration::{DurationError, format_duration, parse_duration};
+pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
 pub use engine::{ClusterTraits, EngineTraits, Quorum};
 pub use fault::{
     Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Network,

@@ -108,10 +108,6 @@ fn site(setup: &Setup) -> Facts {
 
 /// The setup in a few lines, for a terminal.
 pub(crate) fn in_short(setup: &Setup) -> String {
-    let counted = |count: u64, noun: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{} {noun}{plural}", number::count(count))
-    };
     let mut parts = vec![
         format!("{} on {}", setup.planned.load.workload.value, setup.engine),
         setup.server.clone(),
@@ -124,12 +120,12 @@ pub(crate) fn in_short(setup: &Setup) -> String {
         ));
     }
     parts.extend([
-        counted(setup.planned.load.threads.into(), "virtual user"),
-        counted(setup.workers.into(), "worker"),
+        number::counted(setup.planned.load.threads.into(), "virtual user"),
+        number::counted(setup.workers.into(), "worker"),
         format!(
             "{} of {}",
-            counted(setup.tables.into(), "table"),
-            counted(setup.planned.data.rows, "row")
+            number::counted(setup.tables.into(), "table"),
+            number::counted(setup.planned.data.rows, "row")
         ),
         format!("keys {}", keys(setup)),
         format!("seed {}", setup.planned.data.seed),

@@ -6,15 +6,17 @@ use measure::result::RunResult;
 use crate::grid::{Grid, heads};
 use crate::sheet::{Block, Item, Section, Sheet};
 
-/// All findings, the worst first; the last line counts them.
+/// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.
 #[must_use]
-pub fn sheet(findings: &[Finding]) -> Sheet {
-    let of_level = |level| {
+pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
+    let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);
         let items: Vec<Item> = such.map(item).collect();
         (!items.is_empty()).then(|| Section::new(title(level), vec![Block::List(items)]))
     };
-    let mut sections: Vec<Section> = Level::ALL.into_iter().filter_map(of_level).collect();
+    let levels = Level::ALL.into_iter();
+    let levels = levels.filter(|level| is_verbose || *level != Level::Passed);
+    let mut sections: Vec<Section> = levels.filter_map(of_level).collect();
     let of = |level| finding::count(findings, level);
     let counts = format!(
         "{} may distort results, {} to consider, {} for information, {} not checked, {} passed",
@@ -59,8 +61,9 @@ fn title(level: Level) -> &'static str {
 }
 
 fn item(finding: &Finding) -> Item {
+    // Its source is in the reference of the checks.
     let why = match finding.level < Level::Note {
-        true => format!("{} Source: {}.", finding.why, finding.source),
+        true => finding.why.clone(),
         false => String::new(),
     };
     Item {

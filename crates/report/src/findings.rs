@@ -52,8 +52,10 @@ pub(crate) fn lead(result: &RunResult) -> String {
         ([_], Some(first)) => {
             let setup = &first.setup;
             format!(
-                "{} under {}: {numbers}.",
-                setup.engine, setup.planned.load.workload.value
+                "{}{} under {}: {numbers}.",
+                served(first).map_or_else(String::new, |words| format!("{words} ")),
+                setup.engine,
+                setup.planned.load.workload.value
             )
         }
         _ => format!(
@@ -70,6 +72,20 @@ pub(crate) fn lead(result: &RunResult) -> String {
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
         .replace(" ms", "\u{a0}ms")
+}
+
+/// What an open loop offered and the servers did not take; `None` if they kept up.
+fn served(trial: &TrialSummary) -> Option<String> {
+    let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    trial.warnings.iter().find(|warning| overloaded(warning))?;
+    let planned = &trial.setup.planned;
+    let offered = planned.load.rate? * f64::from(planned.topology.instances);
+    let served = trial.transactions.per_s?.value;
+    Some(format!(
+        "Only {} of {}/s were served.",
+        number::value(served),
+        number::value(offered)
+    ))
 }
 
 /// The place of the first trial of the best point, from 1.
@@ -154,6 +170,10 @@ fn overlap(a: &Cell, b: &Cell) -> bool {
 }
 
 fn bound_at(best: &Point<'_>) -> String {
+    // A study of failures asks for something else.
+    if best.trials.iter().any(|trial| !trial.faults.is_empty()) {
+        return String::new();
+    }
     let mut bounds: Vec<Bottleneck> = counted(&best.trials)
         .into_iter()
         .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
@@ -178,7 +198,10 @@ pub(crate) fn bound_word(bound: Bottleneck) -> String {
 fn in_sentence(bound: Bottleneck) -> String {
     let text = bound.to_string();
     match bound {
-        Bottleneck::Generator | Bottleneck::Locks | Bottleneck::Latches => text.to_lowercase(),
+        Bottleneck::Generator
+        | Bottleneck::OtherPrograms
+        | Bottleneck::Locks
+        | Bottleneck::Latches => text.to_lowercase(),
         _ => text,
     }
 }
@@ -253,7 +276,13 @@ fn note(trial: &TrialSummary, result: &RunResult, what: &str, words: &str) -> Tr
 /// The trials that were planned and are not there, and what to do.
 pub(crate) fn missing(result: &RunResult) -> Option<String> {
     let absent = absent(result)?;
-    Some(format!("{absent}. To run them: dyno run STUDY --resume."))
+    // With its options: another study is not resumed.
+    let command = match result.environment.command.as_str() {
+        typed if !typed.starts_with("dyno run ") => "dyno run STUDY --resume".to_owned(),
+        typed if typed.contains(" --resume") => typed.to_owned(),
+        typed => format!("{typed} --resume"),
+    };
+    Some(format!("{absent}. To run them: {command}."))
 }
 
 /// The trials that were planned and are not there.

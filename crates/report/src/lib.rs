@@ -10,6 +10,7 @@
 //! An [`Answer`] has a sheet, and CSV and JSON of its numbers.
 
 mod answer;
+mod benchmark;
 mod cell;
 mod column;
 pub mod compare;

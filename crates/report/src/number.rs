@@ -14,6 +14,12 @@ pub(crate) fn count(value: u64) -> String {
     apart(&value.to_string())
 }
 
+/// `1 table`, `2 tables`.
+pub(crate) fn counted(value: u64, noun: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(value))
+}
+
 /// A number with four significant digits, and all digits before the point.
 pub(crate) fn value(value: f64) -> String {
     fixed(value, decimals(value))

@@ -5,6 +5,7 @@ use measure::finding::Level;
 use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 
+use crate::benchmark;
 use crate::cell::Cell;
 use crate::findings::{self, TrialNote};
 use crate::grid::{Grid, heads};
@@ -23,9 +24,29 @@ const MOST_LISTED: usize = 2;
 /// Characters of a warning or an error that are shown.
 const MOST_CHARS: usize = 120;
 
-/// The result in a sentence, its points, and verdicts, failures and warnings by their number.
+/// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
+/// benchmark, its numbers and then the result.
 #[must_use]
 pub fn sheet(result: &RunResult) -> Sheet {
+    match benchmark::only_trial(result) {
+        Some(trial) => benchmark::sheet(result, trial),
+        None => of_study(result),
+    }
+}
+
+/// As little as possible: of a benchmark, only the result in a sentence.
+#[must_use]
+pub fn headline(result: &RunResult) -> Sheet {
+    match benchmark::only_trial(result) {
+        Some(_) => Sheet {
+            sections: vec![benchmark::headline(result)],
+            ..Sheet::default()
+        },
+        None => of_study(result),
+    }
+}
+
+fn of_study(result: &RunResult) -> Sheet {
     let lead = findings::lead(result);
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
@@ -64,7 +85,7 @@ pub fn sheet(result: &RunResult) -> Sheet {
 }
 
 /// How many findings may distort the results.
-fn distorting(result: &RunResult) -> Option<String> {
+pub(crate) fn distorting(result: &RunResult) -> Option<String> {
     let findings = result.findings.iter();
     match findings
         .filter(|finding| finding.level < Level::Note)
@@ -154,6 +175,10 @@ fn bound(point: &Point<'_>) -> String {
 
 /// Each verdict with the number of trials that have it, and the evidence of the first.
 fn verdicts(result: &RunResult) -> Vec<String> {
+    // A study of failures asks for something else.
+    if result.trials.iter().any(|trial| !trial.faults.is_empty()) {
+        return Vec::new();
+    }
     let notes = findings::verdicts(result);
     let mut kinds: Vec<(&TrialNote, usize)> = Vec::new();
     for note in &notes {
@@ -202,9 +227,13 @@ fn of_trials(count: usize, all: usize) -> String {
     }
 }
 
-fn cut(text: &str) -> String {
-    match text.chars().count() > MOST_CHARS {
-        true => text.chars().take(MOST_CHARS).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
+/// The beginning of a long text, to the end of a word.
+pub(crate) fn cut(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else {
+        return text.to_owned();
+    };
+    let kept = text[..end]
+        .rsplit_once(' ')
+        .map_or(&text[..end], |(words, _)| words);
+    format!("{} …", kept.trim_end_matches([',', ';', ':']))
 }

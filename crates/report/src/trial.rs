@@ -69,9 +69,9 @@ fn facts(trial: &TrialSummary) -> Facts {
         (
             "Errors",
             format!(
-                "{}; {} restarts",
+                "{}; {}",
                 number::count(trial.failures()),
-                number::count(trial.restarts())
+                number::counted(trial.restarts(), "restart")
             ),
         ),
         ("Generator", describe::generator(trial)),

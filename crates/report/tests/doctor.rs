@@ -73,7 +73,7 @@ fn findings() -> Vec<Finding> {
 fn the_text_is_as_it_was() {
     common::golden(
         "doctor.txt",
-        &report::doctor::sheet(&findings()).text(Layout::DEFAULT),
+        &report::doctor::sheet(&findings(), true).text(Layout::DEFAULT),
     );
 }
 

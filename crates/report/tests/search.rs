@@ -139,7 +139,7 @@ fn what_may_be_luck_is_said_with_the_answer() {
     let (few, _) = said(&[(766.8, StepCaveat::FewSlower)]);
     for words in [
         "with 8 users. Caution: At 766.8 per second, fewer than 10 transactions exceeded p99, so \
-         it may be chance: set load.time to 7 s or more.",
+         it may be chance: use steps of 7 s or more (--time; in a study, load.time).",
         "within limit, in a longer trial, few slower",
         "Few slower: fewer than 10 transactions exceeded",
     ] {
@@ -150,7 +150,7 @@ fn what_may_be_luck_is_said_with_the_answer() {
     slow.result.searches[0].steps[0].rate_per_s = 7.0;
     slow.result.searches[0].steps[0].caveats = vec![StepCaveat::FewSlower];
     let slow = flat(&outline(&slow.result));
-    assert!(slow.contains("set load.time to 157 s or more"), "{slow}");
+    assert!(slow.contains("use steps of 157 s or more"), "{slow}");
     let both = [766.8, 802.6].map(|rate| (rate, StepCaveat::Short));
     let (short, _) = said(&both);
     assert!(

@@ -98,6 +98,61 @@ fn many_trials_are_at_most_a_screen() {
     assert!(outline(&result).lines().count() > 240);
 }
 
+/// A benchmark with all that can be said of one: an overloaded open loop on a busy host.
+fn benchmark() -> RunResult {
+    let mut result = made(
+        "oltp_read_write",
+        &[Made {
+            point: &[],
+            repeat: 1,
+            tps: 1000.0,
+            mean_ms: 10.0,
+        }],
+    );
+    result.design.trials = 1;
+    let trial = &mut result.trials[0];
+    trial.setup.planned.load.rate = Some(3000.0);
+    trial.service_ms = trial.response_ms;
+    trial.verdict = Some(Verdict {
+        bound: Bottleneck::OtherPrograms,
+        evidence: "CPUs 100 % busy; of that time, servers 12 %, generator 4 %, other processes on \
+                   this host 84 % (rustc 50 %, cc1 23 %, a-program-with-a-long-name 11 %)"
+            .to_owned(),
+    });
+    trial.warnings = vec![
+        Warning::Overloaded {
+            backlog_end: 13_802,
+            growth: 12_000,
+        },
+        Warning::OtherPrograms {
+            share: 0.84,
+            busiest: "rustc 92 % of one CPU, cc1 68 % of one CPU, ld 44 % of one CPU".to_owned(),
+        },
+        Warning::Short { measured_s: 8.0 },
+        Warning::NoWarmup,
+    ];
+    result
+}
+
+#[test]
+fn a_benchmark_is_at_most_fifteen_lines_and_ends_with_its_result() {
+    let result = benchmark();
+    let layout = Layout {
+        width: 80,
+        ..Layout::DEFAULT
+    };
+    let text = summary::sheet(&result).text(layout);
+    golden("benchmark.txt", &text);
+    assert!(text.lines().count() <= 15, "{text}");
+    let (_, headline) = text.trim_end().rsplit_once("\n\n").unwrap();
+    assert!(
+        headline.starts_with("Only 1,000 of 3,000/s were served."),
+        "{text}"
+    );
+    let quiet = summary::headline(&result).text(layout);
+    assert_eq!(quiet.trim_end(), headline);
+}
+
 #[test]
 fn what_no_variant_has_is_refused_once() {
     let mut result = large();

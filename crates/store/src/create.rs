@@ -352,6 +352,8 @@ mod tests {
     fn a_place_that_is_not_ours_is_named() {
         let error = create(Path::new("/proc/dyno/out")).unwrap_err();
         assert!(error.to_string().contains("/proc/dyno"), "{error}");
+        let advice = "Choose another directory with --out";
+        assert!(error.to_string().contains(advice), "{error}");
     }
 
     #[test]

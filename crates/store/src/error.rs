@@ -71,7 +71,7 @@ pub enum StoreError {
         unit: &'static str,
     },
     /// The operating system refused something.
-    #[error("cannot {what} {}: {source}\n  {}", path.display(), remedy(source.kind()))]
+    #[error("cannot {what} {}: {source}\n  {}", path.display(), remedy(what, source.kind()))]
     Io {
         /// The operation, for example `write`.
         what: &'static str,
@@ -82,8 +82,11 @@ pub enum StoreError {
     },
 }
 
-fn remedy(kind: io::ErrorKind) -> &'static str {
+fn remedy(what: &str, kind: io::ErrorKind) -> &'static str {
     match kind {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if what == "create" => {
+            "Choose another directory with --out, below one in which files can be created."
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "Free some space, or choose another directory with --out; what was written before is kept."
         }

@@ -8,7 +8,7 @@ use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
 use crate::volume;
-use plan::key::{CHAOS, KEYS, LEDGER_RATE, SWITCHES, VARIANT};
+use plan::key::{CHAOS, KEYS, LEDGER_RATE, OPEN_LOOP_USERS, SWITCHES, THREADS, VARIANT};
 use plan::{
     Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
     Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span,
@@ -337,13 +337,18 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, Loca
 }
 
 fn load(at: &Point<'_>) -> Result<Load, LocatedDiagnostic> {
-    Ok(Load {
+    let mut load = Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
         until: until(at)?,
         find_max: find_max(at)?,
         ..section(at, "load")?
-    })
+    };
+    let is_open = load.rate.is_some() || load.find_max.is_some();
+    if is_open && at.given(THREADS).is_none() {
+        load.threads = OPEN_LOOP_USERS;
+    }
+    Ok(load)
 }
 
 fn until(at: &Point<'_>) -> Result<Option<Until>, LocatedDiagnostic> {

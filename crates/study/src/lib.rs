@@ -38,6 +38,6 @@ mod walk;
 
 pub use error::{Location, Problem, StudyError};
 pub use fault_toml::fault_toml;
-pub use reference::reference_markdown;
+pub use reference::reference_pages;
 pub use study::{MAX_FILE_BYTES, MAX_TRIALS, Study};
 pub use walk::overrides::read_option;

@@ -71,13 +71,18 @@ impl<'a> Point<'a> {
     }
 
     pub(crate) fn typed(&self, name: &str) -> Option<&'a Spanned<Value>> {
+        self.given(name).or_else(|| self.defaults.get(name))
+    }
+
+    /// The value that the study itself has.
+    pub(crate) fn given(&self, name: &str) -> Option<&'a Spanned<Value>> {
         let swept = self
             .swept
             .iter()
             .find(|(axis, _)| axis.name.full() == name)
             .map(|(_, v)| *v);
         let in_base = || self.base.entries.get(name)?.value.as_ref();
-        swept.or_else(in_base).or_else(|| self.defaults.get(name))
+        swept.or_else(in_base)
     }
 
     pub(crate) fn maybe_spanned<T: FromValue>(

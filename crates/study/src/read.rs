@@ -85,8 +85,9 @@ fn wrong_type(name: &Name, value: &DeValue<'_>) -> Diagnostic {
         }
         (DeValue::Integer(n), Kind::Duration { .. }) => {
             format!(
-                "add a unit, in quotes: {short} = \"{}s\"",
-                shown(n.as_str())
+                "add a unit, in quotes: {short} = \"{}{}\"",
+                shown(n.as_str()),
+                key.plain_unit()
             )
         }
         (_, Kind::Percent { .. }) => format!("write, for example, {short} = \"2%\""),

@@ -1,33 +1,135 @@
-//! The reference page, generated from the table of keys.
+//! The reference pages, generated from the table of keys.
 
-use plan::key::{KEYS, Key, Kind, SECTIONS};
+use plan::key::{KEYS, Key, Kind, Needs, SECTIONS};
 use plan::{EngineTraits, alternatives};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");
+/// The section whose keys are those of another.
+const AS_VOLUME: &str = "log_volume";
 
-/// The page that explains every key of a study file, in Markdown.
-pub fn reference_markdown(engines: &[EngineTraits]) -> String {
-    let mut page = INTRO.to_owned();
-    page.push_str("\n## At the top\n\n");
-    page.push_str(&table("", engines));
-    for (section, doc) in SECTIONS {
-        page.push_str(&format!(
-            "\n## `[{section}]`\n\n{doc}\n\n{}",
-            table(section, engines)
-        ));
-    }
-    page.push('\n');
-    page.push_str(OUTRO);
-    page
+/// The keys that most studies need, which the first page begins with.
+const USUAL: [&str; 12] = [
+    "title",
+    "server.engine",
+    "server.url",
+    "data.tables",
+    "data.rows",
+    "load.workload",
+    "load.threads",
+    "load.warmup",
+    "load.time",
+    "load.rate",
+    "load.repeats",
+    "topology.instances",
+];
+
+/// A page beside the first one, with what many studies do without.
+struct Page {
+    file: &'static str,
+    /// Title and first paragraph.
+    intro: &'static str,
+    /// Its sections of keys…
+    sections: &'static [&'static str],
+    /// …and its parts of [`OUTRO`], by their headings.
+    parts: &'static [&'static str],
 }
 
-fn table(section: &str, engines: &[EngineTraits]) -> String {
+const PAGES: [Page; 3] = [
+    Page {
+        file: "study-platforms.md",
+        intro: "# Studies: sites and volumes\n\nWhere the servers of a [study](study.md) run, and where their data is stored.\n",
+        sections: &["site", "volume", AS_VOLUME],
+        parts: &["Sites and volumes"],
+    },
+    Page {
+        file: "study-login.md",
+        intro: "# Studies: login and TLS\n\nHow a [study](study.md) logs in to a server that is already running.\n",
+        sections: &[LOGIN],
+        parts: &["Servers that are already running"],
+    },
+    Page {
+        file: "study-faults.md",
+        intro: "# Studies: faults, the ledger, and chaos\n\nWhat a [study](study.md) breaks under load, and what proves that no commit was lost.\n",
+        sections: &["ledger", "chaos"],
+        parts: &["`[[fault]]`", "`[ledger]`", "`[chaos]`"],
+    },
+];
+/// The keys of `[server]` for logging in, which have a page of their own.
+const LOGIN: &str = "server: login";
+
+/// The pages that explain every key of a study file, in Markdown, by the names of their files.
+pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> {
+    let is_elsewhere = |name: &&str| PAGES.iter().any(|page| page.sections.contains(name));
+    let sections: Vec<&str> = SECTIONS.iter().map(|(section, _)| *section).collect();
+    let first = sections.iter().filter(|name| !is_elsewhere(name));
+    let mut study = format!("{INTRO}\n## The usual keys\n\n");
+    study.push_str(&table(
+        KEYS.iter().filter(|key| USUAL.contains(&key.name)),
+        |key| key.name,
+        engines,
+    ));
+    study.push_str("\n## At the top\n\n");
+    study.push_str(&table(of_section(""), Key::last, engines));
+    first.for_each(|section| study.push_str(&keys(section, engines)));
+    let of_others: Vec<&str> = PAGES.iter().flat_map(|page| page.parts).copied().collect();
+    parts(|heading| !of_others.contains(&heading), &mut study);
+    let mut pages = vec![("study.md", study)];
+    for page in PAGES {
+        let mut text = page.intro.to_owned();
+        let sections = page.sections.iter();
+        sections.for_each(|section| text.push_str(&keys(section, engines)));
+        parts(|heading| page.parts.contains(&heading), &mut text);
+        pages.push((page.file, text));
+    }
+    pages
+}
+
+/// Appends the parts of [`OUTRO`] with such headings.
+fn parts(is_wanted: impl Fn(&str) -> bool, page: &mut String) {
+    for part in format!("\n{OUTRO}").split("\n## ").skip(1) {
+        let heading = part.lines().next().unwrap_or_default();
+        if is_wanted(heading) {
+            page.push_str(&format!("\n## {}\n", part.trim_end()));
+        }
+    }
+}
+
+/// A section with its keys.
+fn keys(section: &str, engines: &[EngineTraits]) -> String {
+    let doc = SECTIONS.iter().find(|(name, _)| *name == section);
+    let doc = doc.map_or("", |(_, doc)| *doc);
+    match section {
+        AS_VOLUME => format!("\n## `[{section}]`\n\n{doc}\n"),
+        LOGIN => format!(
+            "\n## Keys of `[server]`\n\n{}",
+            table(of_section(LOGIN), Key::last, engines)
+        ),
+        _ => format!(
+            "\n## `[{section}]`\n\n{doc}\n\n{}",
+            table(of_section(section), Key::last, engines)
+        ),
+    }
+}
+
+fn of_section(section: &str) -> impl Iterator<Item = &'static Key> {
+    let of = |key: &Key| match (key.section(), key.needs) {
+        ("server", Needs::RunningServer) => LOGIN,
+        (name, _) => name,
+    };
+    KEYS.iter().filter(move |key| of(key) == section)
+}
+
+fn table(
+    keys: impl Iterator<Item = &'static Key>,
+    name: fn(&Key) -> &'static str,
+    engines: &[EngineTraits],
+) -> String {
     let mut text = String::from("| key | takes | default | meaning |\n|---|---|---|---|\n");
-    for key in KEYS.iter().filter(|k| k.section() == section) {
+    for key in keys {
         text.push_str(&format!(
             "| `{}` | {} | {} | {} |\n",
-            key.last(),
+            name(key),
             takes(key, engines),
             default(key),
             key.doc

@@ -6,28 +6,45 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn docs_study_md_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study.md");
-    let page = study::reference_markdown(engine::catalog());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &page).unwrap();
+fn the_pages_are_up_to_date() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (file, page) in study::reference_pages(engine::catalog()) {
+        let path = docs.join(file);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, &page).unwrap();
+        }
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            stored == page,
+            "docs/{file} is out of date: UPDATE_DOCS=1 cargo test -p study --test reference"
+        );
     }
-    let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        stored == page,
-        "docs/study.md is out of date: UPDATE_DOCS=1 cargo test -p study --test reference"
-    );
+}
+
+/// The first table has the twelve keys that most studies need; no key is left out.
+#[test]
+fn the_usual_keys_come_first_and_every_key_is_on_one_page() {
+    let pages = study::reference_pages(engine::catalog());
+    let (_, usual) = pages[0].1.split_once("## The usual keys").unwrap();
+    let (usual, rest) = usual.split_once("\n## ").unwrap();
+    assert_eq!(usual.matches("\n| `").count(), 12, "{usual}");
+    let others = pages[1..].iter().map(|(_, page)| page.as_str());
+    let all = std::iter::once(rest).chain(others).collect::<String>();
+    for key in plan::key::KEYS {
+        let has_page =
+            key.section() == "log_volume" || all.contains(&format!("\n| `{}` |", key.last()));
+        assert!(has_page, "{}", key.name);
+    }
 }
 
 /// The examples on the page are studies, or become one with what they leave out.
 #[test]
 fn every_example_is_a_study() {
-    let page = study::reference_markdown(engine::catalog());
-    let trials: Vec<_> = page
-        .split("```")
-        .skip(1)
-        .step_by(2)
+    let pages = study::reference_pages(engine::catalog());
+    let examples = pages
+        .iter()
+        .flat_map(|(_, page)| page.split("```").skip(1).step_by(2));
+    let trials: Vec<_> = examples
         .map(|example| {
             let text = example.strip_prefix("toml").unwrap();
             let whole = [("title", "t"), ("server.engine", "mariadb")];
@@ -51,7 +68,7 @@ fn every_example_is_a_study() {
     assert_eq!(
         trials,
         [
-            4, 3, 1, 4, 2, 3, 4, 3, 2, 1, 1, 8, 6, 1, 1, 3, 3, 10, 4, 1, 2, 2, 2
+            4, 3, 1, 4, 2, 3, 8, 6, 3, 10, 4, 1, 2, 2, 2, 4, 3, 2, 1, 1, 1, 1, 3
         ]
     );
 }

@@ -119,6 +119,11 @@ fn parse_url(url: &str) -> Result<url::Url, TargetError> {
             "{scheme:?} is neither mysql: nor mariadb:"
         )));
     }
+    if !url.has_authority() {
+        return Err(malformed(
+            "the scheme is followed by two slashes".to_owned(),
+        ));
+    }
     // A '#', '/' or '?' in a password ends the host part; the rest is then read as a path.
     if url.fragment().is_some() || url.path().contains('@') {
         return Err(malformed(RESERVED.to_owned()));

@@ -62,7 +62,9 @@ impl Parameters {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
-        let (scheme, rest) = url.split_once("://").ok_or("this is not a URL")?;
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or("the scheme is followed by two slashes")?;
         if !SCHEMES.contains(&scheme) {
             return Err(format!("{scheme:?} is neither postgres: nor postgresql:"));
         }

@@ -26,7 +26,7 @@ pub(crate) struct BenchArgs {
     pub(crate) create_database: bool,
     /// Worker threads of the load generator. [default: one per CPU; one per virtual user for a
     /// database that runs inside dyno]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
     /// A condition on a result, such as 'response_ms.p99 < 25' or 'tps >= 0.95 * baseline';
     /// exit code 1 if it is not met.
@@ -34,7 +34,7 @@ pub(crate) struct BenchArgs {
     pub(crate) thresholds: Vec<Threshold>,
     /// Whether an undecided threshold passes or fails (exit code 1): one whose limit lies within
     /// the 95 % confidence interval of the result.
-    #[arg(long, value_enum, default_value_t = UndecidedArg::Pass, requires = "thresholds")]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = UndecidedArg::Pass, requires = "thresholds")]
     pub(crate) undecided: UndecidedArg,
     /// Result directory that thresholds with `baseline` refer to.
     #[arg(long, value_name = "RESULT")]
@@ -67,20 +67,20 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
     /// Maximum number of connections being opened at the same time.
-    #[arg(long, default_value_t = RunOptions::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, hide_short_help = true, default_value_t = RunOptions::default().connect_limit, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connect_limit: u32,
     /// Number of connections that load data in parallel.
-    #[arg(long, default_value_t = RunOptions::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, hide_short_help = true, default_value_t = RunOptions::default().load_connections, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) load_connections: u32,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, such as
     /// 23505,1062.
-    #[arg(long, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]
+    #[arg(long, hide_short_help = true, value_delimiter = ',', value_name = "CODES", value_parser = error_code)]
     pub(crate) ignore_errors: Vec<String>,
     /// Do not sample host and server counters, and send the server nothing but the load.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_monitors: bool,
     /// Do not run worker threads under SCHED_BATCH.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_batch_scheduling: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The environment variables that dyno reads, for `--help` and the man page.
+//! The environment variables that dyno reads, for the man page.
 
 use crate::console::folded;
 
@@ -79,6 +79,16 @@ mod tests {
         let own = documented.iter().filter(|name| name.starts_with("DYNO_"));
         let gone: Vec<_> = own.filter(|name| !read.contains(**name)).collect();
         assert!(gone.is_empty(), "no longer read: {gone:?}");
+    }
+
+    #[test]
+    fn the_pages_have_every_variable() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let page = |name| std::fs::read_to_string(docs.join(name)).unwrap();
+        let pages = page("command-line.md") + &page("engines.md");
+        for name in all().flat_map(|(names, _)| names.split(", ")) {
+            assert!(pages.contains(&format!("`{name}`")), "{name}");
+        }
     }
 
     /// Adds the names below every crate's `src`: quoted ones on lines that read the

@@ -18,6 +18,25 @@ const URL: &str = "url";
 const FIND_MAX: &str = "find_max";
 /// The group of these limits.
 const LIMITS: &str = "limit";
+/// Keys that even the short help has.
+const USUAL: [&str; 14] = [
+    "data.tables",
+    "data.rows",
+    "load.workload",
+    "load.threads",
+    "load.warmup",
+    "load.time",
+    "load.find_max.p99",
+    "load.events",
+    "load.rate",
+    "load.repeats",
+    "load.distribution",
+    "load.until.ci",
+    "server.tls.mode",
+    "server.tls.ca",
+];
+/// Keys that are off at 0, as in sysbench.
+const OFF_AT_ZERO: [&str; 2] = ["load.events", "load.rate"];
 
 /// How to log in to a server that is already running.
 pub(crate) type LoginOptions = TypedOptions<true>;
@@ -72,8 +91,8 @@ impl<const SERVER: bool> FromArgMatches for TypedOptions<SERVER> {
             let is_typed =
                 matches.value_source(key.name)? == clap::parser::ValueSource::CommandLine;
             let values: Vec<Value> = matches.get_many(key.name)?.cloned().collect();
-            let is_limit = !(key.name == "load.events" && values == [Value::Integer(0)]);
-            (is_typed && is_limit).then_some(TypedOption { key, values })
+            let is_off = OFF_AT_ZERO.contains(&key.name) && values == [Value::Integer(0)];
+            (is_typed && !is_off).then_some(TypedOption { key, values })
         });
         Ok(Self(typed.collect()))
     }
@@ -97,9 +116,10 @@ fn argument(key: &'static Key, name: String) -> Arg {
     if let Some(heading) = heading(key) {
         arg = arg.help_heading(heading);
     }
+    arg = arg.hide_short_help(!USUAL.contains(&key.name));
     if let Some(default) = key.plain_default() {
-        let is_switch = key.section() == "server";
-        arg = arg.default_value(default).hide_default_value(is_switch);
+        let is_known = key.section() == "server" || help.contains("[default:");
+        arg = arg.default_value(default).hide_default_value(is_known);
     }
     if matches!(key.kind, Kind::Boolean) {
         arg = arg
@@ -201,8 +221,8 @@ fn long_help(key: &Key, help: &str) -> Option<String> {
     Some(text)
 }
 
-/// Reads a value like a study, and also accepts what is usual on a command line: durations in
-/// seconds without a unit, percentages without `%`, relative paths, `on` and `off`.
+/// Reads a value like a study, and also accepts what is usual on a command line: durations
+/// without a unit (seconds; limits of response times in milliseconds), percentages without `%`, relative paths, `on` and `off`.
 #[derive(Clone)]
 struct KeyParser(&'static Key);
 
@@ -244,14 +264,12 @@ fn read(key: &'static Key, typed: &str) -> Result<Value, String> {
     match key.name {
         "load.workload" => typed.parse::<WorkloadName>().map(drop).map_err(text)?,
         "load.distribution" => typed.parse::<Distribution>().map(drop).map_err(text)?,
-        // No limit, as in sysbench.
-        "load.events" if typed == "0" => return Ok(Value::Integer(0)),
+        name if typed == "0" && OFF_AT_ZERO.contains(&name) => return Ok(Value::Integer(0)),
         _ => {}
     }
     let is_plain = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     let typed = match key.kind {
-        // A limit needs its unit: 20 could be study in milliseconds.
-        Kind::Duration { .. } if is_plain && !is_limit(key) => format!("{typed}s"),
+        Kind::Duration { .. } if is_plain => format!("{typed}{}", key.plain_unit()),
         Kind::Percent { .. } if !typed.trim_end().ends_with('%') => format!("{typed}%"),
         Kind::Path => {
             let path = std::path::absolute(typed).map_err(text)?;
@@ -292,14 +310,15 @@ mod tests {
     }
 
     #[test]
-    fn plain_numbers_are_seconds_except_as_limits_of_response_times() {
+    fn plain_numbers_are_seconds_and_as_limits_of_response_times_milliseconds() {
         let seconds = |n| Ok(Value::Duration(Duration::from_secs(n)));
         assert_eq!(typed("load.time", "20"), seconds(20));
         assert_eq!(typed("load.time", "1m30s"), seconds(90));
         assert!(typed("load.time", "20x").is_err() && typed("load.time", "").is_err());
         let limit = Ok(Value::Duration(Duration::from_millis(20)));
         assert_eq!(typed("load.find_max.p99", "20ms"), limit);
-        assert!(typed("load.find_max.p99", "20").is_err());
+        assert_eq!(typed("load.find_max.p99", "20"), limit);
+        assert_eq!(typed("load.rate", "0"), Ok(Value::Integer(0)));
         assert!(typed("load.find_max.p99", "0s").is_err());
     }
 

@@ -4,10 +4,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Print only the summary, warnings and errors.
+    /// Print no progress, and of a single benchmark only its result in a sentence.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print a line every second, and the full report of the trials at the end.
+    /// Print a line every second, and every number, warning, and condition at the end.
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }

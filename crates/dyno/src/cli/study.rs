@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::value::{UndecidedArg, key_value};
 use super::{LoginArgs, OutputArgs};
@@ -51,12 +51,27 @@ pub(crate) struct DoctorArgs {
     /// Override a value of the study, such as load.threads=64.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value, requires = "study")]
     pub(crate) overrides: Vec<(String, String)>,
+    /// Also print the checks that passed.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Exit with code 1 if a finding is at least this bad.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) fail_on: Option<FailOnArg>,
     /// Print the findings as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 
     #[command(flatten, next_help_heading = "Connection")]
     pub(crate) login: LoginArgs,
+}
+
+/// From which level on a finding is a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOnArg {
+    /// What may distort results.
+    Severe,
+    /// Also what should be considered.
+    Warning,
 }
 
 /// What `dyno doctor --help` ends with.

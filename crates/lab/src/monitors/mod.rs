@@ -22,13 +22,16 @@ use crate::Database;
 use crate::servers::ProcessId;
 use crate::site::Site;
 use sampler::Sampler;
-use snapshot::{Snapshot, derive};
+use snapshot::{Snapshot, derive, others_share};
 use window::MeasureWindow;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The shortest interval with metrics, because the kernel counts CPU time in hundredths of a
 /// second.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Other programs are looked for once they use more of the CPUs (0 to 1).
+const OTHERS_SHARE: f64 = 0.1;
 
 /// What to monitor.
 #[derive(Debug, Clone)]
@@ -141,12 +144,15 @@ fn sample(
     let mut window = MeasureWindow::default();
     let mut last: Option<Snapshot> = None;
     let mut due = clock.begin;
+    let mut are_others = true;
     loop {
         let stopped = stopped_before(due, stop);
+        sampler.look_for_others(are_others);
         let now = Instant::now();
         let snapshot = sampler.sample(now.saturating_duration_since(due));
         if let Some(before) = &last {
-            report_interval(before, &snapshot, clock, &mut window, on_interval);
+            let share = report_interval(before, &snapshot, clock, &mut window, on_interval);
+            are_others = share.is_some_and(|share| share > OTHERS_SHARE);
         }
         if now >= clock.measure {
             window.begin(&snapshot);
@@ -165,19 +171,21 @@ fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
     matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
 }
 
+/// Returns the share of the CPUs that was neither the servers' nor dyno's.
 fn report_interval(
     before: &Snapshot,
     after: &Snapshot,
     clock: SampleClock,
     window: &mut MeasureWindow,
     on_interval: &mut dyn FnMut(MonitorPoint),
-) {
+) -> Option<f64> {
     let length = after.at.duration_since(before.at);
     if length < MIN_INTERVAL {
-        return;
+        return None;
     }
     let seconds = length.as_secs_f64();
     let values = derive(before, after);
+    let others = others_share(&values);
     window.add(&values, seconds);
     on_interval(MonitorPoint {
         t_s: before
@@ -187,6 +195,7 @@ fn report_interval(
         seconds,
         values: values.0,
     });
+    others
 }
 
 #[cfg(test)]

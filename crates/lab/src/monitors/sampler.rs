@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use client::reactor::Reactor;
 use engine::counters::{Counters, Reading, ask_all, leave_all};
-use host::{Files, ReadAhead, device, process};
+use host::{Files, OtherPrograms, ReadAhead, device, process};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::snapshot::{ServerSnapshot, Snapshot};
@@ -23,6 +23,8 @@ pub(super) struct Sampler {
     /// The server's own counters, if they are monitored.
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
+    others: OtherPrograms,
+    last: Instant,
 }
 
 /// A server whose process is sampled.
@@ -112,6 +114,8 @@ impl Sampler {
                 .collect(),
             // Without a reactor, the servers' own counters are absent.
             reactor: Reactor::new().ok(),
+            others: OtherPrograms::default(),
+            last: Instant::now(),
         }
     }
 
@@ -126,12 +130,30 @@ impl Sampler {
             host: host::Sample::take(self.site.files(), &disks),
             generator: process::read(self.site.files(), "self"),
             servers: self.servers.iter_mut().map(SampledServer::sample).collect(),
+            others_s: self.others.used_s().clone(),
         };
+        self.last = snapshot.at;
         for (server, counters) in snapshot.servers.iter_mut().zip(self.read_counters()) {
             server.counters = counters;
         }
         snapshot.own_cpu = own_cpu();
         snapshot
+    }
+
+    /// Looks for the programs that used the CPUs besides the trial since the last sample, or leaves
+    /// that interval out.
+    pub(super) fn look_for_others(&mut self, are_others: bool) {
+        if !are_others {
+            return self.others.skip();
+        }
+        let here = self
+            .servers
+            .iter()
+            .filter(|server| server.machine.is_none());
+        let servers = here.flat_map(|server| [server.process.get(), server.process.manager()]);
+        let own: Vec<u32> = servers.flatten().chain([std::process::id()]).collect();
+        let seconds = self.last.elapsed().as_secs_f64();
+        self.others.look(self.site.files(), &own, seconds);
     }
 
     fn read_counters(&mut self) -> Vec<Option<Reading>> {

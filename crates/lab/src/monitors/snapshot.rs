@@ -1,5 +1,6 @@
 //! A snapshot of host and servers, and the metrics between two snapshots.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use engine::counters::{self, Reading};
@@ -24,6 +25,8 @@ pub(super) struct Snapshot {
     /// The process of dyno.
     pub(super) generator: Option<ProcessStat>,
     pub(super) servers: Vec<ServerSnapshot>,
+    /// CPU time of other programs so far, in seconds.
+    pub(super) others_s: BTreeMap<String, f64>,
 }
 
 /// The counters of a server.
@@ -62,11 +65,26 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
         change.put("generator", &mut values);
     }
     servers(before, after, &mut values);
+    for (program, used_s) in &after.others_s {
+        let grown_s = used_s - before.others_s.get(program).unwrap_or(&0.0);
+        let cpu = (grown_s > 0.0).then_some(100.0 * grown_s / seconds);
+        values.put(bracketed("other.cpu", program), cpu);
+    }
     let get = |name: &str| values.0.get(name).copied();
     let written = get("disk.write_mb_per_s").zip(get("server.write_mb_per_s"));
     let amplification = written.map(|(devices, servers)| devices / servers);
     values.put("write_amplification", amplification);
     values
+}
+
+/// The share of all CPUs (0 to 1) that neither the servers of this host nor dyno used.
+pub(super) fn others_share(values: &Values) -> Option<f64> {
+    let get = |name: &str| values.0.get(name).copied();
+    let is_core = |name: &&String| name.starts_with("cpu[") && name.ends_with("].idle");
+    let cpus = values.0.keys().filter(is_core).count() as f64;
+    let busy = 100.0 - get("cpu.idle")? - get("cpu.iowait").unwrap_or(0.0);
+    let ours = get("generator.cpu").unwrap_or(0.0) + get("server.cpu").unwrap_or(0.0);
+    Some(busy / 100.0 - ours / 100.0 / cpus).filter(|share| share.is_finite())
 }
 
 /// The metrics of each server, `server[1].…`, and of all servers together, `server.…`.

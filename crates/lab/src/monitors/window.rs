@@ -125,6 +125,7 @@ mod tests {
             host: host::Sample::default(),
             generator: None,
             servers: Vec::new(),
+            others_s: BTreeMap::new(),
         }
     }
 

@@ -13,6 +13,7 @@ use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
+use measure::others;
 use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, StatementKind};
 use measure::slice::{Phase, Second};
@@ -76,6 +77,7 @@ pub(crate) struct TrialMonitor<'a> {
     ended_by: Option<(Outcome, Failure)>,
     events: Vec<NodeEvent>,
     faults: Vec<FaultRecord>,
+    told_of_others: bool,
 }
 
 /// The state of a load.
@@ -117,6 +119,7 @@ impl<'a> TrialMonitor<'a> {
             ended_by: None,
             events: Vec::new(),
             faults: Vec::new(),
+            told_of_others: false,
             trial,
             rig,
             barrier,
@@ -154,13 +157,32 @@ impl<'a> TrialMonitor<'a> {
     fn receive(&mut self, message: TrialMessage) {
         match message {
             TrialMessage::Load(index, message) => self.load_message(index, message),
-            TrialMessage::Monitored(point) => self.observer.monitored(&point),
+            TrialMessage::Monitored(point) => {
+                self.tell_of_others(&point);
+                self.observer.monitored(&point);
+            }
             TrialMessage::Event(event) => self.record_event(event),
             TrialMessage::Fault(fault, failure) => {
                 self.record_fault(*fault);
                 failure.into_iter().for_each(|failure| self.fail(failure));
             }
             TrialMessage::Failed(failure) => self.fail(failure),
+        }
+    }
+
+    /// Says, once a trial, that other programs take CPU time, while they can still be stopped.
+    fn tell_of_others(&mut self, point: &MonitorPoint) {
+        let metrics = point
+            .values
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value));
+        if let Some((share, busiest)) = others::distorting(metrics).filter(|_| !self.told_of_others)
+        {
+            self.told_of_others = true;
+            let share = share * 100.0;
+            self.observer.note(&format!(
+                "other programs use {share:.0} % of the CPUs: {busiest}"
+            ));
         }
     }
 

@@ -5,10 +5,12 @@ use measure::ended::Ended;
 use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::instance::InstanceSummary;
-use measure::metric::Metrics;
+use measure::metric::{Metrics, split};
 use measure::recovery::ResponseSecond;
 use measure::setup::{Input, Outcome, Unfinished};
 use measure::summarize::Summarizer;
+
+use plan::Volume;
 
 use super::failure::outcome_of;
 use super::{LoadState, TrialMonitor};
@@ -62,7 +64,8 @@ impl TrialMonitor<'_> {
             }
             None => (Outcome::Completed, None),
         };
-        let metrics = self.monitoring.take_metrics();
+        let mut metrics = self.monitoring.take_metrics();
+        leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
         Ok(LoadResults {
             instances: self.instances(&outcome),
             unfinished: self.unfinished(),
@@ -140,6 +143,19 @@ impl TrialMonitor<'_> {
             ended: None,
             outcome,
         }
+    }
+}
+
+/// Removes what servers had written to disks if the disks wrote less: the kernel also counts what
+/// it never wrote. A file system that was made for the servers may compress.
+fn leave_out_inflated(metrics: &mut Metrics, volume: &Volume) {
+    const AMPLIFICATION: &str = "write_amplification";
+    let is_less = metrics
+        .get(AMPLIFICATION)
+        .is_some_and(|factor| factor.mean < 1.0);
+    if is_less && volume.file_system.is_none() {
+        metrics.remove(AMPLIFICATION);
+        metrics.retain(|name, _| split(name).0 != "server.write_mb_per_s");
     }
 }
 

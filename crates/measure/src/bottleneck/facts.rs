@@ -1,5 +1,6 @@
 //! What the rules of the verdict look at, computed from a trial's numbers.
 
+use crate::metric::split;
 use crate::summary::TrialSummary;
 
 /// What the rules look at; `None` is what was not measured.
@@ -25,6 +26,23 @@ impl<'a> Facts<'a> {
     /// The generator's share of the busy CPU time (0 to 1).
     pub(super) fn generator_of_cpu(&self) -> Option<f64> {
         self.of_cpu("generator.cpu")
+    }
+
+    /// Other programs with their shares of the busy CPU time (0 to 1), the busiest first.
+    pub(super) fn other_programs(&self) -> Vec<(&str, f64)> {
+        let named = self
+            .trial
+            .metrics
+            .keys()
+            .filter_map(|name| match split(name) {
+                (metric, Some(program)) if metric == "other.cpu" => {
+                    Some((program, self.of_cpu(name)?))
+                }
+                _ => None,
+            });
+        let mut programs: Vec<_> = named.collect();
+        programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+        programs
     }
 
     /// Flushes of the log, or of all files if the log's are not counted separately.

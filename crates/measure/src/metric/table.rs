@@ -11,6 +11,7 @@ use super::{Brackets, Group, Metric, Reading};
 const CORE: Brackets = Optional("core");
 const SERVER: Brackets = Optional("server");
 const DEVICE: Brackets = Optional("device");
+const PROGRAM: Brackets = Always("program");
 const INTERFACE: Brackets = Always("interface");
 
 /// All metrics, in the order of their groups.
@@ -51,7 +52,11 @@ pub const METRICS: &[Metric] = &[
         "Resident memory of the server's processes."),
     metric("server.write_mb_per_s", SERVER, "MB/s", Growth, Processes, "server write MB/s",
         "What the server's processes have had written to disks (`write_bytes` of `/proc/PID/io`), \
-         before the file system adds copies, metadata, and its journal."),
+         before the file system adds copies, metadata, and its journal. Absent where the disks wrote \
+         less: the kernel also counts what it never wrote."),
+    metric("other.cpu", PROGRAM, "% of one CPU", Growth, Processes, "other CPU",
+        "CPU time of a program of the host that is neither dyno nor a server of the trial, by its name; \
+         programs are looked for only while others use more than a tenth of the CPUs."),
     metric("server.throttled", SERVER, "%", Growth, Processes, "server throttled",
         "Periods (tenths of a second) in which the server used up its CPU quota (`site.cpus`) \
          and was throttled, as a share of those in which it ran; absent without a quota."),

@@ -8,7 +8,7 @@ mod volume;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{alternatives, format_duration, range_words, shown_bytes};
+use crate::{Limited, alternatives, format_duration, range_words, shown_bytes};
 
 pub use list::{KEYS, SECTIONS, VARIANT_NAME};
 pub use make::word;
@@ -157,6 +157,9 @@ pub const VARIANT: &str = "variant";
 
 /// Number of virtual users.
 pub const THREADS: &str = "load.threads";
+/// Its default in an open loop, where a user that is not needed stays idle. Servers accept at least
+/// 100 connections by default.
+pub const OPEN_LOOP_USERS: u32 = 64;
 /// Limits of a search, see [`crate::Limited::KEYS`].
 pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
 pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";
@@ -258,6 +261,12 @@ impl Key {
         let own = self.flag.as_ref().map_or("", |flag| flag.help);
         let text = if own.is_empty() { self.doc } else { own };
         text.replace('`', "")
+    }
+
+    /// The unit of a duration that is given without one: limits of response times are milliseconds.
+    pub fn plain_unit(&self) -> &'static str {
+        let is_limit = Limited::KEYS.iter().any(|(name, _)| *name == self.name);
+        if is_limit { "ms" } else { "s" }
     }
 
     /// The default as a command line would have it: `10s`, `10000`.

@@ -111,8 +111,8 @@ fn few_slower(told: &[AtRate], search: &FoundMax) -> Option<String> {
     let lengths = doubted.iter().map(|at| step_s(at, enough(at)));
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
-        "{}, fewer than {FEWEST_SLOWER} transactions exceeded {}, so it may be chance: set load.time \
-         to {} or more.",
+        "{}, fewer than {FEWEST_SLOWER} transactions exceeded {}, so it may be chance: use steps of \
+         {} or more (--time; in a study, load.time).",
         at(&doubted),
         limited(search),
         number::seconds(enough_s)
@@ -126,7 +126,7 @@ fn short(told: &[AtRate]) -> Option<String> {
     let enough_s = lengths.reduce(f64::max)?;
     Some(format!(
         "{}, the measurement took less than {MIN_SECONDS} s, too short to detect steady state, so a \
-         longer one may find another rate: set load.time to {} or more.",
+         longer one may find another rate: use steps of {} or more (--time; in a study, load.time).",
         at(&doubted),
         number::seconds(enough_s)
     ))

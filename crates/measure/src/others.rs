@@ -1,0 +1,31 @@
+//! The programs that used the CPUs besides a trial.
+
+use crate::metric::split;
+
+/// Programs that are named.
+const MOST_NAMED: usize = 3;
+/// From this share of all CPUs (0 to 1) on, they distort a trial.
+const DISTORTING: f64 = 0.15;
+
+/// Their share of all CPUs (0 to 1), and the busiest with their share of one CPU; `None` without
+/// any that matters.
+#[must_use]
+pub fn distorting<'a>(
+    metrics: impl Iterator<Item = (&'a str, f64)> + Clone,
+) -> Option<(f64, String)> {
+    let is_core = |name: &str| name.starts_with("cpu[") && name.ends_with("].idle");
+    let cpus = metrics.clone().filter(|(name, _)| is_core(name)).count();
+    let named = metrics.filter_map(|(name, cpu_pct)| match split(name) {
+        (metric, Some(program)) if metric == "other.cpu" => Some((program, cpu_pct)),
+        _ => None,
+    });
+    let mut programs: Vec<(&str, f64)> = named.collect();
+    programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let used_pct: f64 = programs.iter().map(|(_, cpu_pct)| cpu_pct).sum();
+    let share = used_pct / 100.0 / cpus.max(1) as f64;
+    let busiest = programs.iter().take(MOST_NAMED);
+    let busiest: Vec<String> = busiest
+        .map(|(name, cpu_pct)| format!("{name} {cpu_pct:.0} % of one CPU"))
+        .collect();
+    (share > DISTORTING).then(|| (share, busiest.join(", ")))
+}
