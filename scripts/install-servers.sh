@@ -3,7 +3,7 @@
 #
 #   scripts/install-servers.sh [all | mariadb | mysql | postgres | patroni | storage | podman | docker | sysbench | ssh | vm]...  (default: all, the three servers)
 #
-#   mariadb   Debian's packages mariadb-server, galera-4, and rsync. Run as root, it starts no service.
+#   mariadb   Debian's packages mariadb-server, galera-4, rsync, and stunnel4. Run as root, it starts no service.
 #   mysql     MySQL 9.7, which only Debian sid has, unpacked with its libraries into a directory of its own. The system
 #             does not change, and root is not needed.
 #   postgres  Debian's package postgresql (PostgreSQL 15 on Debian 12). Run as root, it creates no cluster and starts no
@@ -93,6 +93,7 @@ install_mariadb() {
     apt_install mariadb-server /usr/sbin/mariadbd
     apt_install galera-4 /usr/lib/galera/libgalera_smm.so
     apt_install rsync /usr/bin/rsync
+    apt_install stunnel4 /usr/bin/stunnel
 }
 
 # install_postgres: installs Debian's PostgreSQL without the cluster `main` that its package creates by default.

@@ -58,6 +58,8 @@ pub struct TlsOptions {
     pub mode: Option<TlsMode>,
     /// A file of trusted authorities (PEM) instead of the system's.
     pub ca: Option<PathBuf>,
+    /// The only trusted authority (PEM), instead of a file.
+    pub authority: Option<String>,
     /// The client's certificate chain (PEM)…
     pub certificate: Option<PathBuf>,
     /// …and its key (PEM).
@@ -249,9 +251,12 @@ impl TlsOptions {
 
     fn roots(&self) -> Result<RootCertStore, String> {
         let mut roots = RootCertStore::empty();
-        let trusted = match &self.ca {
-            Some(file) => certificates(file)?,
-            None => rustls_native_certs::load_native_certs().certs,
+        let trusted = match (&self.authority, &self.ca) {
+            (Some(pem), _) => CertificateDer::pem_slice_iter(pem.as_bytes())
+                .collect::<Result<_, _>>()
+                .map_err(|error| error.to_string())?,
+            (None, Some(file)) => certificates(file)?,
+            (None, None) => rustls_native_certs::load_native_certs().certs,
         };
         roots.add_parsable_certificates(trusted);
         if roots.is_empty() {

@@ -12,6 +12,7 @@ use std::path::Path;
 use common::{Cache, Finished, Program};
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
+use measure::warning::Warning;
 
 /// A study with two virtual users, and these lines.
 fn study(engine: &str, time: &str, rest: &str) -> Program {
@@ -83,6 +84,9 @@ fn replicates(engine: &str, kinds: &[&str]) {
     for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
         assert_eq!(trial.outcome, Outcome::Completed, "{kind}");
         assert_eq!(trial.failures(), 0, "{kind}: {:?}", trial.errors);
+        let is_strange = |warning: &Warning| matches!(warning, Warning::Strangers { .. });
+        let warnings = &trial.warnings;
+        assert!(!warnings.iter().any(is_strange), "{kind}: {warnings:?}");
         let points = monitored(&done, index);
         for replica in [2, 3] {
             let applied = values(&points, &format!("server[{replica}].log.mb_per_s"));

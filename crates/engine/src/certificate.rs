@@ -1,19 +1,28 @@
-//! The certificate of a cluster's services.
+//! What the servers of one cluster know each other by.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, Certificate as Signed, CertificateParams, DnType, Error,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
 use crate::error::{Cause, EngineError};
+use crate::server::ServerFile;
 
-/// A self-signed certificate for one run, with its key. A service and its clients all have it, and
-/// trust no other: who has the key is admitted.
+/// The names of its files. In a data directory, which is its server's working directory, a server
+/// finds them by these names.
+pub(crate) const AUTHORITY_FILE: &str = "dyno-ca.pem";
+pub(crate) const CERTIFICATE_FILE: &str = "dyno-cert.pem";
+pub(crate) const KEY_FILE: &str = "dyno-key.pem";
+
+/// A certificate for one run with its key, and the authority that signed it, whose own key is gone.
+/// All servers and services of a cluster have it, and trust no other: who has the key is admitted.
 #[derive(Clone)]
 pub struct Certificate {
+    /// The certificate of the authority (PEM).
+    pub authority: String,
     /// The certificate (PEM).
     pub certificate: String,
     /// Its private key (PEM).
@@ -28,26 +37,24 @@ impl fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// Generates a certificate for a service at this address and for its clients.
+    /// Generates a certificate for servers at these addresses, which are also each other's clients.
     ///
     /// # Errors
     /// When the operating system has no random bytes.
-    pub fn generate(address: IpAddr) -> Result<Self, EngineError> {
-        let generated = KeyPair::generate().and_then(|key| {
-            let mut params = CertificateParams::new([address.to_string()])?;
+    pub fn generate(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Self, EngineError> {
+        let names = addresses.into_iter().map(|address| address.to_string());
+        let generated = authority().and_then(|(signed, issuer)| {
+            let key = KeyPair::generate()?;
+            let mut params = CertificateParams::new(names.collect::<Vec<_>>())?;
             params.distinguished_name.push(DnType::CommonName, "dyno");
-            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-            params.key_usages = vec![
-                KeyUsagePurpose::KeyCertSign,
-                KeyUsagePurpose::DigitalSignature,
-            ];
+            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
             params.extended_key_usages = vec![
                 ExtendedKeyUsagePurpose::ServerAuth,
                 ExtendedKeyUsagePurpose::ClientAuth,
             ];
-            let certificate = params.self_signed(&key)?;
             Ok(Self {
-                certificate: certificate.pem(),
+                authority: signed.pem(),
+                certificate: params.signed_by(&key, &issuer)?.pem(),
                 key: key.serialize_pem(),
             })
         });
@@ -56,4 +63,38 @@ impl Certificate {
             EngineError::failed(Cause::Internal, message)
         })
     }
+
+    /// The file by which others know who has it.
+    pub(crate) fn authority_file(&self) -> ServerFile {
+        file(AUTHORITY_FILE, &self.authority)
+    }
+
+    /// Its files, for the directory of a server or a service.
+    pub(crate) fn files(&self) -> [ServerFile; 3] {
+        [
+            self.authority_file(),
+            file(CERTIFICATE_FILE, &self.certificate),
+            file(KEY_FILE, &self.key),
+        ]
+    }
+}
+
+fn file(name: &'static str, text: &str) -> ServerFile {
+    ServerFile {
+        name,
+        text: text.to_owned(),
+        is_temporary: false,
+    }
+}
+
+/// An authority, and what signs certificates for it.
+fn authority() -> Result<(Signed, Issuer<'static, KeyPair>), Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::default();
+    let name = &mut params.distinguished_name;
+    name.push(DnType::CommonName, "dyno-authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let signed = params.self_signed(&key)?;
+    Ok((signed, Issuer::new(params, key)))
 }

@@ -1,11 +1,16 @@
-//! Short requests by HTTP to programs of the laboratory.
+//! Short requests by HTTP to programs of the laboratory, some of which admit only who has their
+//! cluster's key.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::certificate::Certificate;
 
 /// How long connecting may take, and the answer to a question.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
@@ -26,58 +31,110 @@ impl Reply {
     }
 }
 
-/// Who asks: a name and a password.
-pub(crate) type Credentials<'a> = (&'a str, &'a str);
-
 /// Asks for a page.
 ///
 /// # Errors
 /// When it cannot be reached, or does not answer by HTTP within 2 s.
 pub(crate) fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
-    ask(address, "GET", path, None, "", ANSWER_LIMIT)
+    let request = Request::get(path);
+    request.exchange(&address, connect(address, ANSWER_LIMIT)?)
 }
 
-/// Sends a request with a text in JSON; each read may take `limit`.
+/// Asks for a page of a program of this cluster.
 ///
 /// # Errors
-/// As [`get`]'s.
-pub(crate) fn send(
+/// As [`get`]'s, and when the program does not have the cluster's key.
+pub(crate) fn get_as(
+    certificate: &Certificate,
     address: SocketAddr,
-    method_and_path: (&str, &str),
-    credentials: Credentials<'_>,
-    json: &str,
-    limit: Duration,
+    path: &str,
 ) -> io::Result<Reply> {
-    let (method, path) = method_and_path;
-    ask(address, method, path, Some(credentials), json, limit)
+    let request = Request::get(path);
+    request.exchange(&address, encrypted(certificate, address, ANSWER_LIMIT)?)
 }
 
-fn ask(
+/// Sends a request with a text in JSON to a program of this cluster; each read may take `limit`.
+///
+/// # Errors
+/// As [`get_as`]'s.
+pub(crate) fn send(
     address: SocketAddr,
-    method: &str,
-    path: &str,
-    credentials: Option<Credentials<'_>>,
+    (method, path): (&str, &str),
+    certificate: &Certificate,
     json: &str,
     limit: Duration,
 ) -> io::Result<Reply> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
+    let request = Request { method, path, json };
+    request.exchange(&address, encrypted(certificate, address, limit)?)
+}
+
+/// What is asked.
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    json: &'a str,
+}
+
+impl<'a> Request<'a> {
+    fn get(path: &'a str) -> Self {
+        let (method, json) = ("GET", "");
+        Self { method, path, json }
+    }
+
+    fn exchange(&self, host: &SocketAddr, mut stream: impl Read + Write) -> io::Result<Reply> {
+        let Self { method, path, json } = self;
+        // HTTP/1.0: the server closes the connection after its reply, which is not divided into
+        // chunks.
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
+            json.len()
+        );
+        stream.write_all(request.as_bytes())?;
+        stream.flush()?;
+        let mut bytes = Vec::new();
+        match stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes) {
+            // It need not announce that it closes an encrypted connection.
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            _ => {}
+        }
+        parse(&String::from_utf8_lossy(&bytes))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the reply is not HTTP"))
+    }
+}
+
+fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(limit))?;
     stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-    let login = credentials.map_or(String::new(), |(name, password)| {
-        let login = STANDARD.encode(format!("{name}:{password}"));
-        format!("Authorization: Basic {login}\r\n")
-    });
-    // HTTP/1.0: the server closes the connection after its reply, which is not divided into chunks.
-    let request = format!(
-        "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{login}\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
-        json.len()
-    );
-    stream.write_all(request.as_bytes())?;
-    let mut bytes = Vec::new();
-    stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes)?;
-    parse(&String::from_utf8_lossy(&bytes))
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the reply is not HTTP"))
+    Ok(stream)
+}
+
+/// A connection by which both ends have proven that they have the cluster's key.
+fn encrypted(
+    certificate: &Certificate,
+    address: SocketAddr,
+    limit: Duration,
+) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    let config = tls(certificate).map_err(io::Error::other)?;
+    let tls = ClientConnection::new(Arc::new(config), address.ip().into());
+    let tls = tls.map_err(io::Error::other)?;
+    Ok(StreamOwned::new(tls, connect(address, limit)?))
+}
+
+fn tls(certificate: &Certificate) -> Result<ClientConfig, rustls::Error> {
+    let unreadable = |error: rustls::pki_types::pem::Error| {
+        rustls::Error::General(format!("cannot read a certificate: {error}"))
+    };
+    let parse = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(unreadable);
+    let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).map_err(unreadable)?;
+    let mut roots = RootCertStore::empty();
+    roots.add(parse(&certificate.authority)?)?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(vec![parse(&certificate.certificate)?], key)
 }
 
 fn parse(reply: &str) -> Option<Reply> {

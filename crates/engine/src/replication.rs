@@ -229,6 +229,17 @@ pub trait Replication: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Who takes part in the cluster, as this member sees it, or is logged in to it, and is not
+    /// dyno's: `a member at 127.0.0.1:4567`.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or refuses.
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError>;
+
+    /// What lines of a member's log contain that say that it refused somebody who wanted to log in or
+    /// to join.
+    fn refusals(&self) -> &'static [&'static str];
+
     /// A member's role, and whether it replicates.
     ///
     /// # Errors
@@ -242,6 +253,8 @@ pub struct Copying {
     pub program: Invocation,
     /// The name and the value of the environment variable with the password.
     pub password: (&'static str, String),
+    /// A file that it needs, and the name of the environment variable for its path.
+    pub authority: (&'static str, ServerFile),
 }
 
 /// How members that have lost their quorum become a group again: an operator chooses the one that
@@ -319,7 +332,7 @@ impl Member<'_> {
     /// Its refusal to join, to become the primary, or to follow one, without the password that it was
     /// sent.
     pub(crate) fn refused(&self, error: &client::Error) -> EngineError {
-        let words = self.cluster.without_passwords(&error.to_string());
+        let words = self.cluster.without_password(&error.to_string());
         EngineError::Failed {
             cause: Cause::Server,
             message: format!(
@@ -340,17 +353,15 @@ pub struct Formation {
     pub members: Vec<MemberAddress>,
     /// Where its services listen, as many as [`Replication::service_ports`].
     pub services: Vec<SocketAddr>,
-    /// What its services and their clients know each other by; `None` without services.
-    pub certificate: Option<Certificate>,
+    /// What its members and services know each other by.
+    pub certificate: Certificate,
     /// The password of the account that replicates, for this run.
     pub password: String,
-    /// The password for changes through a cluster manager, for this run.
-    pub manager_password: String,
     /// How long a cluster manager waits for a primary that does not answer.
     pub ttl: Duration,
 }
 
-/// The passwords are hidden.
+/// The password is hidden.
 impl fmt::Debug for Formation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Formation")
@@ -380,16 +391,22 @@ impl Formation {
         Some(SocketAddr::new(member.ip, member.port))
     }
 
+    /// Whether this is the address for clients of one of its members.
+    pub(crate) fn has_member_at(&self, address: &str) -> bool {
+        let members = self.members.iter();
+        let mut members = members.map(|member| SocketAddr::new(member.ip, member.port));
+        members.any(|member| member.to_string() == address)
+    }
+
     /// Address and first group port of each member.
     pub fn group_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let members = self.members.iter();
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
     }
 
-    /// A text of a server or a manager that may contain a password it was sent.
-    pub(crate) fn without_passwords(&self, text: &str) -> String {
-        let text = text.replace(&self.password, "***");
-        text.replace(&self.manager_password, "***")
+    /// A text of a server that may contain the password it was sent.
+    pub(crate) fn without_password(&self, text: &str) -> String {
+        text.replace(&self.password, "***")
     }
 
     /// The addresses of the members, without repetition.

@@ -5,12 +5,16 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
+use std::fs::{self, Permissions};
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use engine::certificate::Certificate;
 use engine::replication::{Formation, Member, MemberAddress, MemberState, Replication};
 use engine::{EngineError, Login};
+use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};
 
 /// Long enough for a machine that is busy with other tests.
@@ -24,6 +28,7 @@ struct Members {
     kind: &'static dyn Replication,
     cluster: Formation,
     servers: Vec<Server>,
+    _files: TempDir,
 }
 
 impl Members {
@@ -43,21 +48,35 @@ impl Members {
                 3
             ],
             services: Vec::new(),
-            certificate: None,
+            certificate: Certificate::generate([Ipv4Addr::LOCALHOST.into()]).unwrap(),
             password: "not-secret-7".to_owned(),
-            manager_password: String::new(),
             ttl: std::time::Duration::ZERO,
         };
+        // Servers read these files as they start, before the tests know their directories.
+        let dir = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir()
+            .unwrap();
+        for file in kind.data_files(&cluster, 1) {
+            fs::write(dir.path().join(file.name), file.text).unwrap();
+        }
         let servers = (1..=3).map(|number| {
             let settings = kind.settings(&cluster, number);
-            let settings = settings
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"));
+            let settings = settings.iter().map(|(name, value)| {
+                let file = Some(dir.path().join(value)).filter(|file| file.is_file());
+                let value = file.map_or(value.clone(), |file| file.display().to_string());
+                format!("{name}={value}")
+            });
             let settings: Vec<String> = settings.collect();
             let settings = settings.iter().map(String::as_str);
             start(&settings.chain(options.iter().copied()).collect::<Vec<_>>())
         });
         let servers: Vec<Server> = servers.collect();
+        for server in &servers {
+            for file in kind.data_files(&cluster, 1) {
+                fs::write(server.data_dir().join(file.name), file.text).unwrap();
+            }
+        }
         for (member, server) in cluster.members.iter_mut().zip(&servers) {
             member.port = server.port();
         }
@@ -65,6 +84,7 @@ impl Members {
             kind,
             cluster,
             servers,
+            _files: dir,
         };
         for number in 1..=3 {
             formed.on(number, |member| kind.join(member)).unwrap();

@@ -43,6 +43,7 @@ pub mod servers;
 mod settle;
 pub mod site;
 mod spec;
+mod strangers;
 mod study;
 pub mod template;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::ledger::{self, Ledger, Verified};
 use crate::observer::Observer;
 use crate::preload::preload;
 use crate::rig::Rig;
+use crate::strangers;
 use crate::trial::Trial;
 use crate::trial_monitor::LoadResults;
 
@@ -73,10 +74,12 @@ pub(crate) fn run_on(
         ledgers.iter().for_each(|ledger| ledger.clean_up(observer));
     })?;
     let space = rig.space();
+    let strangers = strangers::find(rig);
     let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
     let mut ran = summarize(trial, rig, driven, &verified);
     ran.summary.space = space;
+    ran.summary.warnings.extend(strangers);
     Ok(ran)
 }
 

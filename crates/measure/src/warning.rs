@@ -138,6 +138,11 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
+    /// Somebody else took part in a private cluster, was logged in to it, or tried to.
+    Strangers {
+        /// Who and where: `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
+        seen: Vec<String>,
+    },
     /// The ledger proves nothing.
     LedgerUnchecked {
         /// Why.
@@ -175,6 +180,7 @@ impl Warning {
             Self::Restarts { .. } => "many restarts",
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
+            Self::Strangers { .. } => "strangers at a private cluster",
             Self::LedgerUnchecked { .. } => "ledger not checked",
             Self::LedgerStopped { .. } => "ledger stopped early",
         }
@@ -197,6 +203,7 @@ impl Warning {
             | Self::ForcedCheckpoints { count }
             | Self::Reconnects { count } => *count as f64,
             Self::LevelChanged { changes } => changes.len() as f64,
+            Self::Strangers { seen } => seen.len() as f64,
             Self::Short { measured_s } => -measured_s,
             Self::WarmupTooShort {
                 steady_from_s,
@@ -355,6 +362,21 @@ impl fmt::Display for Warning {
                 "{count} connections were lost and reopened. For the cause, see the server's log and \
                  its connection limits."
             ),
+            Self::Strangers { seen } => {
+                const MOST: usize = 4;
+                let told: Vec<&str> = seen.iter().take(MOST).map(String::as_str).collect();
+                let rest = match seen.len().saturating_sub(MOST) {
+                    0 => String::new(),
+                    more => format!("; and {more} more"),
+                };
+                write!(
+                    f,
+                    "somebody else took part in a private cluster, was logged in to it, or tried \
+                     to: {}{rest}. Find out which process that was, and measure on a host that \
+                     nobody else uses.",
+                    told.join("; ")
+                )
+            }
             Self::LedgerUnchecked { reason } => write!(
                 f,
                 "the ledger proves nothing about acknowledged commits: {reason}. Let the trial end \

@@ -6,10 +6,11 @@
 //! that starts again refuses writes until it is known to be the primary still.
 
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
-use super::member::{create_account, rows, rows_of_other, run};
+use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
 use crate::replication::{Formation, Member, MemberState, Replication, View, cell};
+use crate::server::ServerFile;
 
 /// What every member's configuration has.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -62,10 +63,15 @@ impl Replication for BinaryLog {
             _ => Some(replica),
         };
         let switch = switch.filter(|_| self.is_semi_synchronous);
-        let all = SETTINGS.iter().chain(self.dialect.settings).copied();
+        let all = SETTINGS.iter().chain(&TLS_SETTINGS);
+        let all = all.chain(self.dialect.settings).copied();
         let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
         let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
         std::iter::once(own).chain(all).collect()
+    }
+
+    fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
+        cluster.certificate.files().into()
     }
 
     fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {
@@ -153,6 +159,14 @@ impl Replication for BinaryLog {
         self.replicate_from(member, primary)
     }
 
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+        strangers(member, self.dialect.replicas)
+    }
+
+    fn refusals(&self) -> &'static [&'static str] {
+        &[DENIED]
+    }
+
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
         Ok(state_of(&rows(member, self.dialect.view)?))
     }
@@ -223,6 +237,7 @@ fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certificate::Certificate;
     use crate::replication::MemberAddress;
 
     #[test]
@@ -238,9 +253,8 @@ mod tests {
                     })
                     .collect(),
                 services: Vec::new(),
-                certificate: None,
+                certificate: Certificate::generate([]).unwrap(),
                 password: String::new(),
-                manager_password: String::new(),
                 ttl: std::time::Duration::ZERO,
             };
             let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&cluster, number);

@@ -4,18 +4,24 @@
 //! All members are copies of one prepared data directory, so the first start needs no transfer of
 //! data: each member is told that it has the cluster's state of just before it joins. A member that
 //! was away gets what it missed from another one's cache (IST) or, if the cache no longer has it,
-//! all of the data by rsync (SST).
+//! all of the data by rsync (SST). Members admit only who has the cluster's key, and the transfer
+//! goes through stunnel, which does the same.
 
 use std::path::Path;
 
 use super::group_replication::uuid;
-use super::member::{rows, run};
+use super::log_dialect::MARIADB;
+use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::EngineError;
+use crate::manager::program;
 use crate::replication::{
     Bootstrap, Formation, Member, MemberAddress, MemberState, Replication, View, cell, member_name,
 };
 use crate::server::ServerFile;
 
+/// The setting with Galera's library.
+pub(super) const PROVIDER: &str = "wsrep_provider";
 /// The setting with the options of Galera's library.
 pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
 /// Where packages install Galera's library, for 10.11 and its successors.
@@ -24,6 +30,18 @@ const LIBRARIES: [&str; 3] = [
     "/usr/lib64/galera-4/libgalera_smm.so",
     "/usr/lib64/galera/libgalera_smm.so",
 ];
+/// What a member logs when it refuses a login, and about a server without the cluster's key. In the
+/// same words, it reports that it does not reach another member, with other reasons.
+const REFUSALS: [&str; 6] = [
+    DENIED,
+    "Failed to establish connection: unexpected eof",
+    "Failed to establish connection: tlsv1 alert",
+    "Failed to establish connection: certificate",
+    "Failed to establish connection: peer did not return a certificate",
+    "Failed to establish connection: wrong version number",
+];
+const HOW_TO_INSTALL: &str =
+    "install Debian's package stunnel4, or run scripts/install-servers.sh mariadb";
 /// The file in which a member notes its state.
 const STATE_FILE: &str = "grastate.dat";
 /// In that file: the position is not known, as after a crash.
@@ -38,10 +56,9 @@ const RECEIVED: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_last_c
      'wsrep_local_recv_queue')";
 /// Makes a member a cluster by itself that was in none.
 const BEGIN: &str = "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'";
-/// What every member's configuration has; Galera requires both.
-const SETTINGS: [(&str, &str); 5] = [
+/// What every member's configuration has; Galera requires the last two.
+const SETTINGS: [(&str, &str); 4] = [
     ("wsrep_on", "ON"),
-    ("wsrep_cluster_name", "dyno"),
     ("wsrep_sst_method", "rsync"),
     ("binlog_format", "ROW"),
     ("innodb_autoinc_lock_mode", "2"),
@@ -63,7 +80,8 @@ impl Replication for Galera {
         let client = cluster.client_address(number);
         let own = [
             ("server_id", number.to_string()),
-            ("wsrep_provider", library().to_owned()),
+            (PROVIDER, library().to_owned()),
+            ("wsrep_cluster_name", cluster.id.clone()),
             // The first member finds nobody, and is a cluster.
             ("wsrep_cluster_address", peers(cluster, number == 1)),
             ("wsrep_node_name", member_name(number)),
@@ -79,13 +97,16 @@ impl Replication for Galera {
             (
                 PROVIDER_OPTIONS,
                 format!(
-                    "gmcast.listen_addr=tcp://{}; ist.recv_addr={}; pc.recovery=FALSE",
+                    "gmcast.listen_addr=ssl://{}; ist.recv_addr={}; pc.recovery=FALSE; \
+                     socket.ssl=YES; socket.ssl_ca={AUTHORITY_FILE}; \
+                     socket.ssl_cert={CERTIFICATE_FILE}; socket.ssl_key={KEY_FILE}",
                     at(0),
                     at(1)
                 ),
             ),
         ];
-        let all = SETTINGS.map(|(name, value)| (name, value.to_owned()));
+        let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
+        let all = all.map(|(name, value)| (name, value.to_owned()));
         let all = own.into_iter().chain(all);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -93,7 +114,13 @@ impl Replication for Galera {
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
         // Each join of a member takes the next number in the cluster's order.
         let joins = number.saturating_sub(1);
-        vec![state_file(cluster, joins.into(), number == 1)]
+        let state = state_file(cluster, joins.into(), number == 1);
+        cluster
+            .certificate
+            .files()
+            .into_iter()
+            .chain([state])
+            .collect()
     }
 
     fn recovery(&self) -> Option<&'static [&'static str]> {
@@ -114,8 +141,9 @@ impl Replication for Galera {
             .collect()
     }
 
+    /// It is a member already, but without stunnel it could not return.
     fn join(&self, _: &Member<'_>) -> Result<(), EngineError> {
-        Ok(())
+        program("stunnel", HOW_TO_INSTALL).map(drop)
     }
 
     fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
@@ -152,6 +180,19 @@ impl Replication for Galera {
             state: state_of(rows),
             others: format!("{size}: {addresses}"),
         }
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+        let status = rows(member, STATUS)?;
+        let members = self::status(&status, "wsrep_incoming_addresses").split(',');
+        let others = members.filter(|address| !member.cluster.has_member_at(address));
+        let others = others.map(|address| format!("a member at {address:?}"));
+        let sessions = strangers(member, MARIADB.replicas)?;
+        Ok(others.chain(sessions).collect())
+    }
+
+    fn refusals(&self) -> &'static [&'static str] {
+        &REFUSALS
     }
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {

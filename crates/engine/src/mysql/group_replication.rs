@@ -2,18 +2,24 @@
 //! transactions before they commit, and elect another primary when theirs is gone.
 
 use super::gtid;
-use super::member::{ACCOUNT, as_root, create_account, rows, run};
+use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
+use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
+use crate::certificate::AUTHORITY_FILE;
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
 use crate::replication::{
     Bootstrap, Formation, Member, MemberState, Replication, View, cell, text,
 };
+use crate::server::ServerFile;
 
 /// What the account for replication may do.
 const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
 /// Whether it is the member that is asked, role, state, and port of each member.
 const VIEW: &str = "SELECT member_id = @@server_uuid, member_role, member_state, member_port \
      FROM performance_schema.replication_group_members ORDER BY member_port";
+/// Where each member says that its clients find it; a server that is in no group has a row without.
+const MEMBERS: &str = "SELECT CONCAT(member_host, ':', member_port) \
+     FROM performance_schema.replication_group_members WHERE member_port IS NOT NULL";
 /// The transactions that a member has applied, and those that it has only received.
 const RECEIVED: &str = "SELECT @@global.gtid_executed, GTID_SUBTRACT((SELECT received_transaction_set \
      FROM performance_schema.replication_connection_status \
@@ -21,7 +27,8 @@ const RECEIVED: &str = "SELECT @@global.gtid_executed, GTID_SUBTRACT((SELECT rec
 const STOP: &str = "STOP GROUP_REPLICATION";
 /// What every member's configuration has. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 13] = [
+    LOG_REFUSALS,
     ("log_bin", "binlog"),
     ("relay_log", "relay"),
     ("gtid_mode", "ON"),
@@ -29,7 +36,10 @@ const SETTINGS: [(&str, &str); 9] = [
     ("plugin_load_add", "group_replication.so"),
     ("group_replication_start_on_boot", "OFF"),
     ("group_replication_bootstrap_group", "OFF"),
-    ("group_replication_recovery_get_public_key", "ON"),
+    ("group_replication_ssl_mode", "VERIFY_CA"),
+    ("group_replication_recovery_use_ssl", "ON"),
+    ("group_replication_recovery_ssl_ca", AUTHORITY_FILE),
+    ("group_replication_recovery_ssl_verify_server_cert", "ON"),
     ("group_replication_message_cache_size", "134217728"),
 ];
 
@@ -60,8 +70,13 @@ impl Replication for GroupReplication {
             ("group_replication_ip_allowlist", allowed.join(",")),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
-        let all = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
+        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
         own.into_iter().chain(all).collect()
+    }
+
+    fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
+        cluster.certificate.files().into()
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
@@ -137,6 +152,19 @@ impl Replication for GroupReplication {
             state,
             others: text(rows),
         }
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+        let members = rows(member, MEMBERS)?;
+        let members = members.iter().map(|row| cell(row, 0));
+        let others = members.filter(|address| !member.cluster.has_member_at(address));
+        let others = others.map(|address| format!("a member at {address:?}"));
+        let sessions = strangers(member, SHOW_REPLICAS)?;
+        Ok(others.chain(sessions).collect())
+    }
+
+    fn refusals(&self) -> &'static [&'static str] {
+        &[DENIED]
     }
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {

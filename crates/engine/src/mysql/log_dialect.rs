@@ -2,6 +2,7 @@
 
 use super::gtid;
 use super::member::{ACCOUNT, rows};
+use crate::certificate::AUTHORITY_FILE;
 use crate::error::EngineError;
 use crate::remote::first_cell;
 use crate::replication::{Formation, Member, MemberAddress, cell};
@@ -34,6 +35,8 @@ pub(super) struct Dialect {
     pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, and then answers 0.
     pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, EngineError>,
+    /// The replicas that are connected to a server.
+    pub(super) replicas: &'static str,
     /// How many transactions a server has, received or applied.
     pub(super) received: fn(&Member<'_>) -> Result<u64, EngineError>,
     /// Which transactions a server has applied.
@@ -61,7 +64,8 @@ pub(super) static MARIADB: Dialect = Dialect {
             "SET GLOBAL gtid_slave_pos = @@global.gtid_binlog_pos".to_owned(),
             format!(
                 "CHANGE MASTER TO MASTER_HOST = '{}', MASTER_PORT = {}, \
-                 MASTER_USER = '{ACCOUNT}', MASTER_PASSWORD = '{}', MASTER_SSL = 0, \
+                 MASTER_USER = '{ACCOUNT}', MASTER_PASSWORD = '{}', MASTER_SSL = 1, \
+                 MASTER_SSL_CA = '{AUTHORITY_FILE}', MASTER_SSL_VERIFY_SERVER_CERT = 1, \
                  MASTER_CONNECT_RETRY = {RETRY_S}, MASTER_USE_GTID = slave_pos",
                 primary.ip, primary.port, cluster.password
             ),
@@ -73,6 +77,7 @@ pub(super) static MARIADB: Dialect = Dialect {
             "SELECT MASTER_GTID_WAIT('{received}', {APPLY_LIMIT_S})"
         ))
     },
+    replicas: "SHOW REPLICA HOSTS",
     received: |member| {
         let executed = first_cell(rows(member, "SELECT @@global.gtid_binlog_pos")?);
         let executed = gtid::last(&executed.unwrap_or_default());
@@ -84,7 +89,11 @@ pub(super) static MARIADB: Dialect = Dialect {
 };
 
 pub(super) static MYSQL: Dialect = Dialect {
-    settings: &[("gtid_mode", "ON"), ("enforce_gtid_consistency", "ON")],
+    settings: &[
+        ("gtid_mode", "ON"),
+        ("enforce_gtid_consistency", "ON"),
+        LOG_REFUSALS,
+    ],
     semi_sync_plugins: &[
         ("plugin_load_add", "semisync_source.so"),
         ("plugin_load_add", "semisync_replica.so"),
@@ -104,7 +113,8 @@ pub(super) static MYSQL: Dialect = Dialect {
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{}', SOURCE_PORT = {}, \
              SOURCE_USER = '{ACCOUNT}', SOURCE_PASSWORD = '{}', SOURCE_AUTO_POSITION = 1, \
              SOURCE_CONNECT_RETRY = {RETRY_S}, SOURCE_RETRY_COUNT = {RETRIES}, \
-             GET_SOURCE_PUBLIC_KEY = 1",
+             SOURCE_SSL = 1, SOURCE_SSL_CA = '{AUTHORITY_FILE}', \
+             SOURCE_SSL_VERIFY_SERVER_CERT = 1",
             primary.ip, primary.port, cluster.password
         )]
     },
@@ -113,6 +123,7 @@ pub(super) static MYSQL: Dialect = Dialect {
             "SELECT WAIT_FOR_EXECUTED_GTID_SET(({MYSQL_RECEIVED}), {APPLY_LIMIT_S})"
         ))
     },
+    replicas: SHOW_REPLICAS,
     received: |member| {
         let sets = format!(
             "SELECT @@global.gtid_executed, \
@@ -127,6 +138,10 @@ pub(super) static MYSQL: Dialect = Dialect {
     lacking: |_, answer| answer.replace('\n', ""),
 };
 
+/// MySQL's replicas that are connected to a server.
+pub(super) const SHOW_REPLICAS: &str = "SHOW REPLICAS";
+/// By default, MySQL does not log whom it refused.
+pub(super) const LOG_REFUSALS: (&str, &str) = ("log_error_verbosity", "3");
 const MYSQL_RECEIVED: &str = "SELECT received_transaction_set \
      FROM performance_schema.replication_connection_status WHERE channel_name = ''";
 

@@ -3,27 +3,45 @@
 use std::time::Duration;
 
 use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, Error, Target, TlsOptions};
+use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
 use client::reactor::timeout;
-use client::tls::ServerPublicKey;
 
 use super::server::socket_target;
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::{Cause, EngineError};
 use crate::remote::{Rows, administer, on_connection, on_reactor};
-use crate::replication::{Formation, Member};
+use crate::replication::{Formation, Member, cell};
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
+/// What servers log when they refuse a login.
+pub(super) const DENIED: &str = "Access denied for user";
+/// The accounts of dyno's own sessions, and of the server's.
+const ACCOUNTS: [&str; 5] = [
+    "root",
+    ACCOUNT,
+    "system user",
+    "event_scheduler",
+    "unauthenticated user",
+];
 /// How long another member may take to answer.
 const OTHER_LIMIT: Duration = Duration::from_secs(2);
 
+/// By what other members and dyno know a member; the files are in its data directory.
+pub(super) const TLS_SETTINGS: [(&str, &str); 3] = [
+    ("ssl_ca", AUTHORITY_FILE),
+    ("ssl_cert", CERTIFICATE_FILE),
+    ("ssl_key", KEY_FILE),
+];
+
 /// The statements that create the account for replication, without writing them to the binary log.
-/// Only who reaches the member's address can use it, which includes dyno.
+/// Who logs in as it has verified the member's certificate, so the password is given to members
+/// only, and not to others who listen at the address of one that is gone.
 pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
     [
         "SET sql_log_bin = 0".to_owned(),
         format!(
-            "CREATE USER {ACCOUNT}@'%' IDENTIFIED BY '{}'",
+            "CREATE USER {ACCOUNT}@'%' IDENTIFIED BY '{}' REQUIRE SSL",
             cluster.password
         ),
         format!("GRANT {rights} ON *.* TO {ACCOUNT}@'%'"),
@@ -48,6 +66,22 @@ pub(super) fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, EngineError> 
     rows.map_err(|error| member.login.refused(&error))
 }
 
+/// Sessions of other accounts than dyno's, and replicas that are no members.
+pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<String>, EngineError> {
+    let sessions = rows(member, "SHOW PROCESSLIST")?;
+    let sessions = sessions.iter().map(|row| (cell(row, 1), cell(row, 2)));
+    let sessions = sessions.filter(|(user, _)| !ACCOUNTS.contains(user));
+    let sessions = sessions.map(|(user, host)| format!("a session of {user:?} from {host}"));
+    let replicas = rows(member, replicas)?;
+    let is_member = |row: &&Vec<_>| {
+        let number = cell(row, 0).parse().ok();
+        number.is_some_and(|number| member.cluster.member(number).is_some())
+    };
+    let replicas = replicas.iter().filter(|row| !is_member(row));
+    let replicas = replicas.map(|row| format!("a replica with the server ID {}", cell(row, 0)));
+    Ok(sessions.chain(replicas).collect())
+}
+
 /// Does something as `root`, through the socket.
 pub(super) fn as_root<T>(
     member: &Member<'_>,
@@ -57,8 +91,7 @@ pub(super) fn as_root<T>(
     administer(&member.login, &target, LOGIN_LIMIT, work)
 }
 
-/// The rows of a statement on the member of this number, as the account for replication, which
-/// members also use with whatever key the other one presents.
+/// The rows of a statement on the member of this number, as the account for replication.
 pub(super) fn rows_of_other(
     cluster: &Formation,
     number: u32,
@@ -72,8 +105,9 @@ pub(super) fn rows_of_other(
     let address = address.ok_or_else(|| failed(&"the cluster has no such member"))?;
     let url = format!("mysql://{ACCOUNT}@{address}/");
     let tls = TlsOptions {
-        server_public_key: ServerPublicKey::Accepted,
-        ..TlsOptions::disabled()
+        mode: Some(TlsMode::VerifyFull),
+        authority: Some(cluster.certificate.authority.clone()),
+        ..TlsOptions::default()
     };
     let target = Target::parse(&url, Some(&cluster.password), ACCOUNT, &tls);
     let target = target.map_err(|error| failed(&error))?.with_database("");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::flavor::Flavor;
-use super::galera::PROVIDER_OPTIONS;
+use super::galera::{PROVIDER, PROVIDER_OPTIONS};
 use super::programs::place_options;
 use super::root;
 use crate::configuration::{ConfigurationFile, allowed_connections};
@@ -13,6 +13,9 @@ use crate::settings::Settings;
 
 /// The group that both engines' servers read.
 const OPTION_GROUP: &str = "[mysqld]\n";
+/// What the program reads that transfers data to another member: who does not have the cluster's
+/// key neither gets nor gives any.
+const TRANSFER_GROUP: &str = "\n[sst]\nssl-mode = VERIFY_CA\n";
 /// Turns the binary log on; its base name.
 const BINLOG: &str = "log_bin";
 
@@ -117,7 +120,11 @@ pub(super) fn my_cnf(
             *value = binlog_in(log, value);
         }
     }
-    file.finish(settings.iter())
+    let text = file.finish(settings.iter());
+    match config.iter().any(|(name, _)| same_name(name, PROVIDER)) {
+        true => text + TRANSFER_GROUP,
+        false => text,
+    }
 }
 
 /// The base name of a binary log in this directory, unless the study names another directory.

@@ -1,8 +1,8 @@
 //! Which settings may contain secrets.
 
 /// Words in the names of settings whose values may be secrets. `init_` are statements,
-/// which may hold a password.
-const SECRET_WORDS: [&str; 10] = [
+/// which may hold a password. Who wants to join a cluster must know its name.
+const SECRET_WORDS: [&str; 12] = [
     "password",
     "passwd",
     "secret",
@@ -13,6 +13,8 @@ const SECRET_WORDS: [&str; 10] = [
     "access_key",
     "sst_auth",
     "init_",
+    "cluster_name",
+    "group_name",
 ];
 
 /// Whether a value may be a secret, by the setting's name in the server's spelling.

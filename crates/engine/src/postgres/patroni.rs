@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
 use super::{format, streaming};
-use crate::certificate::Certificate;
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
 use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
@@ -27,11 +27,6 @@ const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, an
      scripts/install-servers.sh patroni";
 /// Its configuration file. JSON is YAML, too.
 const CONFIG_FILE: &str = "patroni.yml";
-/// The files with which etcd and its clients identify themselves to each other.
-const CERTIFICATE_FILE: &str = "etcd.crt";
-const KEY_FILE: &str = "etcd.key";
-/// The user of its REST API.
-const API_USER: &str = "dyno";
 /// How often it checks what it must do while the cluster forms, in seconds.
 const FORMING_LOOP_WAIT_S: u64 = 1;
 /// How long it may take to answer a request, for instance to switch over, which it does before it
@@ -143,10 +138,8 @@ impl Replication for Patroni {
         dir: &Path,
         own: &Path,
     ) -> Result<Vec<Service>, EngineError> {
-        let (&[client, peer, health], Some(certificate)) =
-            (cluster.services.as_slice(), &cluster.certificate)
-        else {
-            let message = "etcd needs three ports and a certificate".to_owned();
+        let &[client, peer, health] = cluster.services.as_slice() else {
+            let message = "etcd needs three ports".to_owned();
             return Err(EngineError::failed(Cause::Internal, message));
         };
         let name = member_name(1);
@@ -155,6 +148,7 @@ impl Replication for Patroni {
         let cluster_option = format!("{name}={peer_url}");
         let data = own.join("etcd").display().to_string();
         let in_dir = |name: &str| dir.join(name).display().to_string();
+        let authority_file = in_dir(AUTHORITY_FILE);
         let (certificate_file, key_file) = (in_dir(CERTIFICATE_FILE), in_dir(KEY_FILE));
         let options = [
             ("name", name.as_str()),
@@ -166,11 +160,11 @@ impl Replication for Patroni {
             ("initial-cluster", &cluster_option),
             ("listen-metrics-urls", &health_url),
             ("client-cert-auth", "true"),
-            ("trusted-ca-file", &certificate_file),
+            ("trusted-ca-file", &authority_file),
             ("cert-file", &certificate_file),
             ("key-file", &key_file),
             ("peer-client-cert-auth", "true"),
-            ("peer-trusted-ca-file", &certificate_file),
+            ("peer-trusted-ca-file", &authority_file),
             ("peer-cert-file", &certificate_file),
             ("peer-key-file", &key_file),
             ("log-level", "warn"),
@@ -179,7 +173,7 @@ impl Replication for Patroni {
         Ok(vec![Service {
             name: "etcd",
             invocation: Invocation::new(program("etcd", HOW_TO_INSTALL)?, arguments),
-            files: identity(certificate).into(),
+            files: identity(&cluster.certificate).into(),
             address: health,
             health: ("/health", "true"),
         }])
@@ -196,23 +190,20 @@ impl Replication for Patroni {
         server: &Managed<'_>,
     ) -> Result<Option<Manager>, EngineError> {
         let patroni = program("patroni", HOW_TO_INSTALL)?;
-        let config = |password: &str, api_password: &str| {
-            let mut config = configuration(cluster, number, server, password, api_password);
+        let config = |password: &str| {
+            let mut config = configuration(cluster, number, server, password);
             config["bootstrap"]["dcs"]["synchronous_mode"] =
                 matches!(self, Self::Synchronous).into();
             format!("{config:#}\n")
         };
         let (hba, ident) = access(server);
-        let identity = cluster.certificate.iter().flat_map(identity);
+        let identity = identity(&cluster.certificate);
         let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let files = [
             ManagerFile {
-                kept: Some(config(HIDDEN, HIDDEN)),
-                ..file(
-                    CONFIG_FILE,
-                    config(&cluster.password, &cluster.manager_password),
-                )
+                kept: Some(config(HIDDEN)),
+                ..file(CONFIG_FILE, config(&cluster.password))
             },
             file(HBA_FILE, hba),
             file(IDENT_FILE, ident),
@@ -230,6 +221,14 @@ impl Replication for Patroni {
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
         streaming::view(rows)
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+        streaming::strangers(member)
+    }
+
+    fn refusals(&self) -> &'static [&'static str] {
+        &streaming::REFUSALS
     }
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
@@ -252,12 +251,9 @@ fn file(name: &'static str, text: String) -> ManagerFile {
     }
 }
 
-/// What etcd and its clients identify themselves with.
-fn identity(certificate: &Certificate) -> [ManagerFile; 2] {
-    [
-        file(CERTIFICATE_FILE, certificate.certificate.clone()),
-        file(KEY_FILE, certificate.key.clone()),
-    ]
+/// What etcd, the managers, and the servers identify themselves with.
+fn identity(certificate: &Certificate) -> [ManagerFile; 3] {
+    certificate.files().map(|one| file(one.name, one.text))
 }
 
 /// Has the manager of a member do something.
@@ -273,12 +269,11 @@ fn request(
     let reply = http::send(
         address,
         (method, path),
-        (API_USER, &member.cluster.manager_password),
+        &member.cluster.certificate,
         &wanted.to_string(),
         REQUEST_LIMIT,
     );
     let failed = |words: &str| {
-        let words = member.cluster.without_passwords(words);
         let message = format!(
             "{method} {path} failed at the cluster manager of {}: {words}",
             member.login.server
@@ -297,7 +292,8 @@ fn request(
 fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<(), EngineError> {
     let deadline = Instant::now() + STANDBY_LIMIT;
     let is_chosen = |address| {
-        http::get(address, "/cluster").is_ok_and(|page| page.body.contains(SYNCHRONOUS_STANDBY))
+        let page = http::get_as(&member.cluster.certificate, address, "/cluster");
+        page.is_ok_and(|page| page.body.contains(SYNCHRONOUS_STANDBY))
     };
     while !api(member.cluster, member.number).is_some_and(is_chosen) {
         if Instant::now() > deadline {
@@ -325,13 +321,7 @@ fn api(cluster: &Formation, number: u32) -> Option<SocketAddr> {
 }
 
 /// Patroni's configuration of one member.
-fn configuration(
-    cluster: &Formation,
-    number: u32,
-    server: &Managed<'_>,
-    password: &str,
-    api_password: &str,
-) -> Value {
+fn configuration(cluster: &Formation, number: u32, server: &Managed<'_>, password: &str) -> Value {
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
     let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
@@ -339,19 +329,27 @@ fn configuration(
         shown(cluster.client_address(number)),
         shown(api(cluster, number)),
     );
-    let account = json!({"username": REPLICATION_ROLE, "password": password});
+    let account = json!({
+        "username": REPLICATION_ROLE,
+        "password": password,
+        "sslmode": "verify-ca",
+        "sslrootcert": in_dir(AUTHORITY_FILE),
+    });
     json!({
         "scope": "dyno",
         "name": member_name(number),
         "restapi": {
             "listen": &api,
             "connect_address": &api,
-            "authentication": {"username": API_USER, "password": api_password},
+            "cafile": in_dir(AUTHORITY_FILE),
+            "certfile": in_dir(CERTIFICATE_FILE),
+            "keyfile": in_dir(KEY_FILE),
+            "verify_client": "required",
         },
         "etcd3": {
             "hosts": shown(cluster.services.first().copied()),
             "protocol": "https",
-            "cacert": in_dir(CERTIFICATE_FILE),
+            "cacert": in_dir(AUTHORITY_FILE),
             "cert": in_dir(CERTIFICATE_FILE),
             "key": in_dir(KEY_FILE),
         },
@@ -372,6 +370,9 @@ fn configuration(
             "parameters": {
                 "hba_file": in_dir(HBA_FILE),
                 "ident_file": in_dir(IDENT_FILE),
+                "ssl": "on",
+                "ssl_cert_file": in_dir(CERTIFICATE_FILE),
+                "ssl_key_file": in_dir(KEY_FILE),
                 "unix_socket_directories": paths.own.display().to_string(),
             },
             "basebackup": [{"checkpoint": "fast"}],

@@ -14,6 +14,7 @@ use client::postgres::{Connection, Error};
 use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
 use super::server::socket_target;
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
 use crate::remote::{administer, first_cell};
@@ -22,6 +23,12 @@ use crate::replication::{
 };
 use crate::server::{Invocation, ServerFile};
 
+/// By what standbys know a server; the files are in its data directory.
+const TLS_SETTINGS: [(&str, &str); 3] = [
+    ("ssl", "on"),
+    ("ssl_cert_file", CERTIFICATE_FILE),
+    ("ssl_key_file", KEY_FILE),
+];
 /// How much of its log a primary keeps for standbys that are away, in megabytes.
 const KEPT_LOG: &str = "512MB";
 /// Makes a data directory a standby's.
@@ -40,6 +47,15 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming' \
      AND latest_end_lsn <= pg_last_wal_replay_lsn()) THEN 'replica' \
      ELSE 'detached' END";
+/// The roles of sessions, what they call themselves, and where they are.
+const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
+     FROM pg_stat_activity WHERE usename IS NOT NULL";
+/// What servers log when they refuse a login.
+pub(super) const REFUSALS: [&str; 3] = [
+    "no pg_hba.conf entry for",
+    "password authentication failed for user",
+    "Peer authentication failed for user",
+];
 /// The setting that names the standbys for which a commit waits.
 const AWAITED: &str = "synchronous_standby_names";
 /// Waits for the end of recovery, at most 60 s.
@@ -126,8 +142,9 @@ impl Replication for Streaming {
             let awaited = self.awaited_once_promoted(cluster, number);
             settings.extend(awaited.map(|names| (AWAITED, names)));
         }
+        let tls = TLS_SETTINGS.map(|(name, value)| (name, value.to_owned()));
         let owned = |(name, value): (&str, String)| (name.to_owned(), value);
-        settings.into_iter().map(owned).collect()
+        settings.into_iter().chain(tls).map(owned).collect()
     }
 
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
@@ -137,7 +154,8 @@ impl Replication for Streaming {
             is_temporary: false,
         };
         let password = format!("*:*:*:{REPLICATION_ROLE}:{}\n", cluster.password);
-        let mut files = vec![file(PASSWORD_FILE, password)];
+        let mut files = Vec::from(cluster.certificate.files());
+        files.push(file(PASSWORD_FILE, password));
         files.extend((number != 1).then(|| file(STANDBY_SIGNAL, String::new())));
         files
     }
@@ -217,6 +235,7 @@ impl Replication for Streaming {
         Some(Copying {
             program: Invocation::new(program, arguments),
             password: ("PGPASSWORD", cluster.password.clone()),
+            authority: ("PGSSLROOTCERT", cluster.certificate.authority_file()),
         })
     }
 
@@ -226,6 +245,14 @@ impl Replication for Streaming {
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
         view(rows)
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+        strangers(member)
+    }
+
+    fn refusals(&self) -> &'static [&'static str] {
+        &REFUSALS
     }
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
@@ -286,6 +313,22 @@ pub(super) fn state(member: &Member<'_>) -> Result<MemberState, EngineError> {
     Ok(role(&first_cell(rows).unwrap_or_default()))
 }
 
+/// Sessions of other roles than dyno's, and standbys that are no members.
+pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    let sessions = as_superuser(member, async |connection| connection.rows(SESSIONS).await)?;
+    let sessions = sessions.map_err(|error| member.login.refused(&error))?;
+    let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
+    let strangers = sessions.iter().filter(|row| match cell(row, 0) {
+        REPLICATION_ROLE => !is_members(cell(row, 1)),
+        role => ![SUPERUSER, ROLE].contains(&role),
+    });
+    let describe = |row: &Vec<_>| {
+        let (role, name, from) = (cell(row, 0), cell(row, 1), cell(row, 2));
+        format!("a session of {role:?} ({name}) from {from}")
+    };
+    Ok(strangers.map(describe).collect())
+}
+
 fn role(word: &str) -> MemberState {
     match word {
         "primary" => MemberState::Primary,
@@ -294,12 +337,13 @@ fn role(word: &str) -> MemberState {
     }
 }
 
-/// How the member `number` reaches its primary.
+/// How the member `number` reaches its primary: whoever listens there without the cluster's key does
+/// not get the password.
 fn source(cluster: &Formation, number: u32, primary: u32) -> String {
     let server = cluster.client_address(primary);
     let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
     format!(
-        "{} user={REPLICATION_ROLE} application_name={}",
+        "{} sslmode=verify-ca user={REPLICATION_ROLE} application_name={}",
         server.unwrap_or_default(),
         member_name(number)
     )
@@ -307,7 +351,7 @@ fn source(cluster: &Formation, number: u32, primary: u32) -> String {
 
 fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String {
     let source = source(cluster, number, primary);
-    format!("{source} passfile={PASSWORD_FILE}")
+    format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}")
 }
 
 /// Does something as the superuser, through the socket.

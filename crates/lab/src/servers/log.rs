@@ -1,7 +1,8 @@
 //! Reads a server's error log: why it rejected settings or ended.
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use engine::Server;
@@ -25,6 +26,20 @@ pub(crate) fn read_tail(path: &Path, start: u64) -> String {
         Ok(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// What lines say that contain one of these words, from those words on, each once. No line of the
+/// log is too old.
+pub(super) fn said(path: &Path, words: &[&str]) -> BTreeSet<String> {
+    let lines = File::open(path).map(|file| BufReader::new(file).split(b'\n'));
+    let lines = lines.into_iter().flatten().map_while(Result::ok);
+    lines
+        .filter_map(|line| {
+            let line = String::from_utf8_lossy(&line);
+            let start = words.iter().find_map(|words| line.find(words))?;
+            Some(shortened(&line[start..]))
+        })
+        .collect()
 }
 
 /// The last lines, each shortened.

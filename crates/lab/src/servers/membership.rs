@@ -51,17 +51,16 @@ impl Membership {
                 group_ports: free.by_ref().take(group_ports).collect(),
             }
         });
-        let members = members.collect();
+        let members: Vec<_> = members.collect();
+        let ips = members.iter().map(|member: &MemberAddress| member.ip);
+        let certificate = Certificate::generate(ips.chain([shared.into()]))?;
         let services = free.map(|port| SocketAddr::from((shared, port)));
         let formation = Arc::new(Formation {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members,
             services: services.collect(),
-            certificate: (service_ports > 0)
-                .then(|| Certificate::generate(shared.into()))
-                .transpose()?,
+            certificate,
             password: Password::for_replication()?.text().to_owned(),
-            manager_password: Password::random()?.text().to_owned(),
             ttl,
         });
         let password = Password::random()?;

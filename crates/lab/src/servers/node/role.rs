@@ -1,5 +1,6 @@
 //! The role of a node in its cluster, and changes of it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use engine::replication::{Bootstrap, Copying, MemberState, Replication};
 use super::Node;
 use crate::error::LabError;
 use crate::process;
+use crate::servers::files::write_for_server;
+use crate::servers::log;
 
 /// How long the data of another member may take to be copied.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
@@ -145,6 +148,10 @@ impl Node {
         command.args(&copying.program.arguments);
         let (name, password) = copying.password;
         command.env(name, password);
+        let (name, file) = copying.authority;
+        let path = self.data.dir().join(file.name);
+        write_for_server(&path, &file.text, home.account())?;
+        command.env(name, path);
         let (log, errors) = self.launcher.log()?;
         command.stdout(log).stderr(errors);
         match process::run(command, COPY_LIMIT, interrupted)? {
@@ -158,6 +165,20 @@ impl Node {
                 Err(self.launcher.too_slow("copy its data", COPY_LIMIT, &log))
             }
         }
+    }
+
+    /// Who takes part in its cluster, or is logged in to it, and is not dyno's, and lines of its log
+    /// about those whom it refused; each of them once.
+    pub(crate) fn strangers(&self) -> BTreeSet<String> {
+        // One that is gone or paused has its log.
+        let answers = self.running.as_ref().is_some_and(|one| !one.is_paused());
+        let seen = answers.then(|| self.as_member(Replication::strangers));
+        let seen = seen.and_then(|seen| seen.ok().flatten());
+        let seen = seen.unwrap_or_default();
+        let refusals = self.replication().map_or(&[][..], Replication::refusals);
+        let mut all = log::said(&self.log_path(), refusals);
+        all.extend(seen);
+        all
     }
 
     /// Whether [`Node::copy_from`] would copy anything.

@@ -1,6 +1,10 @@
 //! Members that start again, on servers of an engine whose members keep notes of their own.
 
+mod intruders;
+
 use std::path::Path;
+
+use engine::Server;
 
 use super::*;
 use crate::home::Home;
@@ -11,22 +15,35 @@ use crate::template::{self, DATABASE};
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
-    let user = rustix::process::geteuid().as_raw();
-    let root = format!("/tmp/dyno-testkit-cache-{user}");
-    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
-    let installed = crate::servers::find(engine::MARIADB, None, None).unwrap();
-    let listener = engine::data::Listener {
-        tell: &mut |_| {},
-        interrupted: &NEVER,
-    };
-    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
     let config = [
         ("innodb_buffer_pool_size", "64M"),
         ("innodb_flush_log_at_trx_commit", "2"),
         ("wsrep_provider_options", options),
     ];
-    let config = config.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let replication = engine::MARIADB.replicates_as("galera").unwrap();
+    cluster(engine::MARIADB, "galera", count, &config, keep)
+}
+
+/// The members of a new cluster of this kind.
+fn cluster(
+    engine: &'static dyn Server,
+    kind: &str,
+    count: usize,
+    config: &[(&str, &str)],
+    keep: &Path,
+) -> Vec<Node> {
+    let user = rustix::process::geteuid().as_raw();
+    let root = format!("/tmp/dyno-testkit-cache-{user}");
+    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let installed = crate::servers::find(engine, None, None).unwrap();
+    let listener = engine::data::Listener {
+        tell: &mut |_| {},
+        interrupted: &NEVER,
+    };
+    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
+    let config = config.iter();
+    let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let config: Vec<_> = config.collect();
+    let replication = engine.replicates_as(kind).unwrap();
     let places = vec![(std::net::Ipv4Addr::LOCALHOST, None); count];
     let members = Membership::of_cluster(
         replication,
@@ -95,6 +112,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
         let log = last_run(node);
         assert!(log.contains("state transfer needed: no"), "{log}");
     }
+    intruders::cannot_join_galera(&mut nodes, keep.path());
     let [first, second, third] = nodes.as_mut_slice() else {
         panic!("three members");
     };
