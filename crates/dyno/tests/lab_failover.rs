@@ -52,6 +52,7 @@ fn by_kind(faults: &[FaultRecord], kind: FaultKind) -> &FaultRecord {
 fn a_replica_is_promoted_and_the_old_primary_follows_it(
     engine: &str,
     cluster: &str,
+    time: &str,
     rest: &str,
 ) -> Finished {
     let place = Cache::new();
@@ -60,7 +61,7 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(
         [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
         [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n"
     );
-    let study = study(engine, cluster, "42s", &rest);
+    let study = study(engine, cluster, time, &rest);
     let done = study.cache(&place).run().succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
@@ -100,11 +101,16 @@ fn report(done: &Finished) -> String {
 /// none is left to be promoted.
 #[test]
 fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
+    // A busy machine needs half a minute for the switchover before them.
     let rest = "members = 2\n\
-        [[fault]]\nat = \"38s\"\nkill = \"replica\"\nheal = \"never\"\nexpect_outage = true\n\
-        [[fault]]\nat = \"39s\"\nkill = 1\nheal = \"never\"\nexpect_outage = true\n";
-    let done =
-        a_replica_is_promoted_and_the_old_primary_follows_it("postgres", "synchronous", rest);
+        [[fault]]\nat = \"60s\"\nkill = \"replica\"\nheal = \"never\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"61s\"\nkill = 1\nheal = \"never\"\nexpect_outage = true\n";
+    let done = a_replica_is_promoted_and_the_old_primary_follows_it(
+        "postgres",
+        "synchronous",
+        "64s",
+        rest,
+    );
     let dirs = store::trial_dirs(&done.out()).unwrap();
     let log = fs::read_to_string(dirs[0].join("servers/2/error.log")).unwrap();
     let (before, after) = log.split_once("received promote request").unwrap();
@@ -125,7 +131,7 @@ fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
 #[test]
 fn a_replica_of_the_binary_log_is_promoted_and_the_old_primary_follows_it() {
     let rest = "members = 3";
-    a_replica_is_promoted_and_the_old_primary_follows_it("mariadb", "asynchronous", rest);
+    a_replica_is_promoted_and_the_old_primary_follows_it("mariadb", "asynchronous", "42s", rest);
 }
 
 /// Switchovers under load, the later ones due while the earlier ones still wait for replicas, leave
