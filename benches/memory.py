@@ -63,7 +63,8 @@ def main():
                 before = release["mb"].get(name)
                 peaks[name] = round(mb, 1)
                 verdicts.append(judged(mb, goal, before))
-                lines.append(f"| {name} | {mb:.1f} MB | {before} MB | {f'≤ {goal} MB' if goal else ''} | {verdicts[-1]} |")
+                cells = [name, f"{mb:.1f} MB", f"{before} MB" if before else "", f"≤ {goal} MB" if goal else "", verdicts[-1]]
+                lines.append(f"| {' | '.join(cells)} |")
             under = conditions(bench.server.version())
         finally:
             bench.server.stop()

@@ -24,7 +24,8 @@ struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Worker<C, K>,
     /// Its index on its worker.
     index: usize,
-    user: U,
+    /// Boxed: moved from one future into another, it would have a place in each.
+    user: Box<U>,
     session: TimedSession<C::Session, K>,
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
@@ -34,7 +35,7 @@ struct ConnectedUser<'a, C: Connect, K, U> {
 }
 
 /// Runs a user until the load ends. `index` is its index on its worker.
-pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: U)
+pub(crate) async fn run<C, K, U>(worker: Rc<Worker<C, K>>, index: usize, user: Box<U>)
 where
     C: Connect,
     K: Clock,
@@ -45,8 +46,6 @@ where
     let Some(session) = open_first(&worker).await else {
         return;
     };
-    worker.context.control.user_connected();
-    worker.context.reached(Stage::Run).await;
     let mut user = ConnectedUser {
         worker: &worker,
         index,
@@ -56,6 +55,8 @@ where
         unsent: Vec::new(),
         attempt_ns: 0,
     };
+    worker.context.control.user_connected();
+    worker.context.reached(Stage::Run).await;
     // The user ends with either result.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.

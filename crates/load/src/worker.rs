@@ -62,7 +62,7 @@ where
             rng: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(self.seed)),
         });
         let users = self.users.into_iter().enumerate();
-        users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, user))
+        users.map(move |(index, user)| crate::user::run(Rc::clone(&worker), index, Box::new(user)))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::record::Recorder;
 use crate::worker::WorkerSetup;
 
 /// A load has tens of thousands of users, most of which wait for a reply.
-const LIMIT_BYTES: usize = 2_304;
+const LIMIT_BYTES: usize = 1_536;
 
 /// The size of a user's task on connections of this protocol.
 fn task_bytes<P: Protocol>() -> usize {
