@@ -132,6 +132,10 @@ pub(crate) fn residuals(parts: &[Part], mean: f64) -> Vec<f64> {
     parts.iter().map(off).collect()
 }
 
+/// With fewer runs of a point, Student's interval is so wide that it says nothing of use, such as
+/// 1,869 ± 6,578: the runs themselves say more.
+pub const FEWEST_RUNS: usize = 4;
+
 /// The mean of independent values, such as those of the repeats of a trial, with
 /// Student's interval; one value has none. `None` without values.
 ///

@@ -1,7 +1,7 @@
 //! The value of a column at a point, with its uncertainty.
 
 use crate::column::{self, OverRepeats};
-use crate::interval::{Estimate, of_repeats};
+use crate::interval::{Estimate, FEWEST_RUNS, of_repeats};
 use crate::quantile::{Range, is_known};
 use crate::recovery::{Distribution, Observation};
 use crate::summary::{TrialSummary, counted};
@@ -13,7 +13,7 @@ pub struct PointEstimate {
     /// its own number, with the interval of its seconds; or what [`OverRepeats`] says.
     pub mean: Option<Estimate>,
     /// The confidence interval of a percentile, if there is only one trial; the minimum and maximum
-    /// of a [`OverRepeats::Median`].
+    /// of fewer than [`FEWEST_RUNS`] trials and of a [`OverRepeats::Median`].
     pub range: Option<Range>,
     /// Whether the number is longer than that: it had not happened when the observation ended.
     pub is_censored: bool,
@@ -60,20 +60,22 @@ impl PointEstimate {
             return Self::default();
         };
         let exact = |one: Observation| Some(Estimate::exact(one.bound()));
+        let range = Some(Range {
+            low: all.min().bound(),
+            high: all.max().bound(),
+        });
         match column::over_repeats(column) {
             OverRepeats::Mean => {
                 let values: Vec<f64> = seen.map(Observation::bound).collect();
                 Self {
                     mean: of_repeats(&values),
+                    range: range.filter(|_| values.len() < FEWEST_RUNS),
                     ..Self::default()
                 }
             }
             OverRepeats::Median => Self {
                 mean: exact(all.median()),
-                range: Some(Range {
-                    low: all.min().bound(),
-                    high: all.max().bound(),
-                }),
+                range,
                 is_censored: all.median().is_censored(),
                 is_max_censored: all.max().is_censored(),
                 ..Self::default()

@@ -140,7 +140,8 @@ function legend(place, traces, off) {
     }
     const swatch = element("span", { class: trace.swatch ?? "swatch", "aria-hidden": "true" });
     const tint = trace.fillcolor ?? trace.line?.color ?? trace.marker.color;
-    if (trace.swatch) swatch.style.backgroundColor = tint;
+    if (trace.swatch === "ring") swatch.style.borderColor = tint;
+    else if (trace.swatch) swatch.style.backgroundColor = tint;
     else { swatch.style.borderTopColor = tint; swatch.style.borderTopStyle = { dash: "dashed", dot: "dotted" }[trace.line?.dash] ?? "solid"; }
     const name = document.createElement("span");
     name.textContent = trace.label;

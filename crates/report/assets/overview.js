@@ -16,14 +16,29 @@ const abscissa = ({ numeric, x }) => numeric ? x.map(Number) : x.map(plain);
 // Variants are not joined by a line.
 const joined = ({ key }) => (key === "variant" ? { mode: "markers" } : {});
 
-const band = (half, i) => half.some((h) => h !== null)
-  ? { type: "data", array: half.map((h) => h ?? 0), color: color(i), thickness: 1.3, width: 4 } : undefined;
+// Half of an interval up and down, but never below zero, where no throughput and no time is.
+const band = (values, half, i) => half.some((h) => h !== null) ? {
+  type: "data", symmetric: false, array: half.map((h) => h ?? 0), arrayminus: half.map((h, k) => Math.min(h ?? 0, values[k] ?? 0)),
+  color: color(i), thickness: 1.3, width: 4,
+} : undefined;
+
+// The runs of points that have too few for an interval.
+function singleRuns(x, runs, of) {
+  const all = runs.flatMap((values, k) => values.map((value) => [x[k], value]));
+  if (!all.length) return [];
+  return [{
+    x: all.map(([at]) => at), y: all.map(([, value]) => value), name: `${of.name}, single runs`, label: `${of.label}, single runs`, type: "scatter", mode: "markers", swatch: "ring",
+    marker: { color: of.marker.color, symbol: "circle-open", size: 6, opacity: 0.8 }, hovertemplate: "%{y:,.4~g}", visible: of.visible ?? true,
+  }];
+}
 
 function sweepTps() {
   const { sweep } = overview, x = abscissa(sweep);
-  const traces = sweep.lines.map((l, i) => line(x, l.tps, l.name || "transactions/s", i, {
-    label: l.name || "transactions/s", error_y: band(l.tps_half, i), ...joined(sweep),
-  }));
+  const traces = sweep.lines.flatMap((l, i) => {
+    const label = l.name || "transactions/s";
+    const mean = line(x, l.tps, label, i, { label, error_y: band(l.tps, l.tps_half, i), ...joined(sweep) });
+    return [mean, ...singleRuns(x, l.tps_runs, mean)];
+  });
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("transactions/s", { rangemode: "tozero" }) })];
 }
 
@@ -33,11 +48,11 @@ function sweepMs() {
   sweep.lines.forEach((l, i) => ["mean", "p95", "p99"].forEach((what, j) => {
     const k = several ? i : j, label = several ? `${l.name}, ${what}` : what;
     const t = line(x, l[what], label, k, {
-      label, error_y: what === "mean" ? band(l.mean_half, k) : undefined, visible: !(several && what === "p95"), ...joined(sweep),
+      label, error_y: what === "mean" ? band(l.mean, l.mean_half, k) : undefined, visible: !(several && what === "p95"), ...joined(sweep),
     });
     Object.assign(t.line, { dash: DASHES[j] });
     t.marker.symbol = MARKS[j];
-    traces.push(t);
+    traces.push(t, ...(what === "mean" ? singleRuns(x, l.mean_runs, t) : []));
   }));
   return [traces, layout({ xaxis: sweepAxis(sweep), yaxis: axis("response time, ms", { rangemode: "tozero" }) })];
 }
@@ -103,7 +118,7 @@ function scale() {
   lines.forEach((l, i) => {
     const named = (what) => several ? `${l.name}, ${what}` : what;
     const add = (x, y, what, k, more) => traces.push(line(x, y, named(what), k, Object.assign({ label: named(what) }, more)));
-    add(l.x, l.tps, "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps_half, i) });
+    add(l.x, l.tps, "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps, l.tps_half, i) });
     if (!l.at.length) return;
     const laws = [["USL", l.usl], ["Amdahl", l.amdahl], ["Gustafson", l.gustafson]];
     laws.forEach(([law, y], j) => {

@@ -39,6 +39,21 @@ function offerCopies() {
   }
 }
 
+// A table that is wider than its box scrolls there; one with a verdict, which must not be off the screen, is shown as
+// cards instead.
+function fitTables() {
+  const widths = new Map(); // of each box when it was last fitted
+  const fit = (box) => {
+    if (widths.get(box) === innerWidth || !box.clientWidth) return;
+    widths.set(box, innerWidth);
+    box.classList.remove("cards", "scrolls");
+    if (box.scrollWidth <= box.clientWidth + 1) return;
+    box.classList.add(box.querySelector(".verdict") ? "cards" : "scrolls");
+  };
+  const seen = new ResizeObserver((entries) => { if (!printing()) entries.forEach((entry) => fit(entry.target)); });
+  document.querySelectorAll(".scroll").forEach((box) => seen.observe(box));
+}
+
 function listenToPaper() {
   const again = () => drawAgain(printing());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
@@ -54,5 +69,6 @@ function listenToPaper() {
 showOverview();
 listenToTrials();
 offerCopies();
+fitTables();
 listenToPaper();
 document.documentElement.dataset.ready = "true";

@@ -18,10 +18,10 @@ function lines(events) {
   return events.map(([at]) => ({ type: "line", xref: "x", yref: "paper", x0: at, x1: at, y0: 0, y1: 1, line }));
 }
 
-// The names of these lines, one below the other, so that they do not overlap.
-function marked(events) {
+// The names of these lines, one below the other, so that they do not overlap, and towards the middle, so that they fit.
+function marked(events, [begin, end]) {
   return events.map(([x, text], i) => ({
-    text: plain(text), x, y: 1 - 0.065 * (i % 12), xref: "x", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
+    text: plain(text), x, y: 1 - 0.065 * (i % 12), xref: "x", yref: "paper", xanchor: x > (begin + end) / 2 ? "right" : "left", yanchor: "top", showarrow: false,
     font: { size: 11, color: css("--ink") }, bgcolor: css("--paper"), borderpad: 1,
   }));
 }
@@ -41,12 +41,21 @@ function levels({ aside, changes, t }) {
   ];
 }
 
-function clock(more) {
-  return axis(TIME, Object.assign(range ? { range: [...range] } : {}, more));
+// By themselves, axes have room for the names of their marks, far beyond the data.
+const within = ([minallowed, maxallowed]) => ({ autorangeoptions: { minallowed, maxallowed } });
+
+// From the start of a trial's load to its end.
+function whole({ load }) {
+  const times = unpack(load.t).concat(load.aside.map(([, end]) => end));
+  return [0, Math.max(...times)];
 }
 
-function loadFigure({ load }) {
-  const t = unpack(load.t), ms = { yaxis: "y2", hovertemplate: "%{y:,.4~g} ms" };
+function clock(data, more) {
+  return axis(TIME, Object.assign(within(whole(data)), range ? { range: [...range] } : {}, more));
+}
+
+function loadFigure(data) {
+  const { load } = data, t = unpack(load.t), ms = { yaxis: "y2", hovertemplate: "%{y:,.4~g} ms" };
   const traces = [seconds(t, unpack(load.tps), "transactions/s", 0, { label: "transactions/s" })];
   ["mean", "p95", "p99", "max"].forEach((what, j) =>
     traces.push(seconds(t, unpack(load[what]), what, j + 1, Object.assign({ label: what, visible: what !== "max" }, ms))));
@@ -55,11 +64,11 @@ function loadFigure({ load }) {
   const notes = load.aside.filter(([, , phase]) => phase === "warmup" && !narrow()).map(([x0]) => ({
     text: "warm-up", x: x0, y: 0.5, xref: "x", yref: "paper", xanchor: "left", yanchor: "middle", showarrow: false, font: { size: 11, color: css("--faint") },
   }));
-  notes.push(...marked(load.events));
+  notes.push(...marked(load.events, whole(data)));
   return [traces, layout({
-    height: 400, shapes: [...shadow(load.aside), ...levels(load), ...lines(load.events)], annotations: notes, xaxis: clock({ anchor: "y2" }),
+    height: 400, shapes: [...shadow(load.aside), ...levels(load), ...lines(load.events)], annotations: notes, xaxis: clock(data, { anchor: "y2" }),
     yaxis: axis("transactions/s", { domain: [0.54, 1], rangemode: "tozero" }),
-    yaxis2: axis("response time, ms", { domain: [0, 0.46], rangemode: "tozero" }),
+    yaxis2: timeAxis("figure-load", unpack(load.p99), { domain: [0, 0.46], dtick: undefined }),
   })];
 }
 
@@ -83,7 +92,7 @@ function monitorFigure(data, { stacked, panels }) {
   const order = (trace) => overview.cpu.indexOf(trace.name);
   const kept = stacked ? traces.filter((trace) => trace.y.some((value) => value > 0)).sort((a, b) => order(a) - order(b)) : traces;
   return [kept, layout(Object.assign({
-    height: stacked ? 240 : FRAME + Math.max(inside, 150), shapes: shadow(data.load.aside), xaxis: clock({ anchor: last }),
+    height: stacked ? 240 : FRAME + Math.max(inside, 150), shapes: shadow(data.load.aside), xaxis: clock(data, { anchor: last }),
   }, axes))];
 }
 
@@ -111,9 +120,10 @@ function faultFigure({ t, tps, step_ms: step, marks }) {
     seconds(times, values, each, 0, { label: each, opacity: 0.35, line: { color: color(0), width: 1, shape: "vh" } }),
     seconds(times, smooth(times, values), mean, 1, { label: mean }),
   ];
-  const annotations = marked(marks.map(([x, text]) => [x, `${text} ${x.toFixed(2)}`]));
+  const ends = [times[0], times[times.length - 1]];
+  const annotations = marked(marks.map(([x, text]) => [x, `${text} ${x.toFixed(2)}`]), ends);
   return [traces, layout({
-    height: 340, shapes: lines(marks), annotations, xaxis: axis("time since the fault's effect, s"),
+    height: 340, shapes: lines(marks), annotations, xaxis: axis("time since the fault's effect, s", within(ends)),
     yaxis: axis("transactions/s", { rangemode: "tozero" }),
   })];
 }
@@ -156,7 +166,8 @@ function place(box, [title, caption, make]) {
   words.textContent = caption;
   const plot = element("div", { class: "plot", id, role: "img", "aria-label": caption });
   box.append(element("figure", {}, plot, words));
-  figure(id, make, { zoomed: title === "Cores" || title.startsWith("Fault") ? undefined : zoomed });
+  const times = title === "Load" ? "yaxis2" : undefined;
+  figure(id, make, { zoomed: title === "Cores" || title.startsWith("Fault") ? undefined : zoomed, times });
   plot.style.height = make()[1].height + "px";
   watch(id);
 }

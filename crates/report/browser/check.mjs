@@ -102,6 +102,7 @@ const checks = {
     const [tps] = drawn["sweep-tps"].traces;
     assert.deepEqual(tps.x, [1, 2, 3, 4, 5, 6, 7, 8]);
     assert.deepEqual(tps.y, column("tps").map((cell) => Number(cell.estimate)));
+    assert.match(await page.locator("figure:has(#sweep-tps) figcaption").textContent(), /Error bars: 95 %/);
     assert.deepEqual(tps.error, column("tps").map((cell) => Number(cell.half_width)));
     assert.deepEqual(drawn["sweep-ms"].traces.map((t) => t.name), ["mean", "p95", "p99"]);
     assert.deepEqual(drawn["sweep-ms"].traces[2].y, column("response_ms.p99").map((cell) => Number(cell.estimate)));
@@ -278,23 +279,81 @@ const checks = {
     }
   },
 
-  async "a narrow screen shows the verdicts"() {
-    const { page, close } = await open("whole", { viewport: { width: 420, height: 800 } });
+  async "verdicts are on the screen at every width, and nothing covers a number"() {
+    const { page, close } = await open("variants", { viewport: { width: 1920, height: 800 } });
     await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
-    const tables = await page.locator(".scroll:has(thead .verdict)").all();
-    assert.ok(tables.length >= 2, "the list of all trials and what held them back");
-    for (const table of tables) {
-      await table.scrollIntoViewIfNeeded();
-      const out = await table.evaluate((box) => [...box.querySelectorAll("tbody .verdict")].filter((cell) => {
-        const { left, right } = cell.getBoundingClientRect();
-        return left < 0 || right > innerWidth;
-      }).length);
-      assert.equal(out, 0, "verdicts are off the screen");
+    for (const width of [1920, 1280, 768, 400]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.waitForFunction(() => [...document.querySelectorAll(".scroll")].every((box) =>
+        !box.clientWidth || box.scrollWidth <= box.clientWidth + 1 || box.classList.contains("scrolls")));
+      const found = await page.evaluate(() => [...document.querySelectorAll(".scroll")].filter((box) => box.clientWidth).map((box) => {
+        const cells = [...box.querySelectorAll("tbody th, tbody td")].map((cell) => cell.getBoundingClientRect());
+        const verdicts = [...box.querySelectorAll("tbody .verdict")].map((cell) => cell.getBoundingClientRect());
+        return {
+          caption: box.querySelector("caption").textContent.slice(0, 40), cells: cells.length, verdicts: verdicts.length, scrolls: box.classList.contains("scrolls"),
+          out: verdicts.filter(({ left, right }) => left < 0 || right > innerWidth).length,
+          cue: getComputedStyle(box.querySelector("caption"), "::after").content,
+          // Of each cell and the next in its row.
+          covered: cells.filter((cell, i) => cells[i + 1] && cells[i + 1].top === cell.top && cells[i + 1].left < cell.right - 1).length,
+          wide: box.getBoundingClientRect().width,
+        };
+      }));
+      const all = found.find(({ caption }) => caption.startsWith("One row per trial"));
+      assert.ok(all.verdicts >= 21, "the trials have verdicts");
+      for (const table of found) {
+        const what = `${width} px: ${table.caption}`;
+        assert.equal(table.out, 0, `${what}: verdicts are off the screen`);
+        assert.equal(table.covered, 0, `${what}: cells overlap`);
+        assert.ok(!table.scrolls || (table.verdicts === 0 && table.cue.includes("Scroll sideways")), `${what}: it scrolls without a cue`);
+        assert.ok(width < 1280 || !table.verdicts || !table.scrolls, what);
+      }
+      if (width === 1920) assert.ok(Math.max(...found.map(({ wide }) => wide)) > 830 || found.every(({ scrolls }) => !scrolls), "a wide table uses the page");
+      await noOverflow(page, `${width} px`);
+      await picture(page, `width-${width}`);
     }
-    await noOverflow(page, "420 px");
-    await tables[0].scrollIntoViewIfNeeded();
-    if (process.env.SCREENSHOTS) await page.screenshot({ path: join(dir, "narrow.png") });
     await close();
+  },
+
+  async "runs that are too few for an interval are drawn themselves, and nothing below zero"() {
+    for (const name of ["few", "apart"]) {
+      const { page, close } = await open(name, { viewport: { width: 1280, height: 900 } });
+      const drawn = await figures(page), trials = csv(join(dir, name, "results.csv"));
+      const caption = await page.locator("figure:has(#sweep-tps) figcaption").textContent();
+      const [mean, single] = drawn["sweep-tps"].traces;
+      if (name === "few") {
+        assert.equal(mean.error, undefined);
+        assert.deepEqual([...single.y].sort((a, b) => a - b), trials.map((trial) => Number(trial.tps)).sort((a, b) => a - b));
+        assert.match(caption, /single runs, too few .* for a confidence interval/);
+        assert.doesNotMatch(caption, /Error bars/);
+        assert.match(await page.locator("main").textContent(), /In parentheses: .*minimum and maximum of two or three trials/);
+      } else {
+        assert.ok(mean.error.every((half, i) => half > mean.y[i]), "the intervals are wider than the means");
+        assert.equal(single, undefined);
+      }
+      for (const id of ["sweep-tps", "sweep-ms"]) {
+        const low = await page.locator("#" + id).evaluate((p) => p.layout.yaxis.range[0]);
+        assert.ok(low >= 0, `${name}: ${id} begins at ${low}`);
+      }
+      assert.doesNotMatch(await page.locator("main").textContent(), /\(-\d[\d.,]* to \+\d{3}/);
+      await picture(page, name);
+      await close();
+    }
+  },
+
+  async "the axis of a trial ends with it, whatever is written there"() {
+    for (const width of [1280, 400]) {
+      const { page, close } = await open("failed", { viewport: { width, height: 900 } });
+      await figures(page);
+      const plot = page.locator("#figure-load");
+      const [begin, end] = await plot.evaluate((p) => p.layout.xaxis.range);
+      assert.ok(begin >= 0 && end >= 70 && end <= 71, `from ${begin} to ${end} s`);
+      const [left, right, room] = await plot.evaluate((p) => {
+        const [note] = [...p.querySelectorAll(".annotation")].filter((a) => a.textContent.includes("primary")).map((a) => a.getBoundingClientRect());
+        return [note.left, note.right, p.getBoundingClientRect().right];
+      });
+      assert.ok(left >= 0 && right <= room, "the name of the event is on the figure");
+      await close();
+    }
   },
 
   async "the buttons of a figure cover no data"() {
@@ -399,7 +458,7 @@ const checks = {
 
   async "without scripts all words and numbers are there"() {
     const { page, close } = await open("whole", { javaScriptEnabled: false });
-    assert.equal(await page.locator(".trial:visible").count(), 24);
+    assert.equal(await page.locator(".trial:visible").count(), 32);
     assert.equal(await page.locator(".plot:visible").count(), 0);
     assert.equal(await page.locator("#trial").isVisible(), false);
     await close();

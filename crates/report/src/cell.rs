@@ -1,7 +1,7 @@
 //! One number of a table or figure: of a trial, or the mean over its repeats.
 
 use measure::compare::Sense;
-use measure::interval::Estimate;
+use measure::interval::{Estimate, FEWEST_RUNS};
 use measure::point_estimate::PointEstimate;
 use measure::quantile::Range;
 use measure::recovery::Observation;
@@ -11,14 +11,29 @@ use serde::Serialize;
 use crate::metric_comparison;
 use crate::number;
 
-/// What people have to know of a column that may have ranges.
-pub(crate) const RANGES: &str = "In parentheses: 95 % confidence interval of a single trial's \
-                                 percentile.";
+/// What people have to know of a column of percentiles.
+pub(crate) const PERCENTILES: &str =
+    "In parentheses: 95 % confidence interval of a single trial's percentile.";
 
-/// The same of a table with columns of recovery or of the ledger.
+/// What they have to know of points with few trials.
+pub(crate) const FEW: &str = "In parentheses: minimum and maximum of two or three trials, which are \
+                              too few for a confidence interval.";
+
+/// The same of columns of recovery or of the ledger.
 pub(crate) const SPREADS: &str = "Of recovery, the median, with the minimum and maximum in \
-                                  parentheses; of the ledger's anomalies, the maximum; of a \
-                                  single trial's percentile, its 95 % confidence interval.";
+                                  parentheses; of the ledger's anomalies, the maximum.";
+
+/// The columns that have an interval within a single trial.
+pub(crate) const INTERVALS: [&str; 4] = [
+    "tps",
+    "statements_per_s",
+    "response_ms.mean",
+    "service_ms.mean",
+];
+
+/// Why one of them may lack it.
+pub(crate) const NO_INTERVAL: &str =
+    "Without ±: too short (10 s or less) or too unsteady for a confidence interval.";
 
 /// A number, how sure it is, and how many trials it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -29,7 +44,7 @@ pub(crate) struct Cell {
     /// Trials that measured it.
     pub(crate) n: usize,
     /// Where the percentile of a single trial lies, which is not symmetric; minimum and maximum of
-    /// recovery times.
+    /// recovery times, and of trials that are too few for an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) range: Option<Range>,
     /// Whether the number, and the end of its range, are only known to be longer.
@@ -37,17 +52,30 @@ pub(crate) struct Cell {
     censored: [bool; 2],
 }
 
+fn is_too_few(trials: usize) -> bool {
+    (2..FEWEST_RUNS).contains(&trials)
+}
+
 impl Cell {
     /// Of the trials of one point. One trial has its own interval, from the seconds
     /// within it; several have Student's, from the differences between them.
     pub(crate) fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let found = PointEstimate::of(trials, column);
+        let half_width = |mean: Estimate| mean.half_width.filter(|_| !is_too_few(found.trials));
         Self {
-            estimate: found.mean,
+            estimate: found.mean.map(|mean| Estimate {
+                half_width: half_width(mean),
+                ..mean
+            }),
             n: found.trials,
             range: found.range,
             censored: [found.is_censored, found.is_max_censored],
         }
+    }
+
+    /// Whether there are several trials, but too few for an interval of use.
+    pub(crate) fn has_few_trials(&self) -> bool {
+        is_too_few(self.n)
     }
 
     /// By how many per cent the trials of a point differ from those of the base; nothing for the
@@ -59,10 +87,12 @@ impl Cell {
             false => metric_comparison::against(base, new, number, true).ok(),
         };
         let change = found.map(|found| found.change_pct);
+        let n = Self::of(new, column).n;
+        let interval = change.and_then(|change| change.interval);
         Self {
             estimate: change.map(|change| Estimate::exact(change.value)),
-            n: Self::of(new, column).n,
-            range: change.and_then(|change| change.interval),
+            n,
+            range: interval.filter(|_| !is_too_few(n)),
             censored: [false; 2],
         }
     }
@@ -95,4 +125,10 @@ impl Cell {
     pub(crate) fn half_width(&self) -> Option<f64> {
         self.estimate.and_then(|estimate| estimate.half_width)
     }
+}
+
+/// The number of each trial that counts.
+pub(crate) fn runs(trials: &[&TrialSummary], column: &str) -> Vec<f64> {
+    let measured = metric_comparison::measured(trials, column).into_iter();
+    measured.map(|run| run.value.value).collect()
 }

@@ -2,6 +2,7 @@
 
 use measure::column::{changed, heading as long_heading, unit};
 use measure::interval::Estimate;
+use measure::quantile::Range;
 
 use crate::grid::Head;
 
@@ -55,6 +56,14 @@ pub(crate) fn shown_in(unit: &'static str) -> (&'static str, f64) {
 }
 
 impl Heading {
+    /// A range in the unit of the heading.
+    pub(crate) fn scaled_range(&self, range: Range) -> Range {
+        Range {
+            low: range.low / self.scale,
+            high: range.high / self.scale,
+        }
+    }
+
     /// A number in the unit of the heading.
     pub(crate) fn scaled(&self, estimate: Estimate) -> Estimate {
         Estimate {

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use measure::column::{TEXTS, all_names};
+use measure::column::{TEXTS, all_names, value};
+use measure::metric::Metric;
 use measure::result::RunResult;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
+use crate::cell::INTERVALS;
 use crate::csv_writer::Csv;
 use crate::findings::ended;
 use crate::keys;
+use crate::list::distinct;
 use crate::table;
 
 /// A line for each trial.
@@ -17,14 +20,13 @@ use crate::table;
 pub fn results(result: &RunResult) -> String {
     let axes = keys::axes(result);
     let trials = &result.trials;
-    let metrics = trials.iter().flat_map(|trial| trial.metrics.keys());
-    let metrics: BTreeSet<&str> = metrics.map(String::as_str).collect();
+    let columns = columns(result);
 
     let mut csv = Csv::default();
     csv.names("number label");
     axes.iter().for_each(|name| csv.text(name));
     csv.names("repeat started_at instances outcome reason measured_s transactions");
-    for name in ESTIMATES {
+    for name in INTERVALS {
         csv.text(name);
         csv.text(&format!("{name}.half_width"));
     }
@@ -38,16 +40,14 @@ pub fn results(result: &RunResult) -> String {
     }
     csv.names("errors restarts reconnects steady_from_s never_steady");
     csv.names("little.users little.accounted verdict evidence");
-    metrics.iter().for_each(|name| csv.text(name));
-    let found = found(trials);
-    found.iter().for_each(|name| csv.text(name));
+    columns.iter().for_each(|name| csv.text(name));
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
     let texts = if has_faults { &TEXTS[..] } else { &[] };
     texts.iter().for_each(|name| csv.text(name));
     csv.end_line();
 
     for trial in trials {
-        line(&mut csv, trial, &axes, &metrics, &found);
+        line(&mut csv, trial, &axes, &columns);
         if has_faults {
             let first = trial.faults.first();
             csv.text(&first.map_or(String::new(), |fault| fault.kind.to_string()));
@@ -58,26 +58,50 @@ pub fn results(result: &RunResult) -> String {
     csv.text
 }
 
-/// The columns of what ledgers found and of first faults, where there are any.
+/// The columns that not every result has: those of the study's own tables first.
+fn columns(result: &RunResult) -> Vec<String> {
+    let trials = &result.trials;
+    let has = |name: &str| trials.iter().any(|trial| value(trial, name).is_some());
+    let own = result.design.tables.iter().flat_map(|table| &table.columns);
+    let own = own.filter(|name| has(name)).cloned();
+    let all = own.chain(metrics(trials)).chain(found(trials));
+    distinct(all.filter(|name| !is_in_every_result(name)))
+}
+
+/// The metrics that were not 0 throughout.
+fn metrics(trials: &[TrialSummary]) -> BTreeSet<String> {
+    let metrics = trials.iter().flat_map(|trial| &trial.metrics);
+    let moved = metrics.filter(|(_, metric)| [metric.mean, metric.min, metric.max] != [0.0; 3]);
+    moved.map(|(name, _)| name.clone()).collect()
+}
+
+/// What ledgers found, first faults, and any other number that some trial has.
 fn found(trials: &[TrialSummary]) -> Vec<String> {
     let has_ledger = trials.iter().any(|trial| !trial.ledgers.is_empty());
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
+    let has = |name: &str| trials.iter().any(|trial| value(trial, name).is_some());
     let mut names = all_names();
     names.retain(|name| match name.split_once('.') {
         Some(("ledger", _)) => has_ledger,
         Some(("fault" | "recovery", _)) => has_faults,
-        _ => false,
+        _ => Metric::find(name).is_none() && has(name),
     });
     names
 }
 
-/// Means with an interval.
-const ESTIMATES: [&str; 4] = [
-    "tps",
-    "statements_per_s",
-    "response_ms.mean",
-    "service_ms.mean",
-];
+/// Whether a column is among the first ones of every file.
+fn is_in_every_result(name: &str) -> bool {
+    let is_of = |times: &str| {
+        name.strip_prefix(times)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    INTERVALS.contains(&name)
+        || COUNTS.contains(&name)
+        || ["response_ms", "service_ms"].into_iter().any(is_of)
+}
+
+/// Counts of every trial.
+const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
 /// Where percentiles lie with 95 % confidence.
 const RANGES: [&str; 4] = ["p95.low", "p95.high", "p99.low", "p99.high"];
@@ -98,13 +122,7 @@ const STATISTICS: [Statistic; 9] = [
     ("max", |times| times.max),
 ];
 
-fn line(
-    csv: &mut Csv,
-    trial: &TrialSummary,
-    axes: &[&str],
-    metrics: &BTreeSet<&str>,
-    found: &[String],
-) {
+fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], columns: &[String]) {
     csv.count(trial.setup.planned.number);
     csv.text(&trial.setup.planned.label);
     for key in axes {
@@ -117,8 +135,8 @@ fn line(
     csv.text(&reason(trial));
     csv.number(Some(trial.measured_s));
     csv.count(trial.transactions.count);
-    for name in ESTIMATES {
-        csv.estimate(measure::column::value(trial, name));
+    for name in INTERVALS {
+        csv.estimate(value(trial, name));
     }
     for times in [trial.response_ms, trial.service_ms] {
         for (_, of) in STATISTICS {
@@ -130,8 +148,8 @@ fn line(
             csv.number(range.map(|range| range.high));
         }
     }
-    for name in ["errors", "restarts", "reconnects"] {
-        csv.number(measure::column::value(trial, name).map(|count| count.value));
+    for name in COUNTS {
+        csv.number(value(trial, name).map(|count| count.value));
     }
     let (from_s, never) = match trial.steady {
         Some(Steady::From { s }) => (Some(s), String::new()),
@@ -145,11 +163,8 @@ fn line(
     let verdict = trial.verdict.as_ref();
     csv.text(&verdict.map_or(String::new(), |verdict| verdict.bound.to_string()));
     csv.text(verdict.map_or("", |verdict| &verdict.evidence));
-    for name in metrics {
-        csv.number(trial.metrics.get(*name).map(|metric| metric.mean));
-    }
-    for name in found {
-        csv.number(measure::column::value(trial, name).map(|number| number.value));
+    for name in columns {
+        csv.number(value(trial, name).map(|number| number.value));
     }
 }
 

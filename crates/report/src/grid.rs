@@ -44,6 +44,9 @@ pub(crate) fn heads<T: Into<String>>(titles: impl IntoIterator<Item = T>) -> Vec
     titles.into_iter().map(head).collect()
 }
 
+/// Columns that say what a row comes to.
+const VERDICTS: [&str; 3] = ["verdict", "ended", "errors"];
+
 impl Grid {
     /// How many columns stand under each head of a group.
     pub(crate) fn span(&self) -> usize {
@@ -65,10 +68,10 @@ impl Grid {
     }
 
     /// The style of a column's cells: where its text begins, and whether it is a verdict,
-    /// which stays in sight on a narrow screen.
+    /// which is in sight on a screen of any width.
     pub(crate) fn class(&self, column: &usize) -> &'static str {
         let head = self.heads.get(*column);
-        let is_verdict = head.is_some_and(|head| head.title == "verdict");
+        let is_verdict = head.is_some_and(|head| VERDICTS.contains(&head.title.as_str()));
         match (self.is_left(column), is_verdict) {
             (true, true) => "words verdict",
             (false, true) => "verdict",

@@ -13,14 +13,21 @@ pub(crate) use figures::of_sweep;
 use crate::answer::Answer;
 use crate::figures::{Figures, seconds_per_point};
 use crate::findings;
+use crate::grid::Grid;
 use crate::report::Report;
 use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
 use crate::{
-    compare, csv, describe, keys, ledger, recovery, scale, search, table, thresholds, trial,
+    compare, csv, describe, keys, ledger, recovery, scale, search, summary, table, thresholds,
+    trial,
 };
 
 /// With more trials, tables with a line for each are folded away.
 const MOST_OPEN: usize = 16;
+
+/// What the cells of all points are.
+const POINTS: &str = "One row per point: means over its n trials, with half of their 95 % \
+                      confidence interval, or with the minimum and maximum of two or three trials, \
+                      which are too few for one. p95 and p99 are in milliseconds.";
 
 impl Answer for Report<'_> {
     fn sheet(&self) -> Sheet {
@@ -74,9 +81,14 @@ pub(crate) fn frame(result: &RunResult) -> Sheet {
     }
 }
 
-/// The result in a few sentences: first of the ledger, then of recoveries.
+/// The result in a few sentences: first of the ledger, then of
+/// recoveries, then of two variants.
 fn lead(result: &RunResult) -> String {
-    let parts = [ledger::sentence(result), recovery::sentences(result)];
+    let parts = [
+        ledger::sentence(result),
+        recovery::sentences(result),
+        compare::headline(result),
+    ];
     let parts = parts.into_iter().flatten().chain([findings::lead(result)]);
     parts.collect::<Vec<_>>().join(" ")
 }
@@ -103,13 +115,26 @@ fn results(result: &RunResult) -> Section {
         blocks.extend(first.flat_map(|table| Block::titled("Ledger", table, much)));
         blocks.extend(ledgers);
     }
-    for answer in answers(result) {
+    let (last, first): (Vec<Section>, Vec<Section>) =
+        answers(result).into_iter().partition(is_what_was_not_done);
+    for answer in first {
         blocks.push(Block::Heading(answer.title));
         blocks.extend(answer.blocks);
     }
     blocks.extend(figures::sweep(result));
     if !result.trials.is_empty() {
         blocks.push(figures::curves(result));
+    }
+    if keys::repeated(result) && result.searches.is_empty() {
+        let points = Grid {
+            caption: POINTS.to_owned(),
+            ..summary::points(result)
+        };
+        blocks.extend(Block::titled(
+            "All points",
+            Block::Table(points),
+            has_tables,
+        ));
     }
     if result.trials.len() != 1 {
         let all = Block::Table(table_of_trials::grid(result));
@@ -122,10 +147,20 @@ fn results(result: &RunResult) -> Section {
         blocks.push(Block::Words(lead));
         blocks.push(Block::Table(thresholds::grid(result)));
     }
+    for answer in last {
+        blocks.push(Block::Heading(answer.title));
+        blocks.extend(answer.blocks);
+    }
     Section {
         id: "results",
         ..Section::new("Results", blocks)
     }
+}
+
+/// Whether an answer is only why there is none, which comes after the results.
+fn is_what_was_not_done(answer: &Section) -> bool {
+    let mut blocks = answer.blocks.iter();
+    blocks.all(|block| matches!(block, Block::Words(_)))
 }
 
 /// What searches found; or how variants compare, and how far the study scales.

@@ -117,7 +117,7 @@ fn numbers(result: &RunResult) -> Vec<Block> {
     blocks
 }
 
-fn points(result: &RunResult) -> Grid {
+pub(crate) fn points(result: &RunResult) -> Grid {
     let axes = keys::axes(result);
     let trials: Vec<&TrialSummary> = result.trials.iter().collect();
     let points = point::points(&trials, &axes, &axes);

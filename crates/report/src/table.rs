@@ -3,11 +3,13 @@
 
 use measure::column::{OverRepeats, changed, over_repeats};
 use measure::compare::Change;
+use measure::interval::Estimate;
+use measure::metric::Metric;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
 use plan::Value;
 
-use crate::cell::{Cell, RANGES, SPREADS};
+use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
 use crate::column::{self, Heading};
 use crate::grid::{Grid, Head, heads};
 use crate::keys;
@@ -152,36 +154,66 @@ impl PaperTable {
             false => format!(", {}", fixed.join(", ")),
         };
         let cells = match self.n {
-            Some(1) => {
-                "One trial per cell. ±: half width of the mean's 95 % confidence interval, from \
-                 the seconds within the trial."
-                    .to_owned()
-            }
-            Some(n) => format!(
-                "Means over n = {n} trials. ±: half width of the 95 % confidence interval \
-                 (Student's t over the trials)."
+            Some(1) => "One trial per cell.".to_owned(),
+            Some(n) => format!("Means over n = {n} trials."),
+            None => "Means over the n trials of each point.".to_owned(),
+        };
+        let errors = self.errors();
+        let parts = [
+            (
+                self.has(|_, cell| cell.n == 1 && cell.range.is_some()),
+                PERCENTILES,
             ),
-            None => "Means over the n trials of each point. ±: half width of the 95 % confidence \
-                     interval (Student's t over the trials; for a single trial, from its seconds)."
-                .to_owned(),
-        };
-        let mut cells_of_all = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
-        let ranges = match cells_of_all.any(|cell| cell.range.is_some()) {
-            true => format!(" {RANGES}"),
-            false => String::new(),
-        };
-        let is_other = |column: &Heading| over_repeats(&column.column) != OverRepeats::Mean;
-        let ranges = match self.columns.iter().any(is_other) {
-            true => format!(" {SPREADS}"),
-            false => ranges,
-        };
+            (self.has(is_of_few), FEW),
+            (
+                self.has(|of, _| over_repeats(&of.column) != OverRepeats::Mean),
+                SPREADS,
+            ),
+        ];
+        let parts = parts.into_iter().filter(|(holds, _)| *holds);
+        let ranges: String = parts.map(|(_, words)| format!(" {words}")).collect();
         let changes = self.base.as_ref().map_or(String::new(), |base| {
-            format!(
-                " Change: relative to {base}, as a ratio of geometric means, with its 95 % \
-                 confidence interval over the blocks."
-            )
+            let is_sure =
+                |of: &Heading, cell: &Cell| changed(&of.column).is_some() && cell.range.is_some();
+            let interval = match self.has(is_sure) {
+                true => ", with its 95 % confidence interval over the blocks",
+                false => "",
+            };
+            format!(" Change: relative to {base}, as a ratio of geometric means{interval}.")
         });
-        format!("By {}{of}. {cells}{ranges}{changes}", self.row_name)
+        format!("By {}{of}. {cells}{errors}{ranges}{changes}", self.row_name)
+    }
+
+    /// Whether some cell is such.
+    fn has(&self, is_such: impl Fn(&Heading, &Cell) -> bool) -> bool {
+        let rows = self.rows.iter().flat_map(|row| &row.cells);
+        let mut cells = rows.flat_map(|cells| self.columns.iter().zip(cells));
+        cells.any(|(column, cell)| is_such(column, cell))
+    }
+
+    /// What ± is where there is one, and why a mean of one trial has none.
+    fn errors(&self) -> String {
+        let with = |single: bool| {
+            self.has(|_, cell| (cell.n == 1) == single && cell.half_width().is_some())
+        };
+        let from = match (with(false), with(true)) {
+            (true, true) => "Student's t over the trials; for a single trial, from its seconds",
+            (true, false) => "Student's t over the trials",
+            (false, true) => "from the seconds within the trial",
+            (false, false) => "",
+        };
+        let what = match from {
+            "" => String::new(),
+            from => format!(" ±: half width of the mean's 95 % confidence interval ({from})."),
+        };
+        let is_bare = |column: &Heading, cell: &Cell| {
+            let may_have_one = INTERVALS.contains(&column.column.as_str());
+            may_have_one && cell.n == 1 && cell.half_width().is_none()
+        };
+        match self.has(is_bare) {
+            true => format!("{what} {NO_INTERVAL}"),
+            false => what,
+        }
     }
 
     /// The table as it is shown; `n` is a column where it differs.
@@ -214,12 +246,7 @@ impl PaperTable {
             let n = cells.iter().map(|cell| cell.n).max().unwrap_or(0);
             let columns = self.columns.iter().zip(cells);
             shown.extend(columns.map(|(heading, cell)| {
-                let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
-                let text = match cell.range {
-                    _ if changed(&heading.column).is_some() => shown_change(cell),
-                    Some(_) => cell.shown(),
-                    None => number::estimate_to(scaled, heading.decimals),
-                };
+                let text = shown_cell(heading, cell);
                 match cell.n == n || cell.n == 0 {
                     true => text,
                     // Not each of them measured this.
@@ -244,6 +271,29 @@ fn of_base<'a>(
     trials
         .filter(|trial| keys::variant(trial) == base)
         .collect()
+}
+
+fn shown_cell(heading: &Heading, cell: &Cell) -> String {
+    let scaled = cell.estimate.map(|estimate| heading.scaled(estimate));
+    match (scaled, cell.range) {
+        _ if changed(&heading.column).is_some() => shown_change(cell),
+        (Some(Estimate { value, .. }), Some(range)) if is_with_range(heading, cell) => {
+            number::within(value, Some(heading.scaled_range(range)))
+        }
+        _ => number::estimate_to(scaled, heading.decimals),
+    }
+}
+
+/// Of few trials, those of a metric would double the width of the table.
+fn is_with_range(heading: &Heading, cell: &Cell) -> bool {
+    !cell.has_few_trials() || Metric::find(&heading.column).is_none()
+}
+
+/// Whether a cell shows the minimum and maximum because there are few trials.
+fn is_of_few(heading: &Heading, cell: &Cell) -> bool {
+    let is_mean = over_repeats(&heading.column) == OverRepeats::Mean;
+    let is_change = changed(&heading.column).is_some();
+    is_mean && !is_change && cell.has_few_trials() && is_with_range(heading, cell)
 }
 
 fn shown_change(cell: &Cell) -> String {

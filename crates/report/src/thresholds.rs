@@ -58,7 +58,7 @@ pub(crate) fn grid(result: &RunResult) -> Grid {
              more. Against a variant of the same study, the interval of the ratio within each \
              block decides."
                 .to_owned(),
-        heads: heads(["point", "threshold", "found", "limit", "n", ""]),
+        heads: heads(["point", "threshold", "found", "limit", "n", "verdict"]),
         keys: 2,
         words: 1,
         rows: rows.collect(),

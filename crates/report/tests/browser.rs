@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 
 use common::scale_up::{Left, STUDY, incomplete, scale_up, with_variants};
 use common::search::{FOUND, searched};
+use measure::event::{NodeEvent, NodeEventKind};
 use measure::series::SeriesPoint;
 use measure::slice::Phase;
 use report::{Answer, Report};
@@ -63,6 +64,34 @@ fn hostile() -> Left {
             verdict.evidence = bad();
         }
     }
+    left
+}
+
+/// Two repeats of each point, one of them twenty times as fast as the other.
+fn few() -> Left {
+    apart(scale_up(2))
+}
+
+/// Four, whose interval is wider than their mean.
+fn apart(mut left: Left) -> Left {
+    for trial in &mut left.result.trials {
+        let slow = trial.setup.planned.repeat > 1;
+        let factor = if slow { 0.05 } else { 1.0 };
+        trial.transactions.per_s.as_mut().unwrap().value *= factor;
+        trial.response_ms.as_mut().unwrap().mean.value /= factor;
+    }
+    left
+}
+
+/// Something happened in the last second.
+fn failed() -> Left {
+    let mut left = single();
+    left.result.trials[0].events = vec![NodeEvent {
+        at_s: 69.0,
+        node: 1,
+        what: NodeEventKind::BecamePrimary,
+        reason: String::new(),
+    }];
     left
 }
 
@@ -116,7 +145,10 @@ fn the_page_in_a_browser() {
     let scratch = tempfile::tempdir().unwrap();
     let kept = std::env::var_os("REPORT_OUT").map(PathBuf::from);
     let pages = kept.clone().unwrap_or_else(|| scratch.path().join("pages"));
-    write(&pages, "whole", &scale_up(3));
+    write(&pages, "whole", &scale_up(4));
+    write(&pages, "few", &few());
+    write(&pages, "apart", &apart(scale_up(4)));
+    write(&pages, "failed", &failed());
     write(&pages, "incomplete", &incomplete());
     write(&pages, "variants", &with_variants());
     write(&pages, "search", &searched(&[("1000", FOUND)]));

@@ -104,11 +104,11 @@ fn more_variants_are_held_against_the_first() {
     assert!(!outline(&result).contains("against ext4"));
 }
 
-/// Two trials of each of three variants at two points, which ran in another order than the study's.
-fn out_of_order() -> RunResult {
+/// Trials of each of three variants at two points, which ran in another order than the study's.
+fn out_of_order(repeats: u32) -> RunResult {
     let mut made_trials = Vec::new();
     let mut places = Vec::new();
-    for repeat in 1..=2_u32 {
+    for repeat in 1..=repeats {
         for (place, threads, factor) in [(4, "1", 0.5), (0, "1", 1.0), (2, "1", 0.8)] {
             let luck = 1.0 + f64::from(repeat) * 0.01;
             made_trials.push((place, threads, 1000.0 * factor * luck, repeat));
@@ -149,7 +149,7 @@ fn out_of_order() -> RunResult {
 
 #[test]
 fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
-    let result = out_of_order();
+    let result = out_of_order(2);
     let names = ["plain", "checksum off", "RAID 5"];
     assert_eq!(report::compare::variants(&result), names);
     let text = outline(&result);
@@ -166,7 +166,7 @@ fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
 /// In tables by variant as well as in those with the variants side by side.
 #[test]
 fn a_table_shows_changes_against_the_first_variant() {
-    let csv = report::csv::tables(&out_of_order());
+    let csv = report::csv::tables(&out_of_order(4));
     let cell = |begin: &str| -> Vec<f64> {
         let line = csv.lines().find(|line| line.starts_with(begin));
         let line = line.unwrap_or_else(|| panic!("{begin}\n{csv}"));
@@ -187,8 +187,37 @@ fn a_table_shows_changes_against_the_first_variant() {
         assert!((value - change).abs() < 1e-6, "{begin}{value}");
         assert!(value - low < 1e-6 && high - value < 1e-6, "{begin}{low}");
     }
-    let text = outline(&out_of_order());
+    let text = outline(&out_of_order(4));
     assert!(text.contains("-50.00 (-50.00 to -50.00)"), "{text}");
+    let of_two = outline(&out_of_order(2));
+    let tables = of_two.split_once("Variants against").unwrap().0;
+    assert!(
+        !tables.contains(" to "),
+        "two runs have no interval: {of_two}"
+    );
+    assert!(tables.contains("507.5 (505.0–510.0)"), "{of_two}");
     let none = cell("2,threads=8,variant,plain,,tps.change_pct,");
     assert!(none.is_empty(), "{csv}");
+}
+
+/// Two runs that differ fourfold: Student's interval would reach from nothing to millions.
+#[test]
+fn two_wild_runs_are_undecided_without_an_interval() {
+    let mut result = out_of_order(2);
+    for trial in &mut result.trials {
+        let luck = if trial.setup.planned.repeat == 1 {
+            0.25
+        } else {
+            1.0
+        };
+        if trial.setup.planned.variant() == Some("RAID 5") {
+            trial.transactions.per_s.as_mut().unwrap().value *= luck;
+        }
+    }
+    let text = outline(&result);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("RAID 5        threads=1  tps"));
+    let line = line.unwrap();
+    assert!(line.contains("undecided") && !line.contains('('), "{line}");
 }

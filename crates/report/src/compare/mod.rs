@@ -117,17 +117,28 @@ impl ResultComparison {
     pub(crate) fn delta_as_in(&self) -> Option<&str> {
         self.merged.design.delta_as_in.as_deref()
     }
-
-    /// Whether the monitors saw the CPUs.
-    pub(crate) fn has_cpu(&self) -> bool {
-        let mut trials = self.merged.trials.iter();
-        trials.any(|trial| trial.metrics.contains_key("cpu.user"))
-    }
 }
 
 /// What the variants of a study cost against its first one, for its report; `None` without
 /// variants that have a point in common.
 pub(crate) fn answer(result: &RunResult) -> Option<Section> {
+    match of_variants(result)?.as_slice() {
+        [] => None,
+        [one] => Some(show::answer(one)),
+        several => Some(show::answers(several)),
+    }
+}
+
+/// How the two variants of a study compare, in a few sentences; `None` with more or fewer.
+pub(crate) fn headline(result: &RunResult) -> Option<String> {
+    match of_variants(result)?.as_slice() {
+        [one] if result.searches.is_empty() => Some(words::headline(one)),
+        _ => None,
+    }
+}
+
+/// Each variant against the first.
+fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
     let variants = variants(result);
     let (base, others) = variants.split_first()?;
     let side = |variant| Side {
@@ -139,11 +150,7 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
     let all = all.map(|new| ResultComparison::undecided(&side(base), &side(new), &[]));
     let mut all: Vec<ResultComparison> = all.filter(|both| !both.is_empty()).collect();
     points::decide_all(all.iter_mut().flat_map(|both| &mut both.points));
-    match all.as_slice() {
-        [] => None,
-        [one] => Some(show::answer(one)),
-        several => Some(show::answers(several)),
-    }
+    Some(all)
 }
 
 /// The variants of a study, in its order.

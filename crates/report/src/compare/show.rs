@@ -1,13 +1,13 @@
 //! Two sides as they are shown.
 
-use measure::compare::LEAST;
+use measure::compare::{Change, LEAST};
 
 use super::differences::{Category, Difference};
 use super::points::Number;
 use super::{ResultComparison, platforms, table, words};
 use crate::answer::Answer;
 use crate::csv_writer::Csv;
-use crate::figures::Figures;
+use crate::figures::{self, Figures};
 use crate::grid::{Grid, heads};
 use crate::list::distinct;
 use crate::number;
@@ -191,13 +191,18 @@ fn rows(both: &ResultComparison, named: bool) -> Vec<Vec<String>> {
                 head(number),
                 number::estimate(number.base),
                 number::estimate(number.new),
-                number::change(number.change_pct(), ""),
+                number::change(shown_change(number), ""),
                 words::verdict(number),
             ]);
             row
         })
     });
     rows.collect()
+}
+
+fn shown_change(number: &Number) -> Option<Change> {
+    let found = number.comparison.as_ref().map(words::shown_change);
+    found.or_else(|| number.change_pct())
 }
 
 fn head(number: &Number) -> String {
@@ -250,7 +255,11 @@ fn differing(
 }
 
 fn figures(both: &ResultComparison) -> Vec<Figure> {
-    let mut figures = of_sweep("of both", both.has_cpu());
+    let sweep = figures::sweep(&both.merged);
+    let mut figures: Vec<Figure> = sweep
+        .iter()
+        .flat_map(|sweep| of_sweep("of both", sweep))
+        .collect();
     figures.push(Figure {
         id: "curves",
         label: "Line chart of response time by percentile for both; the tables have the main \

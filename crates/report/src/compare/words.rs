@@ -1,6 +1,7 @@
 //! What two sides come to, in sentences.
 
-use measure::compare::{Comparison, Decision, LEAST};
+use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio};
+use measure::interval::FEWEST_RUNS;
 
 use super::ResultComparison;
 use super::points::Number;
@@ -54,6 +55,11 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
     )
 }
 
+/// The same at the head of a study's report.
+pub(super) fn headline(both: &ResultComparison) -> String {
+    in_short(both)
+}
+
 /// `None` for a number that no point has, or that another one implies everywhere.
 fn sentence(both: &ResultComparison, column: &str) -> Option<String> {
     let told = both
@@ -73,20 +79,31 @@ fn sentence(both: &ResultComparison, column: &str) -> Option<String> {
 
 /// `slower by 4.69 % (3.95 to 5.71)`, or the change with the reason why that is all.
 fn of_one(found: &Comparison) -> String {
-    let change = found.change_pct;
     match found.decision {
         Decision::Slower | Decision::Faster => {
-            let size = change.value.abs();
+            let size = found.change_pct.value.abs();
             format!("{} by {}", found.verdict(), percent(size))
         }
         Decision::Equivalent => found.verdict(),
         Decision::Undecided { .. } | Decision::NoVerdict { .. } => {
             format!(
                 "{}; {}",
-                number::change(Some(change), " %"),
+                number::change(Some(shown_change(found)), " %"),
                 found.verdict()
             )
         }
+    }
+}
+
+/// Without its interval where it is undecided because of few runs: that would reach from nothing
+/// to thousands of times as much.
+pub(super) fn shown_change(found: &Comparison) -> Change {
+    let few = |ratio: LogRatio| ratio.degrees + 1.0 < FEWEST_RUNS as f64;
+    let is_wild = !found.is_conclusive() && found.log_ratio.is_some_and(few);
+    let change = found.change_pct;
+    Change {
+        interval: change.interval.filter(|_| !is_wild),
+        ..change
     }
 }
 

@@ -18,7 +18,7 @@ use crate::report::Report;
 use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
 use searches::Search;
-use sweep::Sweep;
+pub(crate) use sweep::Sweep;
 use trial::Trial;
 
 /// The data of all figures of a page.

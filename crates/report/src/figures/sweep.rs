@@ -5,7 +5,7 @@ use measure::summary::TrialSummary;
 use plan::Value;
 use serde::Serialize;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, runs};
 use crate::keys;
 
 /// The categories of CPU time, from the bottom of the stack to its top.
@@ -26,6 +26,17 @@ pub(crate) struct Sweep {
     pub(crate) cpu: bool,
 }
 
+impl Sweep {
+    /// Whether some point has an interval, and whether some has too few repeats for one.
+    pub(crate) fn marks(&self) -> (bool, bool) {
+        let any = |of: fn(&Line) -> bool| self.lines.iter().any(of);
+        (
+            any(|line| line.tps_half.iter().any(Option::is_some)),
+            any(|line| line.tps_runs.iter().any(|runs| !runs.is_empty())),
+        )
+    }
+}
+
 /// One line; all lists are as long as `x`.
 #[derive(Debug, Serialize)]
 struct Line {
@@ -34,8 +45,11 @@ struct Line {
     n: Vec<usize>,
     tps: Vec<Option<f64>>,
     tps_half: Vec<Option<f64>>,
+    /// The single runs of each point that has too few for an interval.
+    tps_runs: Vec<Vec<f64>>,
     mean: Vec<Option<f64>>,
     mean_half: Vec<Option<f64>>,
+    mean_runs: Vec<Vec<f64>>,
     p95: Vec<Option<f64>>,
     p99: Vec<Option<f64>>,
     /// In percent, for each category of [`CPU`].
@@ -82,14 +96,24 @@ fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>])
     };
     let values = |cells: &[Cell]| cells.iter().map(Cell::value).collect();
     let halves = |cells: &[Cell]| cells.iter().map(Cell::half_width).collect();
+    let few = |cells: &[Cell], column: &str| {
+        let points = points.iter().zip(cells);
+        let runs = points.map(|(trials, cell)| match cell.has_few_trials() {
+            true => runs(trials, column),
+            false => Vec::new(),
+        });
+        runs.collect()
+    };
     let (tps, mean) = (cells("tps"), cells("response_ms.mean"));
     Line {
         name,
         n: tps.iter().map(|cell| cell.n).collect(),
         tps: values(&tps),
         tps_half: halves(&tps),
+        tps_runs: few(&tps, "tps"),
         mean: values(&mean),
         mean_half: halves(&mean),
+        mean_runs: few(&mean, "response_ms.mean"),
         p95: values(&cells("response_ms.p95")),
         p99: values(&cells("response_ms.p99")),
         cpu: CPU

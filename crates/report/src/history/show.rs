@@ -4,7 +4,7 @@ use measure::change_point::ChangePoint;
 
 use super::{Course, FEWEST, History};
 use crate::answer::Answer;
-use crate::cell::RANGES;
+use crate::cell::{FEW, PERCENTILES};
 use crate::csv_writer::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
@@ -18,7 +18,7 @@ const CELLS: &str = "Oldest first. ±: half width of the 95 % confidence interva
 
 impl Answer for History {
     fn sheet(&self) -> Sheet {
-        let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+        let mut blocks = vec![Block::Words(format!("{CELLS} {PERCENTILES} {FEW}"))];
         blocks.extend(self.courses.iter().map(grid).map(Block::Table));
         Sheet {
             title: "History".to_owned(),

@@ -3,7 +3,7 @@
 use super::Ranking;
 use super::board::{Board, Standing};
 use crate::answer::Answer;
-use crate::cell::RANGES;
+use crate::cell::{FEW, PERCENTILES};
 use crate::csv_writer::Csv;
 use crate::grid::{Grid, heads};
 use crate::number;
@@ -20,7 +20,7 @@ impl Answer for Ranking {
         let boards = &self.boards;
         let mut cautions = repeats(boards);
         cautions.extend(self.cautions.iter().cloned());
-        let mut blocks = vec![Block::Words(format!("{CELLS} {RANGES}"))];
+        let mut blocks = vec![Block::Words(format!("{CELLS} {PERCENTILES} {FEW}"))];
         blocks.extend(boards.iter().map(grid).map(Block::Table));
         Sheet {
             title: "Leader board".to_owned(),

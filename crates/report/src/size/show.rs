@@ -7,7 +7,7 @@ use super::Sizing;
 use super::rows::Row;
 use crate::answer::Answer;
 use crate::csv_writer::Csv;
-use crate::figures::Figures;
+use crate::figures::{self, Figures};
 use crate::grid::{Grid, heads};
 use crate::number;
 use crate::scale::share;
@@ -250,7 +250,9 @@ fn servers_cell(choice: &Choice) -> String {
 fn figures(sizing: &Sizing) -> Vec<Figure> {
     match sizing.choices.len() {
         1 => Vec::new(),
-        _ => of_sweep("by number of instances", false),
+        _ => figures::sweep(&sizing.measured)
+            .map(|sweep| of_sweep("by number of instances", &sweep))
+            .unwrap_or_default(),
     }
 }
 

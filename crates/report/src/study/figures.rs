@@ -2,17 +2,17 @@
 
 use measure::result::RunResult;
 
-use crate::figures;
+use crate::figures::{self, Sweep};
 use crate::sheet::{Block, Figure};
 
 pub(super) fn sweep(result: &RunResult) -> Vec<Block> {
     let sweep = figures::sweep(result);
-    let figures = sweep.map(|sweep| of_sweep(&format!("by {}", sweep.key), sweep.cpu));
+    let figures = sweep.map(|sweep| of_sweep(&format!("by {}", sweep.key), &sweep));
     figures.into_iter().flatten().map(Block::Figure).collect()
 }
 
 /// Throughput, response time and CPU time `by` something.
-pub(crate) fn of_sweep(by: &str, has_cpu: bool) -> Vec<Figure> {
+pub(crate) fn of_sweep(by: &str, sweep: &Sweep) -> Vec<Figure> {
     let figure = |id, chart: &str, what: &str, how: &str| Figure {
         id,
         label: format!(
@@ -26,17 +26,19 @@ pub(crate) fn of_sweep(by: &str, has_cpu: bool) -> Vec<Figure> {
             "sweep-tps",
             "Line chart",
             "Throughput",
-            ". Error bars: 95 % confidence intervals.",
+            &format!(".{}", marks(sweep, "")),
         ),
         figure(
             "sweep-ms",
             "Line chart",
             "Response time",
-            ", from the intended start of a transaction. Error bars: 95 % confidence intervals of \
-             the mean.",
+            &format!(
+                ", from the intended start of a transaction.{}",
+                marks(sweep, " of the mean")
+            ),
         ),
     ];
-    if has_cpu {
+    if sweep.cpu {
         let how = ", all cores together.";
         figures.push(figure(
             "sweep-cpu",
@@ -46,6 +48,18 @@ pub(crate) fn of_sweep(by: &str, has_cpu: bool) -> Vec<Figure> {
         ));
     }
     figures
+}
+
+/// What shows how sure the points are.
+fn marks(sweep: &Sweep, of: &str) -> String {
+    let (intervals, runs) = sweep.marks();
+    let intervals = intervals.then(|| format!(" Error bars: 95 % confidence intervals{of}."));
+    let runs = runs.then(|| {
+        format!(
+            " Small circles: the single runs{of}, too few at a point for a confidence interval."
+        )
+    });
+    [intervals, runs].into_iter().flatten().collect()
 }
 
 pub(super) fn curves(result: &RunResult) -> Block {

@@ -4,6 +4,7 @@ use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
+use crate::cell::NO_INTERVAL;
 use crate::describe;
 use crate::findings;
 use crate::grid::{Grid, heads};
@@ -42,12 +43,7 @@ pub(super) fn grid(result: &RunResult) -> Grid {
         row
     });
     Grid {
-        caption:
-            "One row per trial. ±: half width of the mean's 95 % confidence interval, from the seconds \
-                  within the trial; absent if the trial was too short. Response times are \
-                  in milliseconds, from the intended start of a transaction. Steady: when steady \
-                  state began, from the start of the load."
-                .to_owned(),
+        caption: caption(result, steady),
         heads: heads(titles),
         keys,
         words: usize::from(verdict) + usize::from(early),
@@ -55,6 +51,26 @@ pub(super) fn grid(result: &RunResult) -> Grid {
         rows: rows.collect(),
         ..Grid::default()
     }
+}
+
+/// Explains the columns that there are.
+fn caption(result: &RunResult, steady: bool) -> String {
+    let halves = || {
+        let rates = result.trials.iter().filter_map(|t| t.transactions.per_s);
+        rates.map(|per_s| per_s.half_width)
+    };
+    let with = halves().any(|half| half.is_some()).then_some(
+        "±: half width of the mean's 95 % confidence interval, from the seconds within the trial.",
+    );
+    let parts = [
+        Some("One row per trial."),
+        with,
+        halves().any(|half| half.is_none()).then_some(NO_INTERVAL),
+        Some("Response times are in milliseconds, from the intended start of a transaction."),
+        steady.then_some("Steady: when steady state began, from the start of the load."),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    parts.join(" ")
 }
 
 /// A trial's number in the plan; in results without a plan, its place.
