@@ -1,7 +1,7 @@
 //! The study's tables in the shape of a paper: a row for each value of a key, a
 //! column for each number.
 
-use measure::column::{OverRepeats, changed, over_repeats};
+use measure::column::{OverRepeats, changed, over_repeats, unit};
 use measure::compare::Change;
 use measure::interval::Estimate;
 use measure::metric::Metric;
@@ -278,7 +278,10 @@ fn shown_cell(heading: &Heading, cell: &Cell) -> String {
     match (scaled, cell.range) {
         _ if changed(&heading.column).is_some() => shown_change(cell),
         (Some(Estimate { value, .. }), Some(range)) if is_with_range(heading, cell) => {
-            number::within(value, Some(heading.scaled_range(range)))
+            match unit(&heading.column) {
+                "bytes" => number::within(value, Some(heading.scaled_range(range))),
+                _ => cell.shown(),
+            }
         }
         _ => number::estimate_to(scaled, heading.decimals),
     }

@@ -1,6 +1,7 @@
 //! The throughput of a server with each number of instances.
 
 use measure::interval::Estimate;
+use measure::point_estimate::PointEstimate;
 use measure::result::RunResult;
 use measure::size::Choice;
 use measure::summary::{TrialSummary, counted};
@@ -53,7 +54,8 @@ pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> 
 }
 
 fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
-    let per_s = best.tps.estimate.filter(|per_s| per_s.value > 0.0)?;
+    let per_s = PointEstimate::of(&best.trials, "tps").mean;
+    let per_s = per_s.filter(|per_s| per_s.value > 0.0)?;
     Some(Row {
         choice: Choice {
             instances,
