@@ -189,7 +189,7 @@ fn a_locale_without_utf_8_gets_ascii() {
 #[test]
 fn running_text_is_as_wide_as_the_terminal() {
     for columns in [60, 100] {
-        let program = Program::bench("sqlite:").args(SHORT).args("--quiet");
+        let program = Program::bench("sqlite:").args(SHORT);
         let shown = program.run_on_terminal(columns);
         let words = |line: &&str| line.contains("virtual user");
         let longest = shown
