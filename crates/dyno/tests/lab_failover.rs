@@ -172,15 +172,18 @@ fn switchovers_of_postgres_leave_nothing_behind() {
 }
 
 /// A member of a cluster with a network of its own is cut off, in both directions and in one, and
-/// its link is slow; commits that wait for it wait until the link works.
+/// its link is slow; commits that wait for it wait until the link works. Clients do not reach the
+/// primary, though the replica does.
 #[test]
 fn links_break_and_work_again() {
     let place = Cache::new();
     let rest = "members = 2\nnetwork = \"namespaces\"\n\
         [[fault]]\nat = \"2s\"\npartition = \"replica\"\nheal = \"3s\"\nexpect_outage = true\n\
         [[fault]]\nat = \"8s\"\ndrop = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
-        [[fault]]\nat = \"14s\"\nslow_link = \"primary\"\nrate = \"100K\"\ndelay = \"5ms\"\nheal = \"2s\"\n";
-    let study = study("postgres", "synchronous", "22s", rest);
+        [[fault]]\nat = \"14s\"\nslow_link = \"primary\"\nrate = \"100K\"\ndelay = \"5ms\"\nheal = \"2s\"\n\
+        [[fault]]\nat = \"18s\"\ncut_clients = \"primary\"\nheal = \"3s\"\nexpect_outage = true\n\
+        [[fault]]\nat = \"24s\"\ncommand = [\"sh\", \"-c\", \"env | grep TARGET_\"]\n";
+    let study = study("postgres", "synchronous", "28s", rest);
     let done = study.cache(&place).run();
     if done.stderr.contains("CAP_NET_ADMIN") {
         return testkit::skip("this user may not make network namespaces");
@@ -188,20 +191,20 @@ fn links_break_and_work_again() {
     let done = done.succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
-    let [cut, dropped, slow] = trial.faults.as_slice() else {
+    let [cut, dropped, slow, silent, _] = trial.faults.as_slice() else {
         panic!("{:?}", trial.faults)
     };
     assert_eq!(
-        [cut.node, dropped.node, slow.node],
-        [Some(2), Some(1), Some(1)]
+        [cut.node, dropped.node, slow.node, silent.node],
+        [Some(2), Some(1), Some(1), Some(1)]
     );
-    for fault in &trial.faults {
+    for fault in [cut, dropped, slow, silent] {
         assert!(
             fault.effect_s.is_some() && fault.healed_s.is_some(),
             "{fault:?}"
         );
     }
-    for fault in [cut, dropped] {
+    for fault in [cut, dropped, silent] {
         let (from_s, to_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
         let series = done.series();
         let during = series
@@ -210,6 +213,17 @@ fn links_break_and_work_again() {
         let count: f64 = during.filter_map(|second| second.tps).sum();
         assert_eq!(count, 0.0, "{series:?}");
     }
-    assert_writes_after(&done, slow.healed_s.unwrap());
+    assert_writes_after(&done, silent.healed_s.unwrap());
+    // A command is told of its target.
+    let dirs = store::trial_dirs(&done.out()).unwrap();
+    let told = fs::read_to_string(dirs[0].join("servers/1/fault-5-1.log")).unwrap();
+    for name in [
+        "TARGET_HOST=",
+        "TARGET_PORT=",
+        "TARGET_ROLE=primary",
+        "TARGET_PID=",
+    ] {
+        assert!(told.contains(name), "{told}");
+    }
     place.assert_nothing_left();
 }

@@ -42,6 +42,7 @@ fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
         elects: kind.elects(),
         has_manager: kind.has_manager(),
         quorum: kind.quorum(),
+        conduct: kind.conduct(),
     });
     traits.collect::<Vec<_>>().leak()
 }

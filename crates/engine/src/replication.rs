@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use plan::Quorum;
+use plan::{Conduct, Quorum};
 
 use crate::certificate::Certificate;
 use crate::error::{Cause, EngineError};
@@ -113,6 +113,9 @@ pub trait Replication: fmt::Debug + Send + Sync {
             false => Quorum::One,
         }
     }
+
+    /// How it notices a failure and acknowledges a commit.
+    fn conduct(&self) -> Conduct;
 
     /// At how many ports a member talks to the others, besides the one for its clients.
     fn group_ports(&self) -> usize {

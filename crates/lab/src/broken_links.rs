@@ -18,6 +18,8 @@ pub(crate) enum Lost {
     All,
     /// What it sends to the others. It still receives what they send.
     Sent,
+    /// What it sends to clients on this host. The others do not notice.
+    ToClients,
 }
 
 /// Links that are broken. They stay so until [`BrokenLinks::heal`], or until their sites end.
@@ -75,9 +77,10 @@ impl Cluster {
                     let clients = links_of(&**site)?.clients();
                     self.others(index).into_iter().chain([clients]).collect()
                 }
+                (true, Lost::ToClients) => vec![links_of(&**site)?.clients()],
                 (true, _) => self.others(index),
                 (false, Lost::Both | Lost::All) => own.into_iter().collect(),
-                (false, Lost::Sent) => continue,
+                (false, Lost::Sent | Lost::ToClients) => continue,
             };
             let cut = links_of(&**site).and_then(|links| links.cut(&peers));
             broken.links.push((Arc::clone(site), peers));

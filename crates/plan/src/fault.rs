@@ -114,6 +114,8 @@ choice! {
         Partition = "partition",
         /// Drops what a node sends to the other members of its cluster.
         Drop = "drop",
+        /// Drops what a node sends to clients; the other members still reach it.
+        CutClients = "cut_clients",
         /// Limits or delays what a node sends.
         SlowLink = "slow_link",
         /// Fills the file system that a node's data is on.
@@ -174,7 +176,7 @@ impl FaultKind {
     /// Whether it breaks links, so that each member needs an address of its own.
     #[must_use]
     pub fn breaks_links(self) -> bool {
-        self.is_of_network() || self == Self::FailHost
+        self.is_of_network() || matches!(self, Self::FailHost | Self::CutClients)
     }
 
     /// Whether it is done to what members of a cluster send each other.

@@ -28,7 +28,7 @@ mod volume;
 
 pub use bytes::{parse_bytes, shown_bytes};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
-pub use engine::{ClusterTraits, EngineTraits, Quorum};
+pub use engine::{ClusterTraits, Conduct, EngineTraits, Quorum, StaticSettings};
 pub use fault::{
     Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Network,
     parse_frequency,
@@ -46,7 +46,7 @@ pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
-pub use topology::{Cluster, Node, Topology};
+pub use topology::{Cluster, ClusterProfile, Durability, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};
 pub use volume::{Compression, Devices, DiskLimits, FileSystem, FileSystemKind, Profile, Volume};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::choice;
 use crate::duration::{optional_text, text};
 use crate::{Fault, Follow, Network, Site, Spanned, Volume};
 
@@ -75,6 +76,43 @@ pub struct Cluster {
     /// How members reach each other.
     #[serde(default)]
     pub network: Spanned<Network>,
+    /// Which settings of durability the servers have.
+    #[serde(default)]
+    pub durability: Durability,
+    /// Which other settings they have.
+    #[serde(default)]
+    pub profile: ClusterProfile,
+    /// Who notices that the primary is lost, and after how long.
+    #[serde(default)]
+    pub detector: String,
+    /// Where a commit is when it is acknowledged.
+    #[serde(default)]
+    pub acknowledged: String,
+}
+
+choice! {
+    /// How durable commits of a cluster are.
+    #[derive(Default)]
+    Durability {
+        /// As the server's own defaults have it.
+        #[default]
+        Default = "default",
+        /// On disk before they are acknowledged, on every member that acknowledges them, as far as the
+        /// kind of cluster can.
+        Equal = "equal",
+    }
+}
+
+choice! {
+    /// Settings of a cluster's servers.
+    #[derive(Default)]
+    ClusterProfile {
+        /// The server's own.
+        #[default]
+        Default = "default",
+        /// Those that a production system would have.
+        Tuned = "tuned",
+    }
 }
 
 /// What cluster managers wait by default.

@@ -33,6 +33,8 @@ pub(crate) struct PaperTable {
     pub(crate) rows: Vec<PaperRow>,
     /// Trials in a cell, when they are as many in each.
     pub(crate) n: Option<usize>,
+    /// Whether rows say who noticed failures, and where commits were acknowledged.
+    has_conduct: bool,
 }
 
 /// One value of the key.
@@ -41,6 +43,8 @@ pub(crate) struct PaperRow {
     pub(crate) value: String,
     /// For each group its columns.
     pub(crate) cells: Vec<Vec<Cell>>,
+    /// Who noticed failures, and where commits were acknowledged; empty without a cluster.
+    conduct: [String; 2],
 }
 
 /// All tables of a study, one for each combination of the keys that are neither rows
@@ -95,6 +99,7 @@ fn one_table(
     let base = base.filter(|_| shows_change);
     let rows = keys::values(trials, row).into_iter().map(|value| PaperRow {
         value: keys::shown(value),
+        conduct: conduct(trials, row, value),
         cells: groups
             .iter()
             .map(|group| {
@@ -128,8 +133,21 @@ fn one_table(
             .collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
+        has_conduct: groups.len() == 1 && rows.iter().any(|row| !row.conduct[0].is_empty()),
         rows,
     }
+}
+
+/// How the cluster of a row's trials, of which faults hit a member, noticed and acknowledged.
+fn conduct(trials: &[&TrialSummary], row: &str, value: Option<&Value>) -> [String; 2] {
+    let mut of_row = trials
+        .iter()
+        .filter(|trial| keys::value(trial, row) == value);
+    let topology = of_row.next().map(|trial| &trial.setup.planned.topology);
+    let topology = topology.filter(|topology| !topology.faults.is_empty());
+    let cluster = topology.and_then(|topology| topology.cluster.as_ref());
+    let words = cluster.map(|cluster| [cluster.detector.clone(), cluster.acknowledged.clone()]);
+    words.unwrap_or_default()
 }
 
 fn same_n(rows: &[PaperRow]) -> Option<usize> {
@@ -225,6 +243,11 @@ impl PaperTable {
         }
         let mut all = heads([self.row_name.as_str()]);
         all.extend(self.groups.iter().flat_map(|_| columns.clone()));
+        let words: &[&str] = match self.has_conduct {
+            true => &["noticed by", "acknowledged on"],
+            false => &[],
+        };
+        all.extend(heads(words.iter().copied()));
         let named = self.groups.iter().any(|group| !group.is_empty());
         Grid {
             caption: self.caption(),
@@ -235,6 +258,7 @@ impl PaperTable {
             },
             heads: all,
             keys: 1,
+            words: words.len(),
             rows: self.rows.iter().map(|row| self.shown_row(row)).collect(),
             ..Grid::default()
         }
@@ -255,6 +279,7 @@ impl PaperTable {
             }));
             shown.extend(self.n.is_none().then(|| n.to_string()));
         }
+        shown.extend(row.conduct.iter().filter(|_| self.has_conduct).cloned());
         shown
     }
 }

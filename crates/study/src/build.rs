@@ -1,5 +1,7 @@
 //! Builds the plan from the content of a study.
 
+use std::time::Duration;
+
 use crate::chaos::SHORT_SEEDS;
 use crate::content::{Content, TypedFault};
 use crate::effect::in_process;
@@ -10,9 +12,10 @@ use crate::servers::Servers;
 use crate::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, OPEN_LOOP_USERS, SWITCHES, THREADS, VARIANT};
 use plan::{
-    Chaos, Cluster, CpuSet, EngineSpec, EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger,
-    Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span,
-    Spanned, SplitMix64, TableSpec, Topology, Trial, Until, parse_bytes, parse_frequency,
+    Chaos, Cluster, ClusterProfile, Conduct, CpuSet, Durability, EngineSpec, EngineTraits, Fault,
+    FaultTarget, FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset,
+    ServerSpec, Site, SiteKind, Span, Spanned, SplitMix64, TableSpec, Topology, Trial, Until,
+    format_duration, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -154,10 +157,46 @@ fn server(
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
         spec.config = at.settings(&spec.engine.value, engines);
+        if let Some(kind) = at.maybe::<String>("topology.cluster")? {
+            let conduct = conduct(engines, &spec.engine.value, &kind);
+            let (durability, profile) = words(at)?;
+            let durable = conduct
+                .durable
+                .iter()
+                .filter(|_| durability == Durability::Equal);
+            let tuned = conduct
+                .tuned
+                .iter()
+                .filter(|_| profile == ClusterProfile::Tuned);
+            durable
+                .chain(tuned)
+                .for_each(|one| add(&mut spec.config, *one));
+        }
         spec.reset = at.get("server.reset")?;
         spec.cold_data = at.get("server.cold_data")?;
     }
     Ok(ServerSpec::Engine(Box::new(spec)))
+}
+
+/// What a study asks for by a word.
+fn words(at: &Point<'_>) -> Result<(Durability, ClusterProfile), LocatedDiagnostic> {
+    Ok((at.get("topology.durability")?, at.get("topology.profile")?))
+}
+
+/// Adds a setting, unless the study has it.
+fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str)) {
+    let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
+    if !config.iter().any(|(known, _)| plain(known) == plain(name)) {
+        let (value, span) = (value.to_owned(), Span::NOWHERE);
+        config.push((name.to_owned(), Spanned { value, span }));
+    }
+}
+
+fn conduct(engines: &[EngineTraits], engine: &str, kind: &str) -> Conduct {
+    let engine = engines.iter().find(|known| known.name == engine);
+    let kinds = engine.into_iter().flat_map(|engine| engine.clusters);
+    let kind = kinds.into_iter().find(|known| known.name == kind);
+    kind.map(|kind| kind.conduct).unwrap_or_default()
 }
 
 fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
@@ -241,21 +280,45 @@ fn topology(
     let ttl = at.get("topology.ttl")?;
     let failover = at.maybe("topology.failover")?;
     let network = at.spanned("topology.network")?;
+    let (durability, profile) = words(at)?;
+    let engine: Option<String> = at.maybe("server.engine")?;
+    let of_kind = |kind: &str| conduct(engines, engine.as_deref().unwrap_or_default(), kind);
     let topology = Topology {
         instances: at.get("topology.instances")?,
         follow: at.get("topology.follow")?,
-        cluster: cluster.map(|kind| Cluster {
-            kind,
-            members,
-            ttl,
-            failover,
-            network,
+        cluster: cluster.map(|kind: Spanned<String>| {
+            let conduct = of_kind(&kind.value);
+            let [by_default, durable] = conduct.acknowledged;
+            Cluster {
+                detector: detector(conduct.detector, ttl, failover),
+                acknowledged: match durability {
+                    Durability::Default => by_default.to_owned(),
+                    Durability::Equal => durable.to_owned(),
+                },
+                kind,
+                members,
+                ttl,
+                failover,
+                network,
+                durability,
+                profile,
+            }
         }),
         node,
         faults: Vec::new(),
     };
     volume::check(&topology)?;
     Ok(topology)
+}
+
+/// Who notices that the primary is lost, and after how long.
+fn detector(of_kind: &str, ttl: Duration, failover: Option<Duration>) -> String {
+    let ttl = format_duration(ttl);
+    match (of_kind, failover) {
+        ("", Some(after)) => format!("dyno, {} after the loss", format_duration(after)),
+        ("", None) => "nobody".to_owned(),
+        (members, _) => members.replace("{ttl}", &ttl),
+    }
 }
 
 /// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study
@@ -363,4 +426,31 @@ fn find_max(at: &Point<'_>) -> Result<Option<FindMax>, LocatedDiagnostic> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_the_study_goes_before_one_that_a_word_stands_for() {
+        let own = |value: &str| Spanned {
+            value: value.to_owned(),
+            span: Span::NOWHERE,
+        };
+        let mut config = vec![("Sync-Binlog".to_owned(), own("0"))];
+        add(&mut config, ("sync_binlog", "1"));
+        add(&mut config, ("sync_relay_log", "1"));
+        assert_eq!(config[0].1.value, "0");
+        assert_eq!((config.len(), &*config[1].1.value), (2, "1"));
+    }
+
+    #[test]
+    fn who_notices_a_loss_is_the_cluster_or_dyno_or_nobody() {
+        let after = Some(Duration::from_secs(2));
+        let ttl = Duration::from_secs(30);
+        assert_eq!(detector("", ttl, after), "dyno, 2s after the loss");
+        assert_eq!(detector("", ttl, None), "nobody");
+        assert_eq!(detector("it, ttl {ttl}", ttl, None), "it, ttl 30s");
+    }
 }

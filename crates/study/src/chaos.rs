@@ -242,6 +242,12 @@ mod tests {
             elects,
             has_manager,
             quorum,
+            conduct: plan::Conduct {
+                detector: "",
+                acknowledged: ["", ""],
+                durable: &[],
+                tuned: &[],
+            },
         }
     }
 

@@ -303,7 +303,8 @@ impl Servers {
 
     fn refuse_process(&self, process: FaultProcess) -> Option<Refusal> {
         let has_manager = self.cluster.is_some_and(|cluster| cluster.has_manager);
-        (process != FaultProcess::Server && !has_manager).then(|| Refusal {
+        // Without a manager, both are the server.
+        (process == FaultProcess::Manager && !has_manager).then(|| Refusal {
             subject: Subject::Process,
             message: match self.cluster {
                 Some(cluster) => format!("a `{}` cluster has no cluster manager", cluster.name),

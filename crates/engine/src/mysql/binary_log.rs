@@ -5,6 +5,8 @@
 //! begins with the first transaction of the primary's. Members do not elect a primary: a server
 //! that starts again refuses writes until it is known to be the primary still.
 
+use plan::Conduct;
+
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
 use crate::error::{Cause, EngineError};
@@ -72,6 +74,13 @@ impl Replication for BinaryLog {
 
     fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
         cluster.certificate.files().into()
+    }
+
+    fn conduct(&self) -> Conduct {
+        match self.is_semi_synchronous {
+            false => self.dialect.conduct[0],
+            true => self.dialect.conduct[1],
+        }
     }
 
     fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {

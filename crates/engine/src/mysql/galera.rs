@@ -9,6 +9,8 @@
 
 use std::path::Path;
 
+use plan::Conduct;
+
 use super::group_replication::uuid;
 use super::log_dialect::MARIADB;
 use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
@@ -109,6 +111,19 @@ impl Replication for Galera {
         let all = all.map(|(name, value)| (name, value.to_owned()));
         let all = own.into_iter().chain(all);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// The members that certify a transaction have it in memory, whatever their settings are.
+    fn conduct(&self) -> Conduct {
+        Conduct {
+            detector: "the members: evs.suspect_timeout 5 s, evs.inactive_timeout 15 s",
+            acknowledged: ["disk of the member written to, memory of the others"; 2],
+            durable: &[("innodb_flush_log_at_trx_commit", "1")],
+            tuned: &[
+                ("wsrep_slave_threads", "4"),
+                ("innodb_buffer_pool_size", "256M"),
+            ],
+        }
     }
 
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {

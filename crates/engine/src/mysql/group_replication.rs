@@ -1,6 +1,8 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
+use plan::Conduct;
+
 use super::gtid;
 use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
 use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
@@ -77,6 +79,22 @@ impl Replication for GroupReplication {
 
     fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
         cluster.certificate.files().into()
+    }
+
+    /// The majority that agrees on a transaction has it in memory, whatever their settings are.
+    fn conduct(&self) -> Conduct {
+        Conduct {
+            detector: "the members: suspected after 5 s, group_replication_member_expel_timeout 5 s",
+            acknowledged: ["disk of the primary, memory of a majority"; 2],
+            durable: &[
+                ("sync_binlog", "1"),
+                ("innodb_flush_log_at_trx_commit", "1"),
+            ],
+            tuned: &[
+                ("replica_parallel_workers", "4"),
+                ("innodb_buffer_pool_size", "256M"),
+            ],
+        }
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {

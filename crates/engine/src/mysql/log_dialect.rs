@@ -1,5 +1,7 @@
 //! How MariaDB and MySQL say the same about replication by the binary log.
 
+use plan::Conduct;
+
 use super::gtid;
 use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
@@ -20,6 +22,8 @@ pub(super) const GTID_IO_POS: usize = 43;
 /// One of the two.
 #[derive(Debug)]
 pub(super) struct Dialect {
+    /// How asynchronous and semi-synchronous clusters acknowledge a commit.
+    pub(super) conduct: [Conduct; 2],
     /// Settings of every member.
     pub(super) settings: &'static [(&'static str, &'static str)],
     /// The setting that loads a plugin, for each plugin of semi-synchronous replication.
@@ -48,7 +52,56 @@ pub(super) struct Dialect {
     pub(super) lacking: fn(&str, &str) -> String,
 }
 
+const MARIADB_ASYNCHRONOUS: Conduct = Conduct {
+    detector: "",
+    acknowledged: [
+        "memory (binary log not synced) of the primary",
+        "disk of the primary",
+    ],
+    durable: &[
+        ("sync_binlog", "1"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+    ],
+    tuned: &[
+        ("slave_parallel_threads", "4"),
+        ("slave_net_timeout", "10"),
+        ("innodb_buffer_pool_size", "256M"),
+    ],
+};
+
+const MYSQL_ASYNCHRONOUS: Conduct = Conduct {
+    detector: "",
+    acknowledged: ["disk of the primary", "disk of the primary"],
+    durable: &[
+        ("sync_binlog", "1"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+    ],
+    tuned: &[
+        ("replica_parallel_workers", "4"),
+        ("replica_net_timeout", "10"),
+        ("innodb_buffer_pool_size", "256M"),
+    ],
+};
+
 pub(super) static MARIADB: Dialect = Dialect {
+    conduct: [
+        MARIADB_ASYNCHRONOUS,
+        Conduct {
+            acknowledged: [
+                "memory of the primary and of one replica",
+                "disk of the primary and of one replica",
+            ],
+            // A replica reports once its relay log is synced; the primary waits before it shows the
+            // commit to others.
+            durable: &[
+                ("sync_binlog", "1"),
+                ("innodb_flush_log_at_trx_commit", "1"),
+                ("sync_relay_log", "1"),
+                ("rpl_semi_sync_master_wait_point", "AFTER_SYNC"),
+            ],
+            ..MARIADB_ASYNCHRONOUS
+        },
+    ],
     settings: &[("log_slave_updates", "ON")],
     semi_sync_plugins: &[],
     semi_sync_switches: [
@@ -89,6 +142,21 @@ pub(super) static MARIADB: Dialect = Dialect {
 };
 
 pub(super) static MYSQL: Dialect = Dialect {
+    conduct: [
+        MYSQL_ASYNCHRONOUS,
+        Conduct {
+            acknowledged: [
+                "disk of the primary, memory of one replica",
+                "disk of the primary and of one replica",
+            ],
+            durable: &[
+                ("sync_binlog", "1"),
+                ("innodb_flush_log_at_trx_commit", "1"),
+                ("sync_relay_log", "1"),
+            ],
+            ..MYSQL_ASYNCHRONOUS
+        },
+    ],
     settings: &[
         ("gtid_mode", "ON"),
         ("enforce_gtid_consistency", "ON"),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::Quorum;
+use plan::{Conduct, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
@@ -73,6 +73,14 @@ impl Replication for Patroni {
             Self::Asynchronous => "patroni",
             Self::Synchronous => "patroni-synchronous",
         }
+    }
+
+    fn conduct(&self) -> Conduct {
+        let acknowledged = match self {
+            Self::Asynchronous => "disk of the primary",
+            Self::Synchronous => "disk of the primary and of one standby",
+        };
+        streaming::conduct("Patroni by etcd, ttl {ttl}", acknowledged)
     }
 
     /// Patroni writes those settings.

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
+use plan::Conduct;
 
 use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
@@ -112,6 +113,22 @@ impl Streaming {
     }
 }
 
+/// Standbys flush their log before they report.
+pub(super) fn conduct(detector: &'static str, acknowledged: &'static str) -> Conduct {
+    Conduct {
+        detector,
+        acknowledged: [acknowledged; 2],
+        durable: &[("synchronous_commit", "on"), ("fsync", "on")],
+        tuned: &[
+            ("shared_buffers", "256MB"),
+            ("wal_sender_timeout", "10s"),
+            ("wal_receiver_timeout", "10s"),
+            ("wal_compression", "on"),
+            ("max_wal_size", "2GB"),
+        ],
+    }
+}
+
 impl Replication for Streaming {
     fn name(&self) -> &'static str {
         match self {
@@ -127,6 +144,15 @@ impl Replication for Streaming {
             Self::Synchronous => plan::Quorum::Two,
             Self::Quorum => plan::Quorum::Majority,
         }
+    }
+
+    fn conduct(&self) -> Conduct {
+        let acknowledged = match self {
+            Self::Asynchronous => "disk of the primary",
+            Self::Synchronous => "disk of the primary and of one standby",
+            Self::Quorum => "disk of a majority",
+        };
+        conduct("", acknowledged)
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::{Fault, Scene};
+use crate::cluster::Member;
 use crate::error::LabError;
 use crate::instance::Instance;
 use crate::process;
@@ -36,13 +37,19 @@ impl RunCommand {
     }
 
     /// Runs a program without a shell; returns when it ended.
-    fn run(&self, command: &[String], over: &AtomicBool) -> Result<Instant, LabError> {
+    fn run(
+        &self,
+        command: &[String],
+        scene: &Scene<'_>,
+        over: &AtomicBool,
+    ) -> Result<Instant, LabError> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(LabError::Impossible("no program is named".to_owned()));
         };
         let mut prepared = process::own_command(Path::new(program));
         prepared.args(arguments);
         without_secrets(&mut prepared);
+        prepared.envs(about(scene));
         let write = |error| LabError::at("write", &self.output)(error);
         let mut options = File::options();
         let log = options.append(true).create(true).open(&self.output);
@@ -80,13 +87,13 @@ impl Fault for RunCommand {
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        self.run(&self.command, scene.over)
+        self.run(&self.command, scene, scene.over)
     }
 
-    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
         let command = std::mem::take(&mut self.heal_command);
         // What was broken must not stay so because the load ends meanwhile.
-        self.run(&command, &AtomicBool::new(false))
+        self.run(&command, scene, &AtomicBool::new(false))
     }
 
     /// What was broken is healed, even if the load ended before.
@@ -96,6 +103,25 @@ impl Fault for RunCommand {
             let _ = self.heal(scene);
         }
     }
+}
+
+/// What a program is told of its target; of a server that runs already, dyno knows nothing.
+fn about(scene: &Scene<'_>) -> Vec<(&'static str, String)> {
+    let Some(node) = scene.member().ok().and_then(Member::try_lock) else {
+        return Vec::new();
+    };
+    let address = node.address();
+    let role = match scene.was_primary {
+        true => "primary",
+        false => "replica",
+    };
+    let process = node.pid().map(|pid| ("TARGET_PID", pid.to_string()));
+    let known = [
+        ("TARGET_HOST", address.ip().to_string()),
+        ("TARGET_PORT", address.port().to_string()),
+        ("TARGET_ROLE", role.to_owned()),
+    ];
+    known.into_iter().chain(process).collect()
 }
 
 fn without_secrets(command: &mut Command) {

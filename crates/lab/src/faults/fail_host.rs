@@ -6,7 +6,7 @@ use std::time::Instant;
 use plan::FaultProcess;
 
 use super::{Fault, Scene, links};
-use crate::broken_links::{BrokenLinks, Lost, no_links};
+use crate::broken_links::{BrokenLinks, Lost};
 use crate::error::LabError;
 use crate::instance::Instance;
 
@@ -17,11 +17,7 @@ pub(super) struct FailHost {
 
 impl Fault for FailHost {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        let mut members = super::nodes(instance)?.members().iter();
-        match members.all(|member| member.site.links().is_some()) {
-            true => Ok(()),
-            false => Err(no_links()),
-        }
+        links::exist(super::nodes(instance)?.members())
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

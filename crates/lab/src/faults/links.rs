@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::nodes;
 use crate::broken_links::{BrokenLinks, no_links};
+use crate::cluster::Member;
 use crate::error::LabError;
 use crate::instance::Instance;
 
@@ -17,6 +18,14 @@ pub(super) fn check(instance: &Instance) -> Result<(), LabError> {
         let message = "a single server has no links with other members";
         return Err(LabError::Impossible(message.to_owned()));
     }
+    exist(members)
+}
+
+/// Whether members have a network of their own.
+///
+/// # Errors
+/// What is missing.
+pub(super) fn exist(members: &[Member]) -> Result<(), LabError> {
     match members.iter().all(|member| member.site.links().is_some()) {
         true => Ok(()),
         false => Err(no_links()),

@@ -92,7 +92,9 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
         FaultKind::Pause => Box::new(pause::Pause {
             process: fault.process,
         }),
-        FaultKind::Partition | FaultKind::Drop => Box::new(partition::Partition::new(fault.kind)),
+        FaultKind::Partition | FaultKind::Drop | FaultKind::CutClients => {
+            Box::new(partition::Partition::new(fault.kind))
+        }
         FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
         FaultKind::FillDisk => Box::new(fill_disk::FillDisk::new(fault)),
         FaultKind::FailDevice => Box::new(fail_device::FailDevice::new(fault)),

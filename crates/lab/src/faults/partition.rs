@@ -1,10 +1,10 @@
-//! Cuts a member off from the others, in both directions or in one.
+//! Cuts a member off from the others, in both directions or in one, or from its clients.
 
 use std::time::Instant;
 
 use plan::FaultKind;
 
-use super::{Fault, Scene, links};
+use super::{Fault, Scene, links, nodes};
 use crate::broken_links::{BrokenLinks, Lost};
 use crate::error::LabError;
 use crate::instance::Instance;
@@ -19,6 +19,7 @@ impl Partition {
         Self {
             lost: match kind {
                 FaultKind::Drop => Lost::Sent,
+                FaultKind::CutClients => Lost::ToClients,
                 _ => Lost::Both,
             },
             broken: None,
@@ -28,7 +29,10 @@ impl Partition {
 
 impl Fault for Partition {
     fn check(&self, instance: &Instance) -> Result<(), LabError> {
-        links::check(instance)
+        match self.lost {
+            Lost::ToClients => links::exist(nodes(instance)?.members()),
+            _ => links::check(instance),
+        }
     }
 
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {

@@ -46,6 +46,7 @@ fn is_away(kind: FaultKind) -> bool {
         | FaultKind::FailHost
         | FaultKind::Drop => true,
         FaultKind::SlowLink
+        | FaultKind::CutClients
         | FaultKind::FillDisk
         | FaultKind::FailDevice
         | FaultKind::SlowDevice

@@ -12,10 +12,11 @@ use plan::{FaultKind, FaultVolume};
 use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
 use super::{Fault, Scene, planned, quorum, succession, target};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Member};
 use crate::error::LabError;
 use crate::failure::{Cause, Failure};
 use crate::instance::Instance;
+use crate::member_probe::{self, MemberProbe};
 use crate::trial_monitor::TrialMessage;
 use crate::watch::Watch;
 
@@ -145,20 +146,42 @@ impl<'a> Strike<'a> {
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
-        if self.fault.kind.lasts() && self.fault.kind.is_of_volume() {
-            record.crash = self.crash(scene, heal_at);
-            if record.crash.is_some() {
-                self.report(record, Ok(()), false);
-            }
+        let is_of_volume = self.fault.kind.lasts() && self.fault.kind.is_of_volume();
+        let fails_over_at = self
+            .fails_over_at(effect)
+            .filter(|_| self.loses_primary(scene));
+        if is_of_volume {
+            let until = fails_over_at.into_iter().chain(heal_at).min();
+            self.watch_for_crash(scene, until, record);
         }
-        if self.loses_primary(scene) && self.wait_for_failover(effect, heal_at) {
+        if let Some(at) = fails_over_at
+            && heal_at.is_none_or(|heal_at| heal_at > at)
+            && self.schedule.wait(at)
+            && (!is_of_volume || is_lost(scene))
+        {
             let followed = self.fail_over(scene, record);
             self.report(record, followed, false);
+        }
+        if is_of_volume && record.crash.is_none() {
+            self.watch_for_crash(scene, heal_at, record);
         }
         match heal_at {
             Some(at) if self.schedule.wait(at) => self.heal(fault, scene, record),
             None if self.fault.kind == FaultKind::Switchover => self.rejoin(fault, scene, record),
             _ => {}
+        }
+    }
+
+    /// Reports how the server ends because of its volume, if it does until then.
+    fn watch_for_crash(
+        &self,
+        scene: &Scene<'_>,
+        until: Option<Duration>,
+        record: &mut FaultRecord,
+    ) {
+        record.crash = self.crash(scene, until);
+        if record.crash.is_some() {
+            self.report(record, Ok(()), false);
         }
     }
 
@@ -228,20 +251,18 @@ impl<'a> Strike<'a> {
             FaultKind::Pause,
             FaultKind::Partition,
             FaultKind::FailHost,
+            FaultKind::CutClients,
+            FaultKind::FillDisk,
+            FaultKind::FailDevice,
         ];
         scene.was_primary && !elects && is_cut_off.contains(&self.fault.kind)
     }
 
-    /// Waits as long as the study has dyno wait for the primary; false if it has no failover, or the
-    /// primary returns before.
-    fn wait_for_failover(&self, effect: Instant, heal_at: Option<Duration>) -> bool {
+    /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
+    fn fails_over_at(&self, effect: Instant) -> Option<Duration> {
         let topology = &self.schedule.trial.planned.topology;
-        let delay = topology.cluster.as_ref();
-        let delay = delay.and_then(|cluster| cluster.failover);
-        let Some(at) = delay.and_then(|delay| self.schedule.measured(effect + delay)) else {
-            return false;
-        };
-        heal_at.is_none_or(|heal_at| heal_at > at) && self.schedule.wait(at)
+        let delay = topology.cluster.as_ref()?.failover?;
+        self.schedule.measured(effect + delay)
     }
 
     /// Makes a replica the primary, and reports how far that is; the others follow it.
@@ -376,4 +397,16 @@ impl<'a> Strike<'a> {
         // Without a receiver the trial is over.
         let _ = self.sender.send(message);
     }
+}
+
+/// Whether a member accepts no writes, as far as a client can tell.
+fn is_lost(scene: &Scene<'_>) -> bool {
+    let accepts = |member: &Member| {
+        let row = member_probe::row_of_watch(member.number);
+        let replication = scene.cluster().ok().and_then(Cluster::replication);
+        let mut probe = MemberProbe::new(member.database.clone(), replication, row);
+        // The first one may only miss its limit.
+        (0..3).any(|_| probe.probe().has_accepted())
+    };
+    !scene.member().is_ok_and(accepts)
 }

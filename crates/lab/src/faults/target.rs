@@ -1,5 +1,7 @@
 //! Which node a fault hits: roles are looked up when it strikes.
 
+use std::thread;
+
 use engine::replication::MemberState;
 use plan::{FaultTarget, SplitMix64};
 
@@ -33,10 +35,12 @@ pub(super) fn find(
 ) -> Result<usize, LabError> {
     let members = cluster.members();
     let primary = cluster.primary_index();
+    let states = match target {
+        FaultTarget::Primary | FaultTarget::Replica => states(cluster),
+        FaultTarget::Any(_) | FaultTarget::Server(_) => Vec::new(),
+    };
     let has = |index: usize, role: &dyn Fn(Option<MemberState>) -> bool| {
-        members
-            .get(index)
-            .is_some_and(|member| role(state(cluster, member)))
+        states.get(index).is_some_and(|state| role(*state))
     };
     let mut all = 0..members.len();
     let found = match target {
@@ -75,6 +79,16 @@ fn is_replica(cluster: &Cluster, state: Option<MemberState>) -> bool {
         Some(MemberState::Primary) => many,
         Some(MemberState::Detached) | None => false,
     }
+}
+
+/// The roles of all members, who are asked at the same time: each that hangs is waited for.
+fn states(cluster: &Cluster) -> Vec<Option<MemberState>> {
+    thread::scope(|scope| {
+        let ask = |member| scope.spawn(move || state(cluster, member));
+        let asked: Vec<_> = cluster.members().iter().map(ask).collect();
+        let answers = asked.into_iter().map(|asked| asked.join().ok().flatten());
+        answers.collect()
+    })
 }
 
 /// A member's role, as it says itself; `None` if it does not answer.

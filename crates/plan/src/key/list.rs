@@ -11,8 +11,8 @@ use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
 use crate::{
-    Arrivals, Follow, Network, Protocol, ReplyTime, Reset, Runtime, SiteKind, ThinkDistribution,
-    TlsMode,
+    Arrivals, ClusterProfile, Durability, Follow, Network, Protocol, ReplyTime, Reset, Runtime,
+    SiteKind, ThinkDistribution, TlsMode,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -222,6 +222,10 @@ const GENERAL: &[Key] = &[
         "Which members virtual users connect to: `primary` (the one that accepts writes, wherever it moves), `any` (all in turn), or `fixed` (the first one, whatever happens to it). For a cluster, or a `server.url` with several hosts."))),
     needs(Needs::Cluster, optional("topology.failover", span(ZERO, HOUR),
         "For a cluster that does not elect a primary: how long after the primary was lost dyno promotes a replica, as an operator would. Default: never.")),
+    needs(Needs::Cluster, key("topology.durability", Kind::Choice(Durability::WORDS), "\"default\"",
+        "How durable a commit is when it is acknowledged: as the `default` of the server's settings has it, or `equal`: on disk, on every member that acknowledges it, as far as the kind of cluster can. Settings under `server.config` go first.")),
+    needs(Needs::Cluster, key("topology.profile", Kind::Choice(ClusterProfile::WORDS), "\"default\"",
+        "Other settings of the servers: their `default`, or `tuned`: what a production system would have (parallel appliers, larger caches, shorter timeouts). Settings under `server.config` go first.")),
     needs(Needs::Cluster, key("topology.network", Kind::Choice(Network::WORDS), "\"loopback\"",
         "How members reach each other: `loopback` (all on this host's loopback interface) or `namespaces` (each in a network namespace with an address of its own, so that links between members can be cut; needs root).")),
 
