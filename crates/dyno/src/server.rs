@@ -57,6 +57,7 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
             plan::TlsMode::VerifyFull => TlsMode::VerifyFull,
         }),
         ca: login.tls_ca.clone(),
+        authority: None,
         certificate: login.tls_cert.clone(),
         key: login.tls_key.clone(),
         server_public_key,
