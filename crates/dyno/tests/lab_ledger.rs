@@ -58,8 +58,22 @@ fn keeps_what_it_acknowledged(engine: &str) {
     assert!(ledger.is_intact(), "{ledger:?}");
     assert!(ledger.acknowledged > 10, "{ledger:?}");
     assert_eq!((&*ledger.checked, &*ledger.unchecked), (&[1][..], &[][..]));
+    assert!(ledger.appends > 2, "{ledger:?}");
+    let lists = trial_dir(&done.out(), 1).unwrap().join("ledger-1.edn");
+    let lists = std::fs::read_to_string(lists).unwrap();
+    assert!(
+        lists.contains(":type :ok") && lists.contains("[:append "),
+        "{lists}"
+    );
     let recovery = done.trial().faults[0].recovery.clone();
-    assert!(recovery.unwrap().in_flight.is_some());
+    let recovery = recovery.unwrap();
+    assert!(recovery.in_flight.is_some());
+    assert_eq!(recovery.loss.unwrap().transactions, 0);
+    assert!(
+        recovery.unavailable_longest_s.unwrap() >= 1.0,
+        "{recovery:?}"
+    );
+    assert_eq!(recovery.two_primaries_s, None);
     let words = "No acknowledged commit was lost: ";
     assert!(done.stdout.contains(words) && report(&done).contains(words));
     place.assert_nothing_left();
@@ -208,7 +222,7 @@ fn replicas_are_read_beside_the_load_and_checked_after_it() {
     assert_eq!(ledger.stale_reads > 0, ledger.staleness_max_ms.is_some());
     let reads = history(&done.out()).reads;
     assert!(
-        [2, 3]
+        [1, 2, 3]
             .iter()
             .all(|member| reads.iter().any(|read| read.member == *member))
     );

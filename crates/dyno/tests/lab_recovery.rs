@@ -158,6 +158,11 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     let mut codes = found.errors.iter().map(|error| error.code.as_str());
     assert!(codes.any(|code| code == "network"), "{found:?}");
     assert!(found.before.unwrap().value > 0.0);
+    let unavailable_s = found.unavailable_longest_s.unwrap();
+    assert!(unavailable_s >= 2.0 && found.unavailable_s.unwrap() >= unavailable_s);
+    assert_eq!(found.two_primaries_s, Some(0.0));
+    assert!(found.redundant_s.unwrap() >= 2.0 && found.window_s > 2.0);
+    assert!(found.p99_before_ms.unwrap() > 0.0 && found.p99_during_ms.is_some());
 
     // The transactions around it: every 10 ms, and none in the outage.
     let dir = &store::trial_dirs(&done.out()).unwrap()[0];
@@ -191,6 +196,7 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     for page in ["report.html", "report.md"] {
         let page = read(page);
         assert!(page.contains("Recovery. Seconds from the fault"), "{page}");
+        assert!(page.contains("Service around each fault"));
         assert!(page.contains("Cost of each fault."));
     }
     assert!(read("report.html").contains("\"marks\":[["));

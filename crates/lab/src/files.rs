@@ -1,5 +1,7 @@
 //! How many files a trial's loads have open.
 
+use workload::ledger::APPENDERS;
+
 use crate::trial::Trial;
 
 /// Maximum number of files that dyno has open besides those of the loads.
@@ -26,7 +28,7 @@ pub(crate) fn of_loads(trial: &Trial) -> u64 {
     let readers = cluster.map_or(1, |cluster| cluster.members);
     let ledger = trial.planned.ledger.as_ref();
     let ledger = ledger.map_or(0, |ledger| {
-        u64::from(ledger.users() + readers) * (WORKER + 1)
+        u64::from(ledger.users() + APPENDERS + readers) * (WORKER + 1)
     });
     (load + ledger).saturating_mul(u64::from(trial.planned.topology.instances.max(1)))
 }

@@ -8,6 +8,7 @@ use load::LoadSpec;
 use measure::setup::{Class, Setup, StatementKind};
 use plan::{EngineSpec, Follow};
 use workload::label;
+use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
@@ -216,7 +217,7 @@ impl Trial {
     pub(crate) fn connections(&self) -> u32 {
         let ledger = self.planned.ledger.as_ref();
         // One more reads each member.
-        let ledger = ledger.map_or(0, |ledger| ledger.users() + 1);
+        let ledger = ledger.map_or(0, |ledger| ledger.users() + APPENDERS + 1);
         self.planned.load.threads.saturating_add(ledger)
     }
 

@@ -3,6 +3,7 @@
 //! of a cluster have.
 
 mod check;
+mod elle;
 mod history;
 
 use std::fmt;
@@ -12,7 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::warning::Warning;
 
 pub use check::{Contents, Row, check, in_flight, losses};
-pub use history::{Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record};
+pub use elle::edn;
+pub use history::{
+    Appending, Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record,
+};
 
 /// An amount that moves between two accounts, in one transaction. Its user and its sequence identify
 /// it. Numbers are as wide as the database's, whose rows may have any.
@@ -87,6 +91,12 @@ pub struct LedgerSummary {
     pub checked: Vec<u32>,
     /// Members that could not be checked, and why.
     pub unchecked: Vec<(u32, String)>,
+    /// Values that were appended to lists, with the reply to the commit.
+    pub appends: u64,
+    /// Of those, values that are missing on the primary.
+    pub lost_appends: u64,
+    /// Reads of lists that are no beginning of what the primary has.
+    pub misordered_reads: u64,
     /// When nothing more could be recorded, in seconds on the trial's clock; `None` if everything was.
     pub stopped_at_s: Option<f64>,
     /// The first few transfers that were lost, phantom, or duplicated, in words.
@@ -136,8 +146,8 @@ impl LedgerSummary {
     /// asynchronous replicas.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        let reads = self.aborted_reads;
-        self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced + reads == 0
+        let beside = self.aborted_reads + self.lost_appends;
+        self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced + beside == 0
     }
 }
 

@@ -94,6 +94,7 @@ fn contents(member: u32, transfers: &[Transfer]) -> Contents {
         member,
         rows: rows.map(|(key, &transfer)| Row { key, transfer }).collect(),
         balances: balances.into_iter().collect(),
+        lists: Vec::new(),
     }
 }
 
@@ -334,6 +335,44 @@ fn reads_that_go_backward_or_show_what_was_rolled_back_or_vanished_are_counted()
         summary.vanished_reads,
     ];
     assert_eq!(found, [1, 1, 1]);
+    assert!(!summary.is_intact());
+}
+
+#[test]
+fn what_was_appended_to_lists_is_there_in_the_order_in_which_it_was_read() {
+    let mut made = made(&[COMMITTED]);
+    for (value, fate, found) in [
+        (1, Fate::Acknowledged, Some(vec![])),
+        (2, Fate::Acknowledged, Some(vec![1])),
+        (3, Fate::Unknown, None),
+        (4, Fate::Acknowledged, Some(vec![2, 1])),
+        (5, Fate::Failed, None),
+    ] {
+        made.records.push(Record::Appending {
+            at_s: 9.0,
+            user: 1,
+            read: 7,
+            list: 7,
+            value,
+        });
+        made.records.push(Record::Appended {
+            at_s: 9.1,
+            value,
+            fate,
+            found,
+        });
+    }
+    let primary = Contents {
+        lists: vec![(7, vec![1, 2]), (8, vec![])],
+        ..made.member(1)
+    };
+    let summary = check(&made.history(), &[primary], Vec::new());
+    let found = [
+        summary.appends,
+        summary.lost_appends,
+        summary.misordered_reads,
+    ];
+    assert_eq!(found, [3, 1, 1]);
     assert!(!summary.is_intact());
 }
 

@@ -50,7 +50,18 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
         sentences.push(format!("Transfers {what}: {}.", number::count(count)));
     }
+    let lost_appends = total(|ledger| ledger.lost_appends);
+    if lost_appends > 0 {
+        let lost = number::count(lost_appends);
+        sentences.push(format!(
+            "Acknowledged appends to lists that are missing: {lost}."
+        ));
+    }
     let reads = [
+        (
+            total(|ledger| ledger.misordered_reads),
+            "of lists that their last contents contradict",
+        ),
         (
             total(|ledger| ledger.aborted_reads),
             "of transfers that failed",

@@ -42,10 +42,10 @@ pub fn ledger(instance: u32) -> String {
     format!("ledger-{instance}.jsonl")
 }
 
-/// Whether a file is named as by [`ledger`].
+/// Whether a file is named as by [`ledger`], or is the part of it that Elle reads.
 pub(crate) fn is_ledger(name: &str) -> bool {
     let instance = name
         .strip_prefix("ledger-")
-        .and_then(|rest| rest.strip_suffix(".jsonl"));
+        .and_then(|rest| rest.strip_suffix(".jsonl").or(rest.strip_suffix(".edn")));
     instance.is_some_and(|instance| instance.parse::<u32>().is_ok())
 }

@@ -8,6 +8,15 @@ use crate::schema::Dialect;
 pub const ACCOUNTS_TABLE: &str = "dyno_accounts";
 /// The table of transfers.
 pub const TRANSFERS_TABLE: &str = "dyno_transfers";
+/// The table of lists.
+pub const LISTS_TABLE: &str = "dyno_lists";
+/// Number of lists, which are numbered from 1.
+pub const LISTS: u32 = 1000;
+/// Number of users who append to lists.
+pub const APPENDERS: u32 = 2;
+/// How many lists are appended to at a time, and for how many values of each user.
+const LISTS_AT_A_TIME: u64 = 4;
+const VALUES_AT_A_TIME: u64 = 64;
 /// Number of accounts, which are numbered from 1.
 pub const ACCOUNTS: u32 = 1000;
 /// What each of them has before the first transfer. Balances may become negative.
@@ -60,6 +69,59 @@ impl Movement {
     }
 }
 
+/// A transaction that reads a list and appends a value to another one, or to the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Append {
+    /// The list that it reads.
+    pub read: u32,
+    /// The list that it appends to.
+    pub list: u32,
+    /// What it appends; no other transaction does.
+    pub value: u64,
+}
+
+impl Append {
+    /// What a user, from 1, does in the transaction of this sequence. Users meet in a few lists at a
+    /// time, so that these stay short.
+    #[must_use]
+    pub fn draw(seed: u64, user: u32, sequence: u64) -> Self {
+        let mut rng = random::row(random::table(!seed, user), sequence);
+        let group = sequence / VALUES_AT_A_TIME * LISTS_AT_A_TIME;
+        let mut list = || {
+            let list = (group + random::below(&mut rng, LISTS_AT_A_TIME)) % u64::from(LISTS);
+            1 + u32::try_from(list).unwrap_or(0)
+        };
+        Self {
+            read: list(),
+            list: list(),
+            value: sequence * u64::from(APPENDERS) + u64::from(user),
+        }
+    }
+
+    /// The statements between BEGIN and COMMIT; the first one reads.
+    #[must_use]
+    pub fn statements(&self) -> [String; 2] {
+        let Self { read, list, value } = self;
+        [
+            format!("SELECT items FROM {LISTS_TABLE} WHERE id = {read}"),
+            format!("UPDATE {LISTS_TABLE} SET items = CONCAT(items, ' {value}') WHERE id = {list}"),
+        ]
+    }
+}
+
+/// The values of a list, in their order; `None` of what is no list.
+#[must_use]
+pub fn values(items: &str) -> Option<Vec<i64>> {
+    let items = items.split_whitespace();
+    items.map(|item| item.parse().ok()).collect()
+}
+
+/// Reads all lists that have a value: number, items.
+#[must_use]
+pub fn read_lists() -> String {
+    format!("SELECT id, items FROM {LISTS_TABLE} WHERE items <> '' ORDER BY id")
+}
+
 /// The statements that create and fill the tables. No key is unique except those that the server
 /// generates: a transfer that a server commits twice must not be refused, but found.
 #[must_use]
@@ -69,6 +131,7 @@ pub fn create_tables(dialect: &Dialect) -> Vec<String> {
     let rows: Vec<String> = (1..=ACCOUNTS)
         .map(|account| format!("({account}, {BALANCE})"))
         .collect();
+    let lists: Vec<String> = (1..=LISTS).map(|list| format!("({list}, '')")).collect();
     let id = dialect.generated_id;
     vec![
         format!(
@@ -84,13 +147,21 @@ pub fn create_tables(dialect: &Dialect) -> Vec<String> {
             "INSERT INTO {ACCOUNTS_TABLE} (id, balance) VALUES {}",
             rows.join(", ")
         ),
+        format!(
+            "CREATE TABLE {LISTS_TABLE} (id BIGINT NOT NULL PRIMARY KEY, items TEXT NOT NULL){options}"
+        ),
+        format!(
+            "INSERT INTO {LISTS_TABLE} (id, items) VALUES {}",
+            lists.join(", ")
+        ),
     ]
 }
 
 /// The statements that drop the tables, if they exist.
 #[must_use]
-pub fn drop_tables() -> [String; 2] {
-    [ACCOUNTS_TABLE, TRANSFERS_TABLE].map(|table| format!("DROP TABLE IF EXISTS {table}"))
+pub fn drop_tables() -> [String; 3] {
+    [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE]
+        .map(|table| format!("DROP TABLE IF EXISTS {table}"))
 }
 
 /// Reads up to `limit` transfers whose keys are above `after`: key, user, sequence, from, to, amount.
@@ -114,7 +185,8 @@ pub fn read_accounts(limit: usize) -> String {
 pub fn read_digest() -> String {
     format!(
         "SELECT COUNT(*), COALESCE(MAX(id), 0), COALESCE(SUM(user_id * 1000003 + sequence), 0), \
-         COALESCE(SUM(id * amount), 0), (SELECT SUM(id * balance) FROM {ACCOUNTS_TABLE}) \
+         COALESCE(SUM(id * amount), 0), (SELECT SUM(id * balance) FROM {ACCOUNTS_TABLE}), \
+         (SELECT SUM(id * LENGTH(items)) FROM {LISTS_TABLE}) \
          FROM {TRANSFERS_TABLE}"
     )
 }
@@ -148,6 +220,22 @@ mod tests {
         let again: Vec<Movement> = (1..=20_000).map(|n| Movement::draw(7, 3, n)).collect();
         assert_eq!(drawn, again);
         assert_ne!(Movement::draw(7, 4, 1), drawn[0]);
+    }
+
+    #[test]
+    fn values_are_appended_once_to_lists_at_which_users_meet() {
+        let drawn = |user| (1..=1000).map(move |n| Append::draw(7, user, n));
+        let all: Vec<Append> = drawn(1).chain(drawn(2)).collect();
+        let values: HashSet<u64> = all.iter().map(|one| one.value).collect();
+        assert_eq!(values.len(), 2000);
+        let met: HashSet<u32> = drawn(1).map(|one| one.list).collect();
+        assert!(drawn(2).all(|one| met.contains(&one.list)));
+        assert!(all.iter().all(|one| (1..=LISTS).contains(&one.read)));
+        assert_eq!(super::values(" 3 17"), Some(vec![3, 17]));
+        assert_eq!(
+            (super::values(""), super::values("x")),
+            (Some(vec![]), None)
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use workload::ledger::{ACCOUNTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
+use workload::ledger::{ACCOUNTS_TABLE, LISTS_TABLE, TRANSFERS_TABLE, create_tables, drop_tables};
 use workload::session::SessionError;
 
 use super::marker::{CREATE_MARKER, MARKER_TABLE};
@@ -14,7 +14,7 @@ use crate::sql::Sql;
 /// How long a server may take to open a connection, and for a statement.
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
-const TABLES: [&str; 2] = [ACCOUNTS_TABLE, TRANSFERS_TABLE];
+const TABLES: [&str; 3] = [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE];
 
 /// Creates the ledger's tables; replaces those of an earlier run.
 ///

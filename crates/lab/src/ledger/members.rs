@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use engine::Sql;
 use engine::replication::MemberState;
 use measure::ledger::{Contents, Row, Transfer};
-use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_transfers};
+use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_transfers, values};
 
 use super::Ledger;
 use crate::Database;
@@ -166,7 +166,8 @@ fn digest_of(seen: &[Seen], member: Option<usize>) -> Option<&Rows> {
 
 fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
     let Some(primary) = digest_of(seen, reference) else {
-        return !may_return;
+        // One that is down does not become the primary.
+        return !may_return || seen.iter().all(|one| matches!(one, Seen::Out(_)));
     };
     seen.iter().all(|one| match one {
         Seen::Digest { digest, .. } => digest == primary,
@@ -208,6 +209,7 @@ fn contents(member: u32, database: &Database, limit: usize) -> Result<Contents, 
             .into_iter()
             .map(|[id, balance]| (id, balance))
             .collect(),
+        lists: lists(&rows(&mut *sql, &read_lists())?)?,
     };
     let mut last = i64::MIN;
     loop {
@@ -230,6 +232,15 @@ fn contents(member: u32, database: &Database, limit: usize) -> Result<Contents, 
             return Err(format!("it has more than {limit} transfers"));
         }
     }
+}
+
+fn lists(rows: &Rows) -> Result<Vec<(i64, Vec<i64>)>, String> {
+    let list = |row: &Vec<Option<String>>| match row.as_slice() {
+        [Some(list), Some(items)] => Some((list.parse().ok()?, values(items)?)),
+        _ => None,
+    };
+    let all: Option<Vec<_>> = rows.iter().map(list).collect();
+    all.ok_or_else(|| "its table of lists has rows that are no lists".to_owned())
 }
 
 fn connect(database: &Database) -> Result<Box<dyn Sql>, String> {
@@ -280,5 +291,10 @@ mod tests {
         assert!(!is_settled(&seen, None, true));
         assert!(is_settled(&seen, None, false));
         assert!(is_settled(&seen, Some(0), true));
+        assert!(is_settled(
+            &[Seen::Out("it is down".to_owned())],
+            None,
+            true
+        ));
     }
 }

@@ -1,6 +1,8 @@
 //! The ledger of an instance: transfers beside its load, and afterwards the proof of what became of
 //! each acknowledged commit, on every member.
 
+mod appender;
+mod connection;
 mod members;
 mod reader;
 mod recorder;
@@ -14,8 +16,8 @@ use engine::Sql;
 use engine::data::ledger as tables;
 use engine::replication::MemberState;
 use measure::fault::FaultRecord;
-use measure::ledger::{Contents, History, LedgerSummary, Opening, check, in_flight, losses};
-use workload::ledger::{ACCOUNTS, BALANCE};
+use measure::ledger::{Contents, History, LedgerSummary, Opening, check, edn, in_flight, losses};
+use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
 
@@ -29,10 +31,12 @@ use crate::rig::Rig;
 use crate::threads;
 use crate::trial::Trial;
 
+use appender::Appender;
+use connection::ANSWER_LIMIT;
 use reader::Reader;
 use recorder::Recorder;
 pub(crate) use schedule::Schedule;
-use user::{ANSWER_LIMIT, User};
+use user::User;
 
 /// Most transfers of which nothing was recorded that are read of a member.
 const MAX_FOREIGN: usize = 100_000;
@@ -131,6 +135,11 @@ pub(crate) fn spawn<'scope, 'env>(
         for user in 1..=ledger.planned.users() {
             spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
         }
+        for user in 1..=APPENDERS {
+            spawn(Box::new(move || {
+                Appender::new(ledger, schedule, user).run();
+            }))?;
+        }
         let members = u32::try_from(ledger.databases().len()).unwrap_or(u32::MAX);
         if ledger.planned.replica_reads > 0.0 && members > 1 {
             for member in 0..members {
@@ -161,6 +170,14 @@ impl Ledger<'_> {
             found.refuse(why);
         }
         self.clean_up(observer);
+        let lists = found
+            .contents
+            .first()
+            .map(|primary| primary.lists.as_slice());
+        let exported = self.recorder.path().with_extension("edn");
+        if let Err(error) = std::fs::write(&exported, edn(&history, lists)) {
+            observer.note(&format!("{}: {error}", exported.display()));
+        }
         let summary = LedgerSummary {
             stopped_at_s: match self.recorder.is_complete() {
                 true => None,

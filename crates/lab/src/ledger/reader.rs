@@ -9,8 +9,8 @@ use workload::ledger::read_sequence;
 use workload::session::SessionError;
 
 use super::Ledger;
+use super::connection::ANSWER_LIMIT;
 use super::schedule::{Schedule, Turns};
-use super::user::ANSWER_LIMIT;
 use crate::Database;
 
 pub(super) struct Reader<'a> {

@@ -1,23 +1,16 @@
 //! A user of the ledger, who makes one transfer after the other on a connection of its own.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use engine::Sql;
-use engine::replication::MemberState;
 use measure::ledger::{Fate, Record, Transfer};
 use workload::ledger::Movement;
-use workload::session::{FailureKind, SessionError};
+use workload::session::SessionError;
 
 use super::Ledger;
+use super::connection::{Connection, run};
 use super::recorder::Full;
 use super::schedule::{Schedule, Turns};
-use crate::Database;
-
-/// For how long a user that stays with its server tries one that it cannot reach, as clients do
-/// whose address is cached.
-const STALE_LIMIT: Duration = Duration::from_secs(10);
-/// How long a server may take to answer; longer ones leave the transfer's fate unknown.
-pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) struct User<'a> {
     ledger: &'a Ledger<'a>,
@@ -25,18 +18,7 @@ pub(super) struct User<'a> {
     /// From 1.
     number: u32,
     sequence: u64,
-    connection: Option<Connected>,
-    /// The index of the server that it stays with; `None` if it follows the primary.
-    home: Option<usize>,
-    /// Since when it has not reached that server.
-    away_since: Option<Instant>,
-}
-
-/// A connection to a member that said that it accepts writes.
-struct Connected {
-    /// Its index in its cluster.
-    member: usize,
-    sql: Box<dyn Sql>,
+    connection: Connection<'a>,
 }
 
 impl<'a> User<'a> {
@@ -46,9 +28,7 @@ impl<'a> User<'a> {
             schedule,
             number,
             sequence: 0,
-            connection: None,
-            home: home(ledger, number),
-            away_since: None,
+            connection: Connection::new(ledger, number),
         }
     }
 
@@ -68,7 +48,7 @@ impl<'a> User<'a> {
 
     /// Makes a transfer if a member accepts writes.
     fn transfer(&mut self) -> Result<(), Full> {
-        let Some(mut connected) = self.connected() else {
+        let Some(mut connected) = self.connection.connected() else {
             return Ok(());
         };
         self.sequence += 1;
@@ -93,11 +73,7 @@ impl<'a> User<'a> {
             fate,
             error: error.as_ref().map(ToString::to_string),
         })?;
-        // After any other error another member may be the primary.
-        let is_usable = error.is_none_or(|error| {
-            error.kind == FailureKind::Restart && run(&mut *connected.sql, "ROLLBACK").is_ok()
-        });
-        self.connection = is_usable.then_some(connected);
+        self.connection.keep(connected, error.as_ref());
         Ok(())
     }
 
@@ -118,72 +94,12 @@ impl<'a> User<'a> {
             Err(error) => (Fate::Unknown, Some(error)),
         }
     }
-
-    /// The connection to its server; a new one if it was lost, or the primary has moved.
-    fn connected(&mut self) -> Option<Connected> {
-        let member = self.home.unwrap_or_else(|| self.ledger.primary_index());
-        let kept = self.connection.take();
-        if let Some(kept) = kept.filter(|kept| kept.member == member) {
-            return Some(kept);
-        }
-        let (_, database) = *self.ledger.databases().get(member)?;
-        match self.connect(database) {
-            Ok((MemberState::Primary, sql)) => {
-                self.away_since = None;
-                Some(Connected { member, sql })
-            }
-            Ok(_) => self.move_on(member),
-            Err(_) => {
-                let since = *self.away_since.get_or_insert_with(Instant::now);
-                if self.is_patient() && since.elapsed() < STALE_LIMIT {
-                    return None;
-                }
-                self.move_on(member)
-            }
-        }
-    }
-
-    fn connect(&self, database: &Database) -> Result<(MemberState, Box<dyn Sql>), SessionError> {
-        let mut sql = database.connect(ANSWER_LIMIT)?;
-        Ok((self.ledger.role(database, &mut *sql)?, sql))
-    }
-
-    /// Whether it stays with a server that it cannot reach.
-    fn is_patient(&self) -> bool {
-        stays(self.number)
-    }
-
-    /// Chooses another server for the next transfer, if it stays with one.
-    fn move_on<T>(&mut self, from: usize) -> Option<T> {
-        self.away_since = None;
-        self.home = self.home.map(|_| match self.ledger.has_many_primaries() {
-            true => (from + 1) % self.ledger.databases().len().max(1),
-            false => self.ledger.primary_index(),
-        });
-        None
-    }
-}
-
-/// Whether a user stays with its server until that says that it is not the primary, or is out of
-/// reach for long: half of them, because a server that was cut off loses only what it is sent.
-fn stays(user: u32) -> bool {
-    user.is_multiple_of(2)
-}
-
-/// The index of the server that a user stays with at first. Where all are primaries, each user has
-/// one.
-fn home(ledger: &Ledger<'_>, user: u32) -> Option<usize> {
-    let members = ledger.databases().len().max(1);
-    match ledger.has_many_primaries() {
-        true => usize::try_from(user).ok().map(|user| user % members),
-        false => stays(user).then(|| ledger.primary_index()),
-    }
 }
 
 /// Whether the reply to a commit says that it was rolled back: SQLSTATEs of class 40, except that of
 /// a statement whose completion is unknown. A group that cannot tell whether it broadcast a
 /// transaction says that it rolled it back, too, and may commit it.
-fn is_rolled_back(error: &SessionError) -> bool {
+pub(super) fn is_rolled_back(error: &SessionError) -> bool {
     const COMPLETION_UNKNOWN: &[u8; 5] = b"40003";
     const ROLLED_BACK_DURING_COMMIT: u32 = 3101;
     let says_so = |state: [u8; 5]| state.starts_with(b"40") && state != *COMPLETION_UNKNOWN;
@@ -192,12 +108,10 @@ fn is_rolled_back(error: &SessionError) -> bool {
         && error.number != Some(ROLLED_BACK_DURING_COMMIT)
 }
 
-fn run(sql: &mut dyn Sql, statement: &str) -> Result<(), SessionError> {
-    sql.rows(statement, ANSWER_LIMIT).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
+    use workload::session::FailureKind;
+
     use super::*;
 
     #[test]

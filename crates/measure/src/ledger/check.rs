@@ -17,6 +17,8 @@ pub struct Contents {
     pub rows: Vec<Row>,
     /// Its accounts and their balances, in the order of the accounts.
     pub balances: Vec<(i64, i64)>,
+    /// Its lists with their values, in the order of the lists.
+    pub lists: Vec<(i64, Vec<i64>)>,
 }
 
 /// A transfer in the database.
@@ -71,6 +73,9 @@ pub fn check(
     summary.diverged = diverged(history, members);
     summary.checked.sort_unstable();
     judge_reads(&mut summary, history);
+    if let Some(primary) = members.first() {
+        judge_lists(&mut summary, history, primary);
+    }
     if let Some((_, primary)) = counts.first() {
         summary.vanished_reads = vanished_reads(history, primary);
     }
@@ -230,6 +235,27 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
         let behind_ms = (read.at_s - ended_s) * 1e3;
         let most = summary.staleness_max_ms.get_or_insert(behind_ms);
         *most = most.max(behind_ms);
+    }
+}
+
+/// Whether the primary has what was appended to lists, and in the order in which it was read.
+fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Contents) {
+    let lists: HashMap<i64, &Vec<i64>> = primary
+        .lists
+        .iter()
+        .map(|(list, values)| (*list, values))
+        .collect();
+    let present: HashSet<i64> = lists.values().copied().flatten().copied().collect();
+    let acknowledged = history.appends.iter();
+    for one in acknowledged.filter(|one| one.fate == Fate::Acknowledged) {
+        summary.appends += 1;
+        summary.lost_appends += u64::from(!present.contains(&one.value));
+        let is_beginning = |found: &Vec<i64>| {
+            let now = lists.get(&one.read);
+            now.is_some_and(|now| now.starts_with(found))
+        };
+        let found = one.found.as_ref();
+        summary.misordered_reads += u64::from(found.is_some_and(|found| !is_beginning(found)));
     }
 }
 

@@ -42,6 +42,31 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// A transaction begins that reads a list and appends a value to another one.
+    Appending {
+        /// When.
+        at_s: f64,
+        /// Its user.
+        user: i64,
+        /// The list that it reads.
+        read: i64,
+        /// The list that it appends to.
+        list: i64,
+        /// The value, which no other transaction appends.
+        value: i64,
+    },
+    /// It has ended.
+    Appended {
+        /// When.
+        at_s: f64,
+        /// Its value.
+        value: i64,
+        /// How it ended.
+        fate: Fate,
+        /// What the list had that it read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        found: Option<Vec<i64>>,
+    },
     /// A member was read.
     Read(Read),
 }
@@ -112,6 +137,27 @@ pub struct Entry {
     pub fate: Fate,
 }
 
+/// A transaction that reads a list and appends to another one, as the client knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Appending {
+    /// Its user, from 1.
+    pub user: i64,
+    /// The list that it reads.
+    pub read: i64,
+    /// The list that it appends to.
+    pub list: i64,
+    /// The value, which no other transaction appends.
+    pub value: i64,
+    /// When it began, in seconds on the trial's clock.
+    pub begun_s: f64,
+    /// When it ended; `None` if that was not recorded.
+    pub ended_s: Option<f64>,
+    /// How it ended.
+    pub fate: Fate,
+    /// What the list had that it read.
+    pub found: Option<Vec<i64>>,
+}
+
 /// What the client knows of all transfers, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
@@ -121,6 +167,9 @@ pub struct History {
     by_id: HashMap<(i64, i64), usize>,
     /// Reads of members, each member's in order of time.
     pub reads: Vec<Read>,
+    /// Transactions on lists, in the order in which they began.
+    pub appends: Vec<Appending>,
+    by_value: HashMap<i64, usize>,
 }
 
 /// A stored history that cannot be read.
@@ -190,6 +239,41 @@ impl History {
         match record {
             Record::Opened(opening) => self.opening = opening,
             Record::Read(read) => self.reads.push(read),
+            Record::Appending {
+                at_s,
+                user,
+                read,
+                list,
+                value,
+            } => {
+                if self.by_value.insert(value, self.appends.len()).is_some() {
+                    return Err(format!("{value} is appended again"));
+                }
+                self.appends.push(Appending {
+                    user,
+                    read,
+                    list,
+                    value,
+                    begun_s: at_s,
+                    ended_s: None,
+                    fate: Fate::Unknown,
+                    found: None,
+                });
+            }
+            Record::Appended {
+                at_s,
+                value,
+                fate,
+                found,
+            } => {
+                let index = self.by_value.get(&value);
+                let running = index.and_then(|&index| self.appends.get_mut(index));
+                let running = running.filter(|one| one.ended_s.is_none());
+                let Some(one) = running else {
+                    return Err(format!("the append of {value} ends and is not running"));
+                };
+                (one.ended_s, one.fate, one.found) = (Some(at_s), fate, found);
+            }
             Record::Begun { at_s, transfer } => {
                 let hash_map::Entry::Vacant(place) =
                     self.by_id.entry((transfer.user, transfer.sequence))
@@ -237,7 +321,9 @@ impl History {
         let transfers = self.entries.iter();
         let transfers = transfers.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
         let reads = self.reads.iter().map(|read| read.at_s);
-        transfers.chain(reads).fold(0.0, f64::max)
+        let appends = self.appends.iter();
+        let appends = appends.map(|one| one.ended_s.unwrap_or(one.begun_s));
+        transfers.chain(reads).chain(appends).fold(0.0, f64::max)
     }
 
     /// A transfer by its user and its sequence.

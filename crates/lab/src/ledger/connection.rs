@@ -1,0 +1,120 @@
+//! The connection of a user of the ledger to a member that accepts writes.
+
+use std::time::{Duration, Instant};
+
+use engine::Sql;
+use engine::replication::MemberState;
+use workload::session::{FailureKind, SessionError};
+
+use super::Ledger;
+use crate::Database;
+
+/// For how long a user that stays with its server tries one that it cannot reach, as clients do
+/// whose address is cached.
+const STALE_LIMIT: Duration = Duration::from_secs(10);
+/// How long a server may take to answer; longer ones leave a transaction's fate unknown.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// A connection to a member that said that it accepts writes.
+pub(super) struct Connected {
+    /// Its index in its cluster.
+    member: usize,
+    pub(super) sql: Box<dyn Sql>,
+}
+
+/// Whom a user writes to.
+pub(super) struct Connection<'a> {
+    ledger: &'a Ledger<'a>,
+    /// The user's, from 1.
+    number: u32,
+    kept: Option<Connected>,
+    /// The index of the server that it stays with; `None` if it follows the primary.
+    home: Option<usize>,
+    /// Since when it has not reached that server.
+    away_since: Option<Instant>,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(ledger: &'a Ledger<'a>, number: u32) -> Self {
+        Self {
+            ledger,
+            number,
+            kept: None,
+            home: home(ledger, number),
+            away_since: None,
+        }
+    }
+
+    /// Keeps a connection after a transaction, unless it failed: after most errors, another member
+    /// may be the primary.
+    pub(super) fn keep(&mut self, mut connected: Connected, error: Option<&SessionError>) {
+        let is_usable = error.is_none_or(|error| {
+            error.kind == FailureKind::Restart && run(&mut *connected.sql, "ROLLBACK").is_ok()
+        });
+        self.kept = is_usable.then_some(connected);
+    }
+
+    /// The connection to its server; a new one if it was lost, or the primary has moved.
+    pub(super) fn connected(&mut self) -> Option<Connected> {
+        let member = self.home.unwrap_or_else(|| self.ledger.primary_index());
+        let kept = self.kept.take();
+        if let Some(kept) = kept.filter(|kept| kept.member == member) {
+            return Some(kept);
+        }
+        let (_, database) = *self.ledger.databases().get(member)?;
+        match self.connect(database) {
+            Ok((MemberState::Primary, sql)) => {
+                self.away_since = None;
+                Some(Connected { member, sql })
+            }
+            Ok(_) => self.move_on(member),
+            Err(_) => {
+                let since = *self.away_since.get_or_insert_with(Instant::now);
+                if self.is_patient() && since.elapsed() < STALE_LIMIT {
+                    return None;
+                }
+                self.move_on(member)
+            }
+        }
+    }
+
+    fn connect(&self, database: &Database) -> Result<(MemberState, Box<dyn Sql>), SessionError> {
+        let mut sql = database.connect(ANSWER_LIMIT)?;
+        Ok((self.ledger.role(database, &mut *sql)?, sql))
+    }
+
+    /// Whether it stays with a server that it cannot reach.
+    fn is_patient(&self) -> bool {
+        stays(self.number)
+    }
+
+    /// Chooses another server for the next transfer, if it stays with one.
+    fn move_on<T>(&mut self, from: usize) -> Option<T> {
+        self.away_since = None;
+        self.home = self.home.map(|_| match self.ledger.has_many_primaries() {
+            true => (from + 1) % self.ledger.databases().len().max(1),
+            false => self.ledger.primary_index(),
+        });
+        None
+    }
+}
+
+/// Whether a user stays with its server until that says that it is not the primary, or is out of
+/// reach for long: half of them, because a server that was cut off loses only what it is sent.
+fn stays(user: u32) -> bool {
+    user.is_multiple_of(2)
+}
+
+/// The index of the server that a user stays with at first. Where all are primaries, each user has
+/// one.
+fn home(ledger: &Ledger<'_>, user: u32) -> Option<usize> {
+    let members = ledger.databases().len().max(1);
+    match ledger.has_many_primaries() {
+        true => usize::try_from(user).ok().map(|user| user % members),
+        false => stays(user).then(|| ledger.primary_index()),
+    }
+}
+
+pub(super) fn run(sql: &mut dyn Sql, statement: &str) -> Result<(), SessionError> {
+    sql.rows(statement, ANSWER_LIMIT).map(drop)
+}
