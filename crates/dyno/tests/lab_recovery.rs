@@ -155,7 +155,7 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     assert!(found.rejoined_s.unwrap() >= 2.0 && found.outage_s.unwrap() >= 2.0);
     let lowest = found.lowest_share.unwrap();
     assert!(lowest < 0.5 && found.lost_transactions.unwrap() > 0.0);
-    let mut codes = found.errors.iter().map(|error| error.code.as_str());
+    let mut codes = found.errors.iter().map(|error| error.errors.code.as_str());
     assert!(codes.any(|code| code == "network"), "{found:?}");
     assert!(found.before.unwrap().value > 0.0);
     let unavailable_s = found.unavailable_longest_s.unwrap();
