@@ -321,10 +321,12 @@ fn blamed(faults: &[&FaultRecord], at_s: f64) -> Option<usize> {
     let is_under_way = |effect_s: f64, healed_s: Option<f64>| {
         effect_s < at_s && healed_s.is_none_or(|healed_s| at_s < healed_s)
     };
-    let under_way = struck().filter(|(_, effect_s, healed_s)| is_under_way(*effect_s, *healed_s));
+    let mut under_way =
+        struck().filter(|(_, effect_s, healed_s)| is_under_way(*effect_s, *healed_s));
     let next = struck().filter(|(_, effect_s, _)| *effect_s >= at_s);
     let next = next.min_by(|one, other| one.1.total_cmp(&other.1));
-    let found = under_way.last().or(next).or_else(|| struck().last());
+    let latest = under_way.next_back().or(next);
+    let found = latest.or_else(|| struck().next_back());
     found.map(|(index, ..)| index)
 }
 
