@@ -100,7 +100,7 @@ pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     let has_ledger = !trial.ledgers.is_empty();
     let rows = recovered(trial).map(|(fault, found)| {
         let errors = found.errors.iter();
-        let errors: Vec<String> = errors.map(|error| of_code(error)).collect();
+        let errors: Vec<String> = errors.map(of_code).collect();
         let mut row = vec![name(fault, trial)];
         row.extend([found.before, found.during, found.after].map(number::estimate));
         row.push(number::maybe(found.outage_s));
