@@ -176,7 +176,9 @@ fn several_numbers_of_threads_run_one_after_the_other() {
 #[test]
 fn columns_have_short_names() {
     let words = "--tables 1 --rows 100 --warmup 0 --events 20 --threads 1";
-    let missed = bench(words).args("--threshold p95<0.000001").run();
+    let missed = bench(words)
+        .args("--threshold p95<0.000001 --undecided fail")
+        .run();
     let missed = missed.fails(1, &["response_ms.p95 is"]);
     assert_eq!(missed.result().thresholds[0].column, "response_ms.p95");
     let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\

@@ -6,7 +6,7 @@ use measure::ended::{Ended, Until};
 use measure::interval::Part;
 use measure::slice::{Phase, Second};
 use measure::summarize::push_throughput;
-use measure::until::precision_reached;
+use measure::until::is_precise;
 
 use crate::trial::Trial;
 
@@ -89,11 +89,11 @@ impl EarlyStop {
     /// Reaching the target precision in the last second is not an early stop.
     fn precise(&self, until: &Until) -> Option<Ended> {
         let after_s = self.after_s();
-        let reached = precision_reached(until, &self.warmup, &self.seconds)?;
-        (after_s < self.max_s).then_some(Ended::Sure {
+        let is_early = after_s < self.max_s && is_precise(until, &self.warmup, &self.seconds);
+        is_early.then_some(Ended::Sure {
             after_s,
             at_most_s: self.max_s,
-            reached,
+            reached: until.ci,
         })
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn early(rule: StopRule) -> EarlyStop {
         EarlyStop {
             rule: Some(rule),
-            max_s: 60.0,
+            max_s: 600.0,
             users: 4,
             warmup: Vec::new(),
             seconds: Vec::new(),
@@ -163,14 +163,17 @@ mod tests {
     fn a_trial_runs_until_it_is_precise_and_its_minimum_time_is_over() {
         let precise = |ci, least_s| StopRule::Precise(Until { ci, least_s });
         let steady = |n: u64| second(1000 + (31 * n * n + 7 * n) % 11, None);
-        let soon = stops(early(precise(0.02, 1.0)), (0..90).map(steady)).unwrap();
-        assert!((FIRST_CHECK_S..30).contains(&soon), "{soon}");
-        let later = stops(early(precise(0.02, 40.0)), (0..90).map(steady)).unwrap();
-        assert!((40..50).contains(&later), "{later}");
+        let soon = stops(early(precise(0.02, 1.0)), (0..900).map(steady)).unwrap();
+        assert_eq!(soon, FIRST_CHECK_S * 11 / 10);
+        let later = stops(early(precise(0.02, 400.0)), (0..900).map(steady)).unwrap();
+        assert_eq!(later, 440);
         let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
-        assert_eq!(stops(early(precise(0.001, 1.0)), (0..90).map(noisy)), None);
+        assert_eq!(stops(early(precise(0.001, 1.0)), (0..900).map(noisy)), None);
         // Stopping in the last second would not be early.
-        assert_eq!(stops(early(precise(0.02, 55.0)), (0..60).map(steady)), None);
+        assert_eq!(
+            stops(early(precise(0.02, 550.0)), (0..600).map(steady)),
+            None
+        );
     }
 
     #[test]
@@ -189,7 +192,7 @@ mod tests {
         for n in 0..40 {
             assert!(!early.observe(&of(Phase::Warmup, n)));
         }
-        let measured = (0..30).map(|n| of(Phase::Measure, n));
+        let measured = (0..300).map(|n| of(Phase::Measure, n));
         assert!(stops(early, measured).is_some_and(|second| second >= FIRST_CHECK_S));
     }
 

@@ -12,7 +12,7 @@
 
 use measure::ended::Until;
 use measure::interval::{Part, estimate};
-use measure::until::{WIDENING, precision_reached};
+use measure::until::is_precise;
 
 fn main() {
     let ci: f64 = std::env::args().nth(1).unwrap().parse().unwrap();
@@ -23,14 +23,12 @@ fn main() {
         let warmup_s: f64 = numbers.next().unwrap();
         let seconds: Vec<Part> = numbers.map(|total| Part { total, weight: 1.0 }).collect();
         let (warmup, measured) = seconds.split_at(warmup_s as usize);
-        let ends =
-            |length: &usize| precision_reached(&rule, warmup, &measured[..*length]).is_some();
+        let ends = |length: &usize| is_precise(&rule, warmup, &measured[..*length]);
         match (1..=measured.len()).find(ends) {
             None => println!("-"),
             Some(end) => {
                 let mean = estimate(&measured[..end]).unwrap();
-                let half = WIDENING * mean.half_width.unwrap();
-                println!("{end} {} {half}", mean.value);
+                println!("{end} {} {}", mean.value, ci * mean.value);
             }
         }
     }

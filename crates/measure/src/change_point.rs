@@ -14,8 +14,8 @@
 //! Econometrica 66, 1998, test so one by one, the other way round).
 //!
 //! E-divisive (Matteson and James 2014; Hunter, Fleming et al. 2023) was the alternative:
-//! its permutations and t-tests assume independent values, which results of different days
-//! are, but seconds are not. Outliers, such as a stall of one second, are first pulled
+//! its permutations and t-tests assume independent values, which neither seconds nor results of
+//! different days are. Outliers, such as a stall of one second, are first pulled
 //! towards their neighbors (Hampel's filter): they are not a new level.
 
 mod noise;
@@ -34,8 +34,6 @@ pub(crate) struct Rule {
     /// Probability (0 to 1) that a series without a change shows one anywhere, if its noise
     /// were known.
     chance: f64,
-    /// Whether a value depends on the one before it.
-    depend: bool,
 }
 
 /// The autocorrelation of seconds is estimated from few of them, so the test is five times as
@@ -44,13 +42,13 @@ pub(crate) struct Rule {
 pub(crate) const SECONDS: Rule = Rule {
     shortest: 10,
     chance: 0.002,
-    depend: true,
 };
-/// Of simulated histories without a change, at most 2 % show one.
+/// Results of days in a row resemble each other, as the host changes slowly; this is estimated from
+/// even fewer of them. Of simulated histories without a change, at most 2 % show one, if their
+/// results correlate by up to 0.6.
 pub(crate) const RESULTS: Rule = Rule {
     shortest: 3,
-    chance: 0.01,
-    depend: false,
+    chance: 0.002,
 };
 /// A change by a smaller share of the level is not reported.
 pub(crate) const MATTERS: f64 = 0.05;
@@ -96,7 +94,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
 }
 
 /// Change points in results of different times, oldest first, each level at least 3 results long.
-/// Results are assumed to be independent. The error rate is shared by all `histories` that are
+/// The error rate is shared by all `histories` that are
 /// tested together (Bonferroni).
 #[must_use]
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
@@ -176,7 +174,7 @@ fn find(values: &[f64], rule: &Rule) -> Vec<ChangePoint> {
     let kept = filtered(values, spread);
     let mut cuts = candidates(&kept, spread, shortest);
     let limit = rule.chance * shortest as f64 / values.len() as f64;
-    while let Some((place, p)) = weakest(&kept, &cuts, rule.depend) {
+    while let Some((place, p)) = weakest(&kept, &cuts) {
         if p < limit {
             break;
         }

@@ -1,13 +1,15 @@
 //! Which warnings a trial deserves.
 
 use crate::change_point::in_measurement;
-use crate::interval::{Estimate, MIN_POINTS, Part, estimate};
+use crate::interval::{Estimate, MIN_POINTS, Part, estimate, ratio, residuals};
 use crate::latency::TotalLatency;
 use crate::little::Little;
+use crate::long_run::long_run;
 use crate::others;
 use crate::second_totals::SecondTotals;
 use crate::setup::Outcome;
-use crate::steady::{MIN_SECONDS, Steady};
+use crate::steady::{CHANCE, MIN_SECONDS, Steady};
+use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
 
@@ -234,10 +236,26 @@ fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
     let (first, last) = thirds(seconds)?;
     let (first_per_s, last_per_s) = (per_s(first)?, per_s(last)?);
     let mean = per_s(seconds)?;
-    ((last_per_s - first_per_s).abs() > UNSTEADY * mean).then_some(Warning::Unsteady {
+    let difference = (last_per_s - first_per_s).abs();
+    let by_chance = by_chance(first, last)?;
+    (difference > by_chance.max(UNSTEADY * mean)).then_some(Warning::Unsteady {
         first_per_s,
         last_per_s,
     })
+}
+
+/// By how much two parts of a steady load differ at most in 99 % of the cases, given how the
+/// seconds of each vary around its own mean. `None` where they fluctuate too slowly to say.
+fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
+    let parts = |seconds: &[SecondTotals]| -> Vec<Part> {
+        seconds.iter().map(SecondTotals::throughput).collect()
+    };
+    let off = |parts: Vec<Part>| Some(residuals(&parts, ratio(&parts)?));
+    let (of_first, of_last) = (off(parts(first))?, off(parts(last))?);
+    let lengths = 1.0 / of_first.len() as f64 + 1.0 / of_last.len() as f64;
+    let found = long_run(&[of_first, of_last].concat())?;
+    let t = student::quantile(1.0 - CHANCE / 2.0, found.degrees);
+    Some(t * (found.variance * lengths).sqrt())
 }
 
 /// A partial last second may be empty without a stall.

@@ -297,6 +297,17 @@ pub fn percentile(column: &str) -> Option<f64> {
     }
 }
 
+/// Whether it is a mean or a percentile over the time of a trial, which another run would change
+/// by chance. Any other column counts or times single events.
+#[must_use]
+pub fn is_sampled(column: &str) -> bool {
+    match find(column) {
+        Some(Column::Number(number)) => number.unit == "1/s",
+        Some(Column::Time(..) | Column::Metric(_)) => true,
+        Some(Column::Recovery(_)) | None => false,
+    }
+}
+
 /// Whether there is such a column. Any name is accepted in brackets, because the devices and cores
 /// of a host are known only when the study runs.
 #[must_use]

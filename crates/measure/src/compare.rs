@@ -64,6 +64,9 @@ pub struct Question {
     /// in the same block. Without it there is no verdict, since a change of the host over
     /// time looks like a difference between the sides.
     pub interleaved: bool,
+    /// Whether each trial is a new start of its server. Without it there is no verdict, since
+    /// two servers differ from start to start even if they are the same.
+    pub restarted: bool,
     /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by
     /// default.
     pub least: f64,
@@ -211,10 +214,11 @@ pub fn compare(
     };
     let [base_log, new_log] = sides.map(|side: Vec<f64>| mean(&side));
     let reason = match method {
+        _ if !question.interleaved => Some(NoVerdict::NotInterleaved),
+        _ if !question.restarted => Some(NoVerdict::NotRestarted),
         Method::SingleRun => Some(NoVerdict::SingleRun {
             repeats_needed: power::after_single_runs(base, new, new_log - base_log, question.least),
         }),
-        _ if !question.interleaved => Some(NoVerdict::NotInterleaved),
         _ => None,
     };
     let p = log_ratio.map(|ratio| student::p_value(ratio.mean / ratio.error, ratio.degrees));
@@ -257,15 +261,27 @@ impl Comparison {
         self.decision = self.decided(error_rate);
     }
 
+    /// The change with its interval as one of so many comparisons (Bonferroni's correction).
+    #[must_use]
+    pub fn change_among(&self, comparisons: usize) -> Change {
+        Change {
+            interval: self.interval(1.0 - ERROR_RATE / comparisons.max(1) as f64),
+            ..self.change_pct
+        }
+    }
+
     fn set_interval(&mut self, confidence: f64) {
         self.confidence = confidence;
-        self.change_pct.interval = self.log_ratio.map(|ratio| {
-            let t = student::quantile(f64::midpoint(1.0, confidence), ratio.degrees);
-            Range {
-                low: percent(ratio.mean - t * ratio.error),
-                high: percent(ratio.mean + t * ratio.error),
-            }
-        });
+        self.change_pct.interval = self.interval(confidence);
+    }
+
+    fn interval(&self, confidence: f64) -> Option<Range> {
+        let ratio = self.log_ratio?;
+        let t = student::quantile(f64::midpoint(1.0, confidence), ratio.degrees);
+        Some(Range {
+            low: percent(ratio.mean - t * ratio.error),
+            high: percent(ratio.mean + t * ratio.error),
+        })
     }
 
     fn decided(&self, error_rate: f64) -> Decision {

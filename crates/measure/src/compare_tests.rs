@@ -3,6 +3,7 @@ use super::*;
 const TPS: Question = Question {
     sense: Sense::HigherIsBetter,
     interleaved: true,
+    restarted: true,
     least: LEAST,
 };
 const APART: Question = Question {

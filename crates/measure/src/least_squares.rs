@@ -16,21 +16,22 @@ pub(crate) struct Fit<const P: usize> {
     pub(crate) covariance: [[f64; P]; P],
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
-    /// Points less parameters.
+    /// Points less all numbers that were fitted to them.
     pub(crate) degrees: f64,
 }
 
 /// Value and gradient of a curve at x.
 pub(crate) type Curve<const P: usize> = fn(f64, &[f64; P]) -> (f64, [f64; P]);
 
-/// Fits `curve` to points (x, y) from a first guess; `None` when there are too few points
-/// or no curve is found.
+/// Fits `curve` to points (x, y) from a first guess, `fitted` numbers having been fitted to them
+/// before; `None` when there are too few points or no curve is found.
 pub(crate) fn fit<const P: usize>(
     points: &[(f64, f64)],
     curve: Curve<P>,
     guess: [f64; P],
+    fitted: usize,
 ) -> Option<Fit<P>> {
-    if points.len() <= P {
+    if points.len() <= P + fitted {
         return None;
     }
     let mut now = Normal::at(points, curve, guess);
@@ -40,7 +41,7 @@ pub(crate) fn fit<const P: usize>(
         if next.squares >= now.squares || !next.squares.is_finite() {
             // Nothing is better in any direction.
             if damping > 1e12 {
-                return now.fit(points);
+                return now.fit(points, fitted);
             }
             damping *= 4.0;
             continue;
@@ -49,7 +50,7 @@ pub(crate) fn fit<const P: usize>(
         now = next;
         damping = (damping / 4.0).max(1e-15);
         if gain < DONE || now.squares <= 0.0 {
-            return now.fit(points);
+            return now.fit(points, fitted);
         }
     }
     None
@@ -103,8 +104,8 @@ impl<const P: usize> Normal<P> {
         Some(next)
     }
 
-    fn fit(&self, points: &[(f64, f64)]) -> Option<Fit<P>> {
-        let degrees = (points.len() - P) as f64;
+    fn fit(&self, points: &[(f64, f64)], fitted: usize) -> Option<Fit<P>> {
+        let degrees = (points.len() - P - fitted) as f64;
         let mean = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
         let all: f64 = points.iter().map(|(_, y)| (y - mean).powi(2)).sum();
         let variance = self.squares / degrees;
@@ -187,15 +188,15 @@ mod tests {
     #[test]
     fn a_line_is_a_regression() {
         let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8)];
-        let found = fit(&points, line, [0.0, 0.0]).unwrap();
+        let found = fit(&points, line, [0.0, 0.0], 0).unwrap();
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(found.values[0], 0.150000000);
         near(found.values[1], 1.940000000);
         near(found.error_of(0), 0.247991935);
         near(found.error_of(1), 0.090553851);
         near(found.r_squared, 0.995661376);
-        assert!(fit(&points[..2], line, [0.0, 0.0]).is_none());
+        assert!(fit(&points[..2], line, [0.0, 0.0], 0).is_none());
         // All at one place: no slope.
-        assert!(fit(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)], line, [0.0, 0.0]).is_none());
+        assert!(fit(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)], line, [0.0, 0.0], 0).is_none());
     }
 }

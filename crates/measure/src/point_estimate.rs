@@ -26,10 +26,15 @@ pub struct PointEstimate {
 }
 
 impl PointEstimate {
-    /// Computes it from the trials of one point, except failed ones.
+    /// Computes it from the trials of one point, except failed ones. An anomaly that a failed
+    /// trial found is a fact all the same.
     #[must_use]
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
-        let having = counted(trials).into_iter().filter_map(|trial| {
+        let counted = match column::over_repeats(column) {
+            OverRepeats::Max => trials.to_vec(),
+            OverRepeats::Mean | OverRepeats::Median => counted(trials),
+        };
+        let having = counted.into_iter().filter_map(|trial| {
             let seen = column::observation(trial, column)?;
             seen.bound().is_finite().then_some((trial, seen))
         });

@@ -24,6 +24,10 @@ fn docs_statistics_md_names_the_limits() {
             seconds(interval::MIN_POINTS),
         ),
         (
+            "fewest runs of a point with an interval in tables",
+            interval::FEWEST_RUNS.to_string(),
+        ),
+        (
             "fewest transactions slower than a percentile that has a range or is compared",
             quantile::FEWEST_SLOWER.to_string(),
         ),
@@ -100,10 +104,6 @@ fn docs_statistics_md_names_the_limits() {
         (
             "first look at a trial with a target precision",
             seconds(until::FIRST_CHECK_S),
-        ),
-        (
-            "factor that widens the interval of a trial with a target precision",
-            until::WIDENING.to_string(),
         ),
     ];
     let expected = rows.map(|(name, value)| format!("| {name} | {value} |"));

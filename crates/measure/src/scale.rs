@@ -13,11 +13,13 @@
 //! Amdahl's law", Communications of the ACM 31, 1988) lets the work grow with N:
 //! X(N) = λ(N − s(N − 1)).
 //!
-//! Fitted by least squares on throughput; intervals are those of the linearised fit,
-//! Student's t. A cost that would fall below 0 is 0, and the rest is fitted again (`bound.rs`
+//! Fitted by least squares on the logarithm of throughput, whose noise is multiplicative, and
+//! without what the trials of a block share (`blocks.rs`); intervals are those of the linearized
+//! fit, Student's t. A cost that would fall below 0 is 0, and the rest is fitted again (`bound.rs`
 //! has how large it may be all the same); when it falls there for certain, or the law does not
 //! fit (`goodness_of_fit.rs`), it tells nothing and is refused.
 
+mod blocks;
 mod bound;
 pub(crate) mod goodness_of_fit;
 mod laws;
@@ -25,9 +27,12 @@ mod laws;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
-use crate::least_squares::fit;
+use blocks::adjusted;
 use bound::{Cost, highest};
-use laws::{amdahl_law, gustafson_law, proportional_law, serial, universal, universal_law};
+use laws::{
+    amdahl_law, amdahl_log, fit_log, gustafson_law, gustafson_log, proportional_log, serial,
+    universal, universal_law,
+};
 
 pub use goodness_of_fit::GoodnessOfFit;
 
@@ -48,6 +53,8 @@ pub struct Observation {
     pub per_s: f64,
     /// Half of the 95 % interval of the point's own seconds, where it has one.
     pub half_width: Option<f64>,
+    /// The block that it ran in, with one trial of each size: its repeat.
+    pub block: u32,
 }
 
 /// A law with one serial share.
@@ -58,7 +65,7 @@ pub struct Serial {
     /// Share of the work that is not done side by side (0 to 1). 0 without an interval when
     /// the fit would have it below.
     pub share: Estimate,
-    /// Share (up to 1) of the variance of throughput that the law explains.
+    /// Share (up to 1) of the variance of the logarithm of throughput that the law explains.
     pub r_squared: f64,
 }
 
@@ -86,7 +93,7 @@ pub struct Scaling {
     /// width is as σ's, and there is no peak. With σ and κ both 0 throughput grows in
     /// proportion to the size.
     pub coherency: Estimate,
-    /// Share (up to 1) of the variance of throughput that the law explains.
+    /// Share (up to 1) of the variance of the logarithm of throughput that the law explains.
     pub r_squared: f64,
     /// Whether it misses the points by no more than chance.
     pub goodness_of_fit: GoodnessOfFit,
@@ -202,29 +209,26 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
             points: sizes.len(),
         });
     }
-    let data: Vec<(f64, f64)> = points
-        .iter()
-        .map(|point| (point.size, point.per_s))
-        .collect();
+    let data = adjusted(points);
     let alone = points
         .iter()
         .map(|point| point.per_s / point.size)
         .fold(0.0, f64::max);
     let largest = sizes.last().copied().unwrap_or(0.0);
-    let line = fit(&data, proportional_law, [alone]).ok_or(NoLaw::NotFound)?;
-    let amdahl = fit(&data, amdahl_law, [alone, 0.05]);
-    let gustafson = fit(&data, gustafson_law, [alone, 0.5]);
+    let line = fit_log(&data, proportional_log, [alone]).ok_or(NoLaw::NotFound)?;
+    let amdahl = fit_log(&data, amdahl_log, [alone, 0.05]);
+    let gustafson = fit_log(&data, gustafson_log, [alone, 0.5]);
     let found = universal(&data, alone, amdahl, line)?;
-    let law = found.scaling();
+    let law = found.scaling(&data);
     let goodness_of_fit =
-        goodness_of_fit::test(points, |size| law.per_s(size), found.parameters())?;
-    let off = |point: &Observation| (point.per_s - law.per_s(point.size)).powi(2);
-    let squares: f64 = points.iter().map(off).sum();
-    let degrees = (points.len() - found.parameters()) as f64;
+        goodness_of_fit::test(points, &data, |size| law.per_s(size), found.parameters())?;
+    let off = |(size, log): &(f64, f64)| (log - law.per_s(*size).ln()).powi(2);
+    let squares: f64 = data.points.iter().map(off).sum();
+    let degrees = (points.len() - found.parameters() - data.fitted) as f64;
     let bounded = |cost: Estimate, which| match cost.half_width {
         Some(_) => cost,
         None => Estimate {
-            half_width: highest(points, which, squares, degrees),
+            half_width: highest(&data.points, which, squares, degrees),
             ..cost
         },
     };
@@ -232,9 +236,9 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
         contention: bounded(law.contention, Cost::Contention),
         coherency: bounded(law.coherency, Cost::Coherency),
         goodness_of_fit,
-        peak: found.peak(largest),
-        amdahl: amdahl.and_then(|fit| serial(fit, line)),
-        gustafson: gustafson.and_then(|fit| serial(fit, line)),
+        peak: found.peak(largest, &data),
+        amdahl: amdahl.and_then(|fit| serial(fit, line, &data)),
+        gustafson: gustafson.and_then(|fit| serial(fit, line, &data)),
         ..law
     })
 }

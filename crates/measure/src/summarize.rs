@@ -136,8 +136,8 @@ impl Summarizer {
             outcome: input.outcome,
             warnings: Vec::new(),
         };
-        if matches!(summary.ended, Some(Ended::Sure { .. })) {
-            until::widen(&mut summary);
+        if let Some(Ended::Sure { reached, .. }) = summary.ended {
+            until::widen(&mut summary, reached);
         }
         summary.little = check::little(&summary, &self.total.response, &self.seconds);
         summary.warnings = check::find(&summary, &self.seconds);

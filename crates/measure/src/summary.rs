@@ -116,7 +116,7 @@ impl TrialSummary {
 
     /// Whether its numbers are valid: it did not fail.
     #[must_use]
-    fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         !matches!(
             self.outcome,
             Outcome::Failed { .. } | Outcome::Stopped { .. } | Outcome::ServerLost { .. }

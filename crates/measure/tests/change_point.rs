@@ -31,12 +31,14 @@ fn a_series_that_only_wanders_has_none() {
 fn a_history_without_a_change_has_none() {
     const RUNS: usize = 2000;
     let mut random = Random::new(20_240_403);
-    for length in [6, 8, 12, 20, 50, 100] {
-        let called = share(RUNS, || {
-            !in_history(&random.throughput(0.02, 0.0, length), 1).is_empty()
-        });
-        println!("history of {length}: {:.1} %", called * 100.0);
-        assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
+    for correlation in [0.0, 0.4, 0.6] {
+        for length in [6, 8, 12, 20, 50, 100] {
+            let called = share(RUNS, || {
+                !in_history(&random.throughput(0.02, correlation, length), 1).is_empty()
+            });
+            println!("| {correlation} | {length} | {:.1} |", called * 100.0);
+            assert!(called <= 0.02 + luck(0.02, RUNS), "{called}");
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use simulate::{Random, luck};
 const TPS: Question = Question {
     sense: Sense::HigherIsBetter,
     interleaved: true,
+    restarted: true,
     least: LEAST,
 };
 const TIME: Question = Question {
@@ -397,4 +398,55 @@ fn what_was_not_interleaved_is_never_called_different() {
         would_be > 0.4,
         "the noise of this test is the reason for the rule: {would_be}"
     );
+}
+
+/// Throughput falls at ten points, and the percentiles stay; what chance moves, it moves in all
+/// numbers of a run.
+#[test]
+fn percentiles_behind_open_gates_keep_their_error_rate() {
+    const POINTS: usize = 10;
+    const STUDIES: usize = 1000;
+    let mut random = Random::new(20_240_307);
+    for slowdown in [0.0, 0.02, 0.04, 0.1] {
+        let alarms = share(STUDIES, || {
+            let mut all: Vec<[Comparison; 3]> = (0..POINTS)
+                .map(|_| {
+                    let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
+                    for repeat in 1..=5 {
+                        for (side, speed) in [0.0, f64::ln(1.0 - slowdown)].into_iter().enumerate()
+                        {
+                            let luck = 0.02 * random.normal();
+                            let tails =
+                                [1.0, 1.5].map(|times| -luck + 0.02 * times * random.normal());
+                            let logs = [speed + luck, tails[0], tails[1]];
+                            for (number, log) in logs.into_iter().enumerate() {
+                                let value = Estimate::exact(1000.0 * log.exp());
+                                numbers[number][side].push(Measured { repeat, value });
+                            }
+                        }
+                    }
+                    let [tps, p95, p99] = numbers;
+                    [(tps, TPS), (p95, TIME), (p99, TIME)]
+                        .map(|([base, new], question)| compare(&base, &new, &question).unwrap())
+                })
+                .collect();
+            let mut gated: Vec<Gated<'_>> = all
+                .iter_mut()
+                .map(|[first, p95, p99]| Gated {
+                    first: Some(first),
+                    then: vec![p95, p99],
+                })
+                .collect();
+            decide(&mut gated);
+            drop(gated);
+            all.iter()
+                .any(|[_, p95, p99]| is_different(p95) || is_different(p99))
+        });
+        println!(
+            "{POINTS} points, throughput {:.0} % lower: any percentile in {:.1} %",
+            100.0 * slowdown,
+            100.0 * alarms
+        );
+        assert!(alarms <= 0.05 + luck(0.05, STUDIES), "{alarms}");
+    }
 }

@@ -18,6 +18,15 @@ pub enum ServerSpec {
     Url(Spanned<ServerUrl>, Box<LoginSpec>),
 }
 
+impl ServerSpec {
+    /// Whether each trial is a new start of the server from its own data. Otherwise, trials are
+    /// parts of the life of one server.
+    #[must_use]
+    pub fn is_restarted(&self) -> bool {
+        matches!(self, Self::Engine(spec) if spec.reset != Reset::None)
+    }
+}
+
 /// How to log in to a server that is already running.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginSpec {

@@ -80,13 +80,19 @@ impl Cell {
 
     /// By how many per cent the trials of a point differ from those of the base; nothing for the
     /// base itself, and where there is no ratio.
-    pub(crate) fn change(base: &[&TrialSummary], new: &[&TrialSummary], column: &str) -> Self {
+    /// The interval is one of so many `changes`, which all hold at once in 95 % of the cases.
+    pub(crate) fn change(
+        base: &[&TrialSummary],
+        new: &[&TrialSummary],
+        column: &str,
+        changes: usize,
+    ) -> Self {
         let number = (column, Sense::HigherIsBetter);
         let found = match base == new {
             true => None,
             false => metric_comparison::against(base, new, number, true).ok(),
         };
-        let change = found.map(|found| found.change_pct);
+        let change = found.map(|found| found.change_among(changes));
         let n = Self::of(new, column).n;
         let interval = change.and_then(|change| change.interval);
         Self {

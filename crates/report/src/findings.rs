@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
+use measure::interval::FEWEST_RUNS;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{TrialSummary, counted};
@@ -13,6 +14,7 @@ use measure::warning::Warning;
 use crate::cell::Cell;
 use crate::keys;
 use crate::list::distinct;
+use crate::metric_comparison::{self, is_significant};
 use crate::number;
 use crate::point::{self, Point, best};
 use crate::search;
@@ -44,8 +46,8 @@ pub(crate) fn lead(result: &RunResult) -> String {
     let p99 = Cell::of(&best.trials, "response_ms.p99");
     let numbers = format!(
         "{} transactions per second, mean response time {} ms, 99th percentile {} ms",
-        number::estimate(best.tps.estimate),
-        number::estimate(mean.estimate),
+        best.tps.shown(),
+        mean.shown(),
         p99.shown()
     );
     let mut text = match (points.as_slice(), best.trials.first()) {
@@ -66,8 +68,12 @@ pub(crate) fn lead(result: &RunResult) -> String {
         ),
     };
     text.push_str(&bound_at(best));
-    if best.tps.n > 1 {
-        text.push_str(&format!(" Values are means of {} trials.", best.tps.n));
+    match best.tps.n {
+        0 | 1 => {}
+        few @ 2..FEWEST_RUNS => text.push_str(&format!(
+            " Values are means of {few} trials, with their minimum and maximum."
+        )),
+        several => text.push_str(&format!(" Values are means of {several} trials.")),
     }
     // A number stays on a line with its error and its unit.
     text.replace(" ± ", "\u{a0}±\u{a0}")
@@ -108,26 +114,39 @@ fn points(result: &RunResult) -> Vec<Point<'_>> {
     point::points(&trials, &axes, &axes)
 }
 
-/// How it compares with the other points, where the intervals allow to say so.
+/// How it compares with the other points, as far as the differences between their runs show.
 fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
-    let parts = [against_least(best, points), rivals(best, points)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!(" Throughput there is {}.", parts.join(", and ")),
+    let runs = points.iter().map(|point| point.tps.n).filter(|n| *n > 0);
+    let fewest = runs.min().unwrap_or(0);
+    let times = times_the_least(best, points);
+    match (fewest, times) {
+        (0 | 1, _) => " Single runs do not show how much runs differ, so the points are not \
+                        compared."
+            .to_owned(),
+        (2..FEWEST_RUNS, None) => format!(
+            " {fewest} runs of a point are too few to compare the points; at least {FEWEST_RUNS} \
+             are of use."
+        ),
+        (_, times) => {
+            let parts: Vec<String> = times.into_iter().chain(rivals(best, points)).collect();
+            match parts.is_empty() {
+                true => String::new(),
+                false => format!(" Throughput there is {}.", parts.join(", and ")),
+            }
+        }
     }
 }
 
-fn against_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
+fn times_the_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     let measured = points.iter().filter(|point| point.tps.estimate.is_some());
     let least = measured.min_by(|a, b| {
         let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
         tps(a).total_cmp(&tps(b))
     })?;
     let times = best.tps.value()? / least.tps.value()?;
-    let clear = !overlap(&best.tps, &least.tps) && times.is_finite() && times >= 1.05;
-    clear.then(|| {
-        let tps = number::estimate(least.tps.estimate);
+    let is_clear = times.is_finite() && times >= 1.05 && differ(best, least, points.len());
+    is_clear.then(|| {
+        let tps = least.tps.shown();
         format!("{times:.1} times the {tps} at {}", least.name)
     })
 }
@@ -137,36 +156,23 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
     const MOST: usize = 3;
     let others = points.iter().filter(|point| !std::ptr::eq(*point, best));
     let near: Vec<&Point<'_>> = others
-        .filter(|point| overlap(&best.tps, &point.tps))
+        .filter(|point| point.tps.estimate.is_some() && !differ(best, point, points.len()))
         .collect();
     let named = near.iter().take(MOST).map(|point| {
-        let tps = number::estimate(point.tps.estimate);
+        let tps = point.tps.shown();
         format!("{} ({tps})", point.name)
     });
     let mut text = named.collect::<Vec<_>>().join(", ");
     if near.len() > MOST {
         text.push_str(&format!(" and {} others", near.len() - MOST));
     }
-    (!near.is_empty()).then(|| {
-        format!(
-            "not clearly more than at {text}: their confidence \
-                                        intervals overlap"
-        )
-    })
+    (!near.is_empty()).then(|| format!("not significantly more than at {text}"))
 }
 
-/// Whether two intervals overlap; without intervals nothing is claimed.
-fn overlap(a: &Cell, b: &Cell) -> bool {
-    let span = |cell: &Cell| {
-        let (value, half) = (cell.value()?, cell.half_width()?);
-        Some((value - half, value + half))
-    };
-    match (span(a), span(b)) {
-        (Some((low, high)), Some((other_low, other_high))) => {
-            low <= other_high && other_low <= high
-        }
-        _ => false,
-    }
+/// Whether the best of so many points differs significantly from another.
+fn differ(best: &Point<'_>, other: &Point<'_>, points: usize) -> bool {
+    let found = metric_comparison::throughput(&other.trials, &best.trials);
+    found.is_ok_and(|found| is_significant(&found, points))
 }
 
 fn bound_at(best: &Point<'_>) -> String {

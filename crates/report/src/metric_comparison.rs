@@ -45,11 +45,13 @@ pub(crate) fn is_open_loop(trials: &[&TrialSummary]) -> bool {
     trials.any(|trial| trial.setup.planned.load.rate.is_some())
 }
 
-/// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks.
-pub(crate) fn question(sense: Sense, interleaved: bool) -> Question {
+/// What is asked. `interleaved`: whether both are of one study, whose trials ran in blocks;
+/// `restarted`: whether each trial was a new start of its server.
+pub(crate) fn question(sense: Sense, interleaved: bool, restarted: bool) -> Question {
     Question {
         sense,
         interleaved,
+        restarted,
         least: LEAST,
     }
 }
@@ -67,22 +69,25 @@ pub(crate) fn against(
     if sides.iter().any(|trials| few_slower(trials)) {
         return Err(NoComparison::FewSlower);
     }
+    let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
+    let restarted = base.iter().chain(new).all(is_restarted);
     let [base, new] = sides.map(|trials| measured(trials, column));
-    compare(&base, &new, &question(sense, interleaved))
+    compare(&base, &new, &question(sense, interleaved, restarted))
 }
 
-/// Whether throughput tells two points apart, however small the difference, when
-/// `questions` such questions are asked at once (Bonferroni's correction). Single runs never
-/// do.
-pub(crate) fn differ_significantly(
-    one: &[&TrialSummary],
-    other: &[&TrialSummary],
-    interleaved: bool,
-    questions: usize,
-) -> bool {
-    let found = against(one, other, NUMBERS[0], interleaved);
-    let p = found.ok().and_then(|found| found.p);
-    p.is_some_and(|p| p * (questions as f64) < ERROR_RATE)
+/// Throughput of two points of one study, whose trials ran in blocks.
+pub(crate) fn throughput(
+    base: &[&TrialSummary],
+    new: &[&TrialSummary],
+) -> Result<Comparison, NoComparison> {
+    against(base, new, NUMBERS[0], true)
+}
+
+/// Whether the best of so many points differs from another of them, however small the difference:
+/// one of all pairs of them, because it was picked for being the best (Bonferroni's correction).
+pub(crate) fn is_significant(found: &Comparison, points: usize) -> bool {
+    let pairs = (points * points.saturating_sub(1) / 2).max(1);
+    found.p.is_some_and(|p| p * (pairs as f64) < ERROR_RATE)
 }
 
 /// The value of each valid trial.

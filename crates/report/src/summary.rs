@@ -151,7 +151,7 @@ fn measured(point: &Point<'_>) -> Vec<String> {
     let errors = point.trials.iter().map(|trial| trial.failures()).sum();
     vec![
         counted(&point.trials).len().to_string(),
-        number::estimate(point.tps.estimate),
+        point.tps.shown(),
         value("response_ms.mean"),
         value("response_ms.p95"),
         value("response_ms.p99"),

@@ -97,7 +97,13 @@ fn one_table(
     let groups = keys::groups(trials, across);
     let shows_change = table.columns.iter().any(|name| changed(name).is_some());
     let base = base.filter(|_| shows_change);
-    let rows = keys::values(trials, row).into_iter().map(|value| PaperRow {
+    let values = keys::values(trials, row);
+    // In each column: every variant but the base at each row, or every row but the base.
+    let changes = match across {
+        [] => values.len().saturating_sub(1),
+        _ => values.len() * groups.len().saturating_sub(1),
+    };
+    let rows = values.into_iter().map(|value| PaperRow {
         value: keys::shown(value),
         conduct: conduct(trials, row, value),
         cells: groups
@@ -110,7 +116,7 @@ fn one_table(
                 let of_base = of_base(trials, base, row, value);
                 let columns = table.columns.iter();
                 let cells = columns.map(|column| match changed(column) {
-                    Some(column) => Cell::change(&of_base, &having, column),
+                    Some(column) => Cell::change(&of_base, &having, column, changes),
                     None => Cell::of(&having, column),
                 });
                 cells.collect()
@@ -194,7 +200,7 @@ impl PaperTable {
             let is_sure =
                 |of: &Heading, cell: &Cell| changed(&of.column).is_some() && cell.range.is_some();
             let interval = match self.has(is_sure) {
-                true => ", with its 95 % confidence interval over the blocks",
+                true => "; the intervals over the blocks hold for all of a column at once (95 %, Bonferroni)",
                 false => "",
             };
             format!(" Change: relative to {base}, as a ratio of geometric means{interval}.")

@@ -6,6 +6,7 @@ use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
 use crate::grid::{Grid, heads};
 use crate::keys;
+use crate::list::distinct;
 use crate::number;
 
 /// What a study of a single point calls it.
@@ -20,20 +21,25 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
         (0, ..) => return None,
         (1, 0, 0) => "The threshold was met.".to_owned(),
         (1, _, 0) => "The threshold was missed.".to_owned(),
-        (1, ..) => format!("The threshold is undecided: {WHY_UNDECIDED}."),
+        (1, ..) => format!("The threshold is undecided: {}.", why_undecided(result)),
         (all, 0, 0) => format!("All {all} thresholds were met."),
         (all, missed, 0) => format!("{missed} of {all} thresholds were missed."),
         (all, missed, undecided) => format!(
-            "{missed} of {all} thresholds were missed, {undecided} {} undecided: {WHY_UNDECIDED}.",
-            if undecided == 1 { "is" } else { "are" }
+            "{missed} of {all} thresholds were missed, {undecided} {} undecided: {}.",
+            if undecided == 1 { "is" } else { "are" },
+            why_undecided(result)
         ),
     };
     Some(lead)
 }
 
-/// What a verdict needs that is undecided.
-const WHY_UNDECIDED: &str =
-    "the limit lies within the confidence interval; more repeats would narrow it";
+/// Why some are undecided.
+fn why_undecided(result: &RunResult) -> String {
+    let undecided = result.thresholds.iter().filter(|one| one.is_undecided());
+    let reasons = undecided.filter_map(|one| one.caveats.first());
+    let reasons = distinct(reasons.map(Caveat::to_string));
+    reasons.join(", or ")
+}
 
 /// A row for each threshold at each point: missed, undecided, met.
 pub(crate) fn grid(result: &RunResult) -> Grid {
@@ -102,14 +108,12 @@ fn sentences(result: &RunResult, is_wanted: fn(&ThresholdResult) -> bool) -> Vec
 /// The verdict, and why another run could give another: `met, fewer than 10 transactions
 /// were slower`.
 fn verdict(threshold: &ThresholdResult) -> String {
-    let caveats = match threshold.paired {
-        Some(paired) => Some(ratio(paired)),
-        None => caveats(threshold, |_| true),
-    };
-    match caveats {
-        None => threshold.verdict.to_string(),
-        Some(caveats) => format!("{}, {caveats}", threshold.verdict),
-    }
+    let parts = [
+        Some(threshold.verdict.to_string()),
+        threshold.paired.map(ratio),
+        caveats(threshold),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// How far a number is from its limit: `98.0 % of the limit (97.8–98.2 %) over 3 pairs`.
@@ -121,8 +125,10 @@ fn ratio(paired: Paired) -> String {
     )
 }
 
-fn caveats(threshold: &ThresholdResult, is_wanted: fn(&Caveat) -> bool) -> Option<String> {
-    let caveats = threshold.caveats.iter().filter(|caveat| is_wanted(caveat));
+/// Why another run could give another verdict, beyond the interval that a ratio tells itself.
+fn caveats(threshold: &ThresholdResult) -> Option<String> {
+    let is_told = |caveat: &Caveat| threshold.paired.is_some() && *caveat == Caveat::WithinInterval;
+    let caveats = threshold.caveats.iter().filter(|caveat| !is_told(caveat));
     let caveats: Vec<String> = caveats.map(Caveat::to_string).collect();
     (!caveats.is_empty()).then(|| caveats.join("; "))
 }
@@ -147,22 +153,18 @@ pub(crate) fn reason(threshold: &ThresholdResult) -> Option<String> {
         (ThresholdVerdict::Missed, _) => {
             format!("{column} is {value}, which is not {condition_with_limit}")
         }
-        (ThresholdVerdict::Undecided, None) => format!(
-            "{column} is {value}: {condition_with_limit} is undecided; the limit is within the \
-             confidence interval"
-        ),
+        (ThresholdVerdict::Undecided, None) => {
+            format!("{column} is {value}: {condition_with_limit} is undecided")
+        }
         (ThresholdVerdict::Undecided, Some(paired)) => format!(
             "{column} is {value}: {condition_with_limit} is undecided, {}",
             ratio(paired)
         ),
     };
-    // An undecided one has told its interval.
-    Some(
-        match caveats(threshold, |caveat| *caveat != Caveat::WithinInterval) {
-            None => reason,
-            Some(caveats) => format!("{reason} ({caveats})"),
-        },
-    )
+    Some(match caveats(threshold) {
+        None => reason,
+        Some(caveats) => format!("{reason} ({caveats})"),
+    })
 }
 
 /// Both numbers with their intervals, and with as many digits as tell them apart.

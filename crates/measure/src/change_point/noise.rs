@@ -10,8 +10,8 @@ const MOST_CORRELATION: f64 = 0.97;
 
 /// The candidate that chance explains best: its place among the cuts, and how likely
 /// chance alone makes as large a step there.
-pub(super) fn weakest(values: &[f64], cuts: &[usize], depend: bool) -> Option<(usize, f64)> {
-    let noise = Noise::of(values, cuts, depend);
+pub(super) fn weakest(values: &[f64], cuts: &[usize]) -> Option<(usize, f64)> {
+    let noise = Noise::of(values, cuts);
     let levels: Vec<&[f64]> = levels(values, cuts).collect();
     let steps = levels.windows(2).map(|two| noise.p_value(two[0], two[1]));
     steps
@@ -27,7 +27,7 @@ struct Noise {
 }
 
 impl Noise {
-    fn of(values: &[f64], cuts: &[usize], depend: bool) -> Self {
+    fn of(values: &[f64], cuts: &[usize]) -> Self {
         let (length, levels_count) = (values.len() as f64, cuts.len() as f64 + 1.0);
         let residuals: Vec<f64> = levels(values, cuts)
             .flat_map(|level| {
@@ -36,12 +36,6 @@ impl Noise {
             })
             .collect();
         let free = length - levels_count;
-        if !depend {
-            return Self {
-                variance: residuals.iter().map(|off| off * off).sum::<f64>() / free,
-                degrees: free,
-            };
-        }
         let found = first_correlation(&residuals);
         // Each level that was fitted makes residuals look less alike than they are.
         let unbiased = match length > 6.0 * levels_count {

@@ -7,7 +7,8 @@
 //! The percentiles of a point are tested only where its first number has a verdict
 //! (gatekeeping: Westfall and Krishen, "Optimally weighted, fixed sequence and gatekeeper
 //! multiple testing procedures", Journal of Statistical Planning and Inference 99, 2001),
-//! and together at the same error rate. The gate opens for *equivalent*, too: then the
+//! and together at the same error rate; those behind closed gates count as tested, because a gate
+//! opens most easily where chance moves all numbers of a point. The gate opens for *equivalent*, too: then the
 //! interval is so narrow that the first number has next to no chance of a false alarm, and
 //! its share is the percentiles'.
 
@@ -29,30 +30,34 @@ pub fn decide(points: &mut [Gated<'_>]) {
     let firsts = points
         .iter_mut()
         .filter_map(|point| point.first.as_deref_mut());
-    holm(firsts.collect());
-    let mut tested = Vec::new();
+    holm(firsts.collect(), 0);
+    let (mut tested, mut closed) = (Vec::new(), 0);
     for point in points {
         let first = point.first.as_deref();
         let is_open = first.is_some_and(Comparison::is_conclusive);
         for comparison in &mut point.then {
             match is_open {
                 true => tested.push(&mut **comparison),
-                false if comparison.is_tested() => comparison.leave_open(NoVerdict::Gate),
+                false if comparison.is_tested() => {
+                    comparison.leave_open(NoVerdict::Gate);
+                    closed += 1;
+                }
                 false => {}
             }
         }
     }
-    holm(tested);
+    holm(tested, closed);
 }
 
 /// Each is tested at the error rate divided by the number of those that are not decided
 /// before it, smallest p first. Once one shows no difference, the rest share its level.
-fn holm(family: Vec<&mut Comparison>) {
+/// `others` belong to the family too, and show no difference.
+fn holm(family: Vec<&mut Comparison>, others: usize) {
     let tested = family.into_iter().filter(|one| one.is_tested());
     let mut by_p: Vec<(f64, &mut Comparison)> =
         tested.filter_map(|one| Some((one.p?, one))).collect();
     by_p.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let count = by_p.len();
+    let count = by_p.len() + others;
     let mut stopped_at = None;
     let mut p_adjusted: f64 = 0.0;
     for (rank, (p, comparison)) in by_p.into_iter().enumerate() {

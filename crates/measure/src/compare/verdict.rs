@@ -62,6 +62,9 @@ impl Decision {
 pub enum NoVerdict {
     /// The sides ran at different times.
     NotInterleaved,
+    /// The trials are no starts of their own: the interval is about these two servers as they
+    /// run, and says nothing of their next start.
+    NotRestarted,
     /// A side has one run, which does not show how much runs differ.
     SingleRun {
         /// Repeats of each side that would allow a verdict, at least; `None`: more than
@@ -111,6 +114,9 @@ impl fmt::Display for NoVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotInterleaved => f.write_str("no verdict: not interleaved"),
+            Self::NotRestarted => {
+                f.write_str("no verdict: not restarted, so only about these two running servers")
+            }
             Self::SingleRun {
                 repeats_needed: None,
             } => write!(

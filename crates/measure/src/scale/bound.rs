@@ -5,10 +5,9 @@
 //! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
 //! 1988, chapter 6).
 
-use super::Observation;
 use super::laws::universal_law;
 use crate::curve::bisect;
-use crate::interval::student_t;
+use crate::interval::{mean, student_t};
 
 /// Halvings of an interval, to 12 digits.
 const STEPS: usize = 40;
@@ -25,7 +24,7 @@ pub(super) enum Cost {
 /// The upper end of the interval of a cost whose best value is 0; `squares` are those of the
 /// best fit. `None` where even the whole work cannot be ruled out.
 pub(super) fn highest(
-    points: &[Observation],
+    points: &[(f64, f64)],
     cost: Cost,
     squares: f64,
     degrees: f64,
@@ -36,7 +35,7 @@ pub(super) fn highest(
 }
 
 /// The least squares with one cost fixed, the other from 0 to 1 and λ free.
-fn profile(points: &[Observation], cost: Cost, fixed: f64) -> f64 {
+fn profile(points: &[(f64, f64)], cost: Cost, fixed: f64) -> f64 {
     let squares = |other: f64| match cost {
         Cost::Contention => with_best_rate(points, fixed, other),
         Cost::Coherency => with_best_rate(points, other, fixed),
@@ -54,16 +53,11 @@ fn profile(points: &[Observation], cost: Cost, fixed: f64) -> f64 {
     squares(f64::midpoint(low, high)).min(squares(0.0))
 }
 
-/// The squares with these costs and the λ that suits them best: the law is linear in it.
-fn with_best_rate(points: &[Observation], contention: f64, coherency: f64) -> f64 {
-    let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0;
-    let (mut of_both, mut of_shape) = (0.0, 0.0);
-    for point in points {
-        let shape = shape(point.size);
-        of_both += shape * point.per_s;
-        of_shape += shape * shape;
-    }
-    let alone = of_both / of_shape;
-    let off = |point: &Observation| (point.per_s - alone * shape(point.size)).powi(2);
-    points.iter().map(off).sum()
+/// The squares of the logarithms with these costs and the λ that suits them best.
+fn with_best_rate(points: &[(f64, f64)], contention: f64, coherency: f64) -> f64 {
+    let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0.ln();
+    let off = |(size, log): &(f64, f64)| log - shape(*size);
+    let offs: Vec<f64> = points.iter().map(off).collect();
+    let alone = mean(&offs);
+    offs.iter().map(|off| (off - alone).powi(2)).sum()
 }

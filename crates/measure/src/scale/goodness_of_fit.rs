@@ -11,7 +11,9 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
+use super::blocks::Adjusted;
 use super::{NoLaw, Observation};
+use crate::interval::mean;
 
 /// Chance of refusing a law that is true.
 pub(crate) const CHANCE: f64 = 0.01;
@@ -43,9 +45,10 @@ pub enum GoodnessOfFit {
 /// All points of one size.
 struct Level {
     size: f64,
+    /// Mean of the logarithms.
     mean: f64,
     count: f64,
-    /// Squares around the mean.
+    /// Squares of the logarithms around theirs.
     squares: f64,
 }
 
@@ -55,24 +58,25 @@ struct Level {
 /// When it misses some size by more than [`MATTERS`] and by more than chance.
 pub(super) fn test(
     points: &[Observation],
+    data: &Adjusted,
     law: impl Fn(f64) -> f64,
     parameters: usize,
 ) -> Result<GoodnessOfFit, NoLaw> {
-    let levels = levels(points);
-    let found = by_repeats(points, &levels, &law, parameters)
+    let levels = levels(&data.points);
+    let found = by_repeats(data, &levels, &law, parameters)
         .or_else(|| by_intervals(points, &law, parameters))
         .unwrap_or_default();
-    let off = |level: &Level| (law(level.size) / level.mean - 1.0).abs();
+    let off = |level: &Level| law(level.size) / level.mean.exp() - 1.0;
     let worst = levels
         .iter()
-        .max_by(|one, other| off(one).total_cmp(&off(other)));
+        .max_by(|one, other| off(one).abs().total_cmp(&off(other).abs()));
     match (found, worst) {
         (GoodnessOfFit::Repeats { p } | GoodnessOfFit::Intervals { p }, Some(worst))
-            if p < CHANCE && off(worst) > MATTERS =>
+            if p < CHANCE && off(worst).abs() > MATTERS =>
         {
             Err(NoLaw::LackOfFit {
                 size: worst.size,
-                off: law(worst.size) / worst.mean - 1.0,
+                off: off(worst),
                 p,
             })
         }
@@ -80,40 +84,39 @@ pub(super) fn test(
     }
 }
 
-fn levels(points: &[Observation]) -> Vec<Level> {
-    let mut sizes: Vec<f64> = points.iter().map(|point| point.size).collect();
+fn levels(points: &[(f64, f64)]) -> Vec<Level> {
+    let mut sizes: Vec<f64> = points.iter().map(|(size, _)| *size).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     let level = |size: f64| {
         let here = points
             .iter()
-            .filter(|point| point.size.total_cmp(&size).is_eq());
-        let values: Vec<f64> = here.map(|point| point.per_s).collect();
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
+            .filter(|(other, _)| other.total_cmp(&size).is_eq());
+        let logs: Vec<f64> = here.map(|(_, log)| *log).collect();
+        let mean = mean(&logs);
         Level {
             size,
             mean,
-            count,
-            squares: values.iter().map(|value| (value - mean).powi(2)).sum(),
+            count: logs.len() as f64,
+            squares: logs.iter().map(|log| (log - mean).powi(2)).sum(),
         }
     };
     sizes.into_iter().map(level).collect()
 }
 
 fn by_repeats(
-    points: &[Observation],
+    data: &Adjusted,
     levels: &[Level],
     law: &impl Fn(f64) -> f64,
     parameters: usize,
 ) -> Option<GoodnessOfFit> {
-    let pure_degrees = (points.len() - levels.len()) as f64;
+    let pure_degrees = data.points.len().checked_sub(levels.len() + data.fitted)? as f64;
     let lack_degrees = levels.len().checked_sub(parameters)? as f64;
     if pure_degrees < 1.0 || lack_degrees < 1.0 {
         return None;
     }
     let pure: f64 = levels.iter().map(|level| level.squares).sum();
-    let off = |level: &Level| level.count * (level.mean - law(level.size)).powi(2);
+    let off = |level: &Level| level.count * (level.mean - law(level.size).ln()).powi(2);
     let lack: f64 = levels.iter().map(off).sum();
     let ratio = (lack / lack_degrees) / (pure / pure_degrees);
     let fisher = FisherSnedecor::new(lack_degrees, pure_degrees).ok()?;

@@ -1,5 +1,6 @@
 //! The laws as curves, and their fits within the bounds of their parameters.
 
+use super::blocks::Adjusted;
 use super::{FARTHEST, GoodnessOfFit, LEAST_R_SQUARED, NoLaw, Peak, Scaling, Serial};
 use crate::interval::{Estimate, student_t};
 use crate::least_squares::{Curve, Fit, fit};
@@ -30,13 +31,43 @@ fn coherent_law(size: f64, [alone, coherency]: &[f64; 2]) -> (f64, [f64; 2]) {
     (per_s, [slope[0], slope[2]])
 }
 
-pub(super) fn proportional_law(size: f64, [alone]: &[f64; 1]) -> (f64, [f64; 1]) {
-    (alone * size, [size])
-}
-
 pub(super) fn gustafson_law(size: f64, [alone, serial]: &[f64; 2]) -> (f64, [f64; 2]) {
     let speedup = size - serial * (size - 1.0);
     (alone * speedup, [speedup, -alone * (size - 1.0)])
+}
+
+/// The logarithm of a law, and its gradient.
+fn log<const P: usize>((per_s, slope): (f64, [f64; P])) -> (f64, [f64; P]) {
+    (per_s.ln(), slope.map(|slope| slope / per_s))
+}
+
+fn universal_log(size: f64, values: &[f64; 3]) -> (f64, [f64; 3]) {
+    log(universal_law(size, values))
+}
+
+pub(super) fn amdahl_log(size: f64, values: &[f64; 2]) -> (f64, [f64; 2]) {
+    log(amdahl_law(size, values))
+}
+
+fn coherent_log(size: f64, values: &[f64; 2]) -> (f64, [f64; 2]) {
+    log(coherent_law(size, values))
+}
+
+pub(super) fn proportional_log(size: f64, [alone]: &[f64; 1]) -> (f64, [f64; 1]) {
+    ((alone * size).ln(), [alone.recip()])
+}
+
+pub(super) fn gustafson_log(size: f64, values: &[f64; 2]) -> (f64, [f64; 2]) {
+    log(gustafson_law(size, values))
+}
+
+/// Fits the logarithm of a law.
+pub(super) fn fit_log<const P: usize>(
+    data: &Adjusted,
+    law: Curve<P>,
+    guess: [f64; P],
+) -> Option<Fit<P>> {
+    fit(&data.points, law, guess, data.fitted)
 }
 
 /// The law within its bounds; an unknown that would fall below 0 is 0, and is then known.
@@ -48,23 +79,24 @@ pub(super) enum Universal {
 }
 
 pub(super) fn universal(
-    data: &[(f64, f64)],
+    data: &Adjusted,
     alone: f64,
     amdahl: Option<Fit<2>>,
     line: Fit<1>,
 ) -> Result<Universal, NoLaw> {
-    let full = fit(data, universal_law, [alone, 0.05, 0.0]);
+    let full = fit_log(data, universal_log, [alone, 0.05, 0.0]);
     let found = match full {
         Some(fit) if fit.values[1] >= 0.0 && fit.values[2] >= 0.0 => Universal::Full(fit),
         Some(found) if found.values[1] < 0.0 && found.values[2] > 0.0 => {
-            let bound = fit(data, coherent_law, [alone, found.values[2]]);
+            let bound = fit_log(data, coherent_log, [alone, found.values[2]]);
             // κ is paid to each of the others, so N times it compares with σ.
-            let largest = data.iter().map(|(size, _)| *size).fold(0.0, f64::max);
+            let sizes = data.points.iter().map(|(size, _)| *size);
+            let largest = sizes.fold(0.0, f64::max);
             bounded(bound, largest, line, Universal::NoContention)?
         }
         _ => bounded(amdahl, 1.0, line, Universal::NoCoherency)?,
     };
-    let scaling = found.scaling();
+    let scaling = found.scaling(data);
     if scaling.contention.value >= 1.0 {
         return Err(NoLaw::Serial);
     }
@@ -125,12 +157,12 @@ impl Universal {
         }
     }
 
-    pub(super) fn scaling(&self) -> Scaling {
+    pub(super) fn scaling(&self, data: &Adjusted) -> Scaling {
         let (alone_per_s, contention, coherency, r_squared) = match self {
-            Self::Full(fit) => (of(fit, 0), of(fit, 1), of(fit, 2), fit.r_squared),
-            Self::NoCoherency(fit) => (of(fit, 0), of(fit, 1), NONE, fit.r_squared),
-            Self::NoContention(fit) => (of(fit, 0), NONE, of(fit, 1), fit.r_squared),
-            Self::Proportional(fit) => (of(fit, 0), NONE, NONE, fit.r_squared),
+            Self::Full(fit) => (alone(fit, data), of(fit, 1), of(fit, 2), fit.r_squared),
+            Self::NoCoherency(fit) => (alone(fit, data), of(fit, 1), NONE, fit.r_squared),
+            Self::NoContention(fit) => (alone(fit, data), NONE, of(fit, 1), fit.r_squared),
+            Self::Proportional(fit) => (alone(fit, data), NONE, NONE, fit.r_squared),
         };
         Scaling {
             alone_per_s,
@@ -144,13 +176,13 @@ impl Universal {
         }
     }
 
-    pub(super) fn peak(&self, largest: f64) -> Option<Peak> {
+    pub(super) fn peak(&self, largest: f64, data: &Adjusted) -> Option<Peak> {
         let (size, per_s) = match self {
-            Self::Full(fit) => peak(fit, universal_law, fit.values, |slope| slope),
+            Self::Full(fit) => peak(fit, universal_law, fit.values, |slope| slope, data),
             Self::NoContention(fit) => {
                 let [alone, coherency] = fit.values;
                 let all = [alone, 0.0, coherency];
-                peak(fit, coherent_law, all, |slope| [slope[0], slope[2]])
+                peak(fit, coherent_law, all, |slope| [slope[0], slope[2]], data)
             }
             Self::NoCoherency(_) | Self::Proportional(_) => return None,
         }?;
@@ -168,6 +200,7 @@ fn peak<const P: usize>(
     curve: Curve<P>,
     [_, contention, coherency]: [f64; 3],
     of: impl Fn([f64; 3]) -> [f64; P],
+    data: &Adjusted,
 ) -> Option<(Estimate, Estimate)> {
     let size = ((1.0 - contention) / coherency).sqrt();
     if !size.is_finite() || size < 1.0 {
@@ -190,9 +223,35 @@ fn peak<const P: usize>(
         // At the peak, moving it a little changes nothing.
         Estimate {
             value: per_s,
-            half_width: is_certain.then(|| t * fit.error(&of_per_s)),
+            half_width: is_certain.then(|| with_level(per_s, fit.error(&of_per_s), fit, data)),
         },
     ))
+}
+
+/// λ.
+fn alone<const P: usize>(fit: &Fit<P>, data: &Adjusted) -> Estimate {
+    let value = fit.values[0];
+    Estimate {
+        value,
+        half_width: Some(with_level(value, fit.error_of(0), fit, data)),
+    }
+}
+
+/// The half width of a throughput with this error within the blocks. Blocks differ in their level,
+/// too, which moves all throughputs alike (degrees of freedom by Satterthwaite's formula).
+fn with_level<const P: usize>(per_s: f64, error: f64, fit: &Fit<P>, data: &Adjusted) -> f64 {
+    let (within, between) = (error.powi(2), (per_s * data.level_error).powi(2));
+    let of_between = match data.fitted {
+        0 => 0.0,
+        others => between.powi(2) / others as f64,
+    };
+    let degrees = (within + between).powi(2) / (within.powi(2) / fit.degrees + of_between);
+    let degrees = if degrees.is_nan() {
+        fit.degrees
+    } else {
+        degrees
+    };
+    student_t(degrees) * (within + between).sqrt()
 }
 
 fn of<const P: usize>(fit: &Fit<P>, parameter: usize) -> Estimate {
@@ -204,15 +263,15 @@ fn of<const P: usize>(fit: &Fit<P>, parameter: usize) -> Estimate {
 
 /// A law with one share, within its bounds: where the share may as well be none, throughput
 /// grows in proportion. `None` when it is more than the whole work, or certainly below 0.
-pub(super) fn serial(fit: Fit<2>, line: Fit<1>) -> Option<Serial> {
+pub(super) fn serial(fit: Fit<2>, line: Fit<1>, data: &Adjusted) -> Option<Serial> {
     match sign(&fit, 1.0) {
         Sign::Positive => (fit.values[1] <= 1.0).then(|| Serial {
-            alone_per_s: of(&fit, 0),
+            alone_per_s: alone(&fit, data),
             share: of(&fit, 1),
             r_squared: fit.r_squared,
         }),
         Sign::None => Some(Serial {
-            alone_per_s: of(&line, 0),
+            alone_per_s: alone(&line, data),
             share: NONE,
             r_squared: line.r_squared,
         }),

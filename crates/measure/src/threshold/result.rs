@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paired::{Paired, paired};
 use super::{Limit, Threshold};
+use crate::column;
 use crate::point_estimate::PointEstimate;
 use crate::quantile::Range;
 use crate::setup::Setup;
@@ -57,14 +58,45 @@ pub enum Caveat {
     FewSlower,
     /// The same of the baseline's.
     FewSlowerInBaseline,
+    /// A mean or percentile without an interval: the trial was too short or fluctuated too slowly,
+    /// or there is none within a trial.
+    NoInterval,
+    /// The baseline ran at another time, so a change of the host looks like a difference.
+    NotInterleaved,
+    /// The trials are no starts of their own, so their differences say nothing of the next start.
+    NotRestarted,
+    /// Fewer than two blocks have both this point and its baseline.
+    FewBlocks,
+    /// A trial of this point failed, and might not have met the condition.
+    Failed,
+}
+
+impl Caveat {
+    /// Whether the condition was met or missed is unknown because of it.
+    fn leaves_open(self, holds: bool) -> bool {
+        match self {
+            Self::WithinInterval
+            | Self::NoInterval
+            | Self::NotInterleaved
+            | Self::NotRestarted
+            | Self::FewBlocks => true,
+            Self::Failed => holds,
+            Self::FewSlower | Self::FewSlowerInBaseline => false,
+        }
+    }
 }
 
 impl fmt::Display for Caveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::WithinInterval => "within its interval",
+            Self::WithinInterval => "the limit is within the confidence interval",
             Self::FewSlower => "fewer than 10 transactions were slower",
             Self::FewSlowerInBaseline => "fewer than 10 of the baseline's transactions were slower",
+            Self::NoInterval => "without a confidence interval",
+            Self::NotInterleaved => "the baseline ran at another time, not interleaved",
+            Self::NotRestarted => "the server was not restarted between trials",
+            Self::FewBlocks => "fewer than two blocks have both",
+            Self::Failed => "a trial failed",
         })
     }
 }
@@ -77,7 +109,7 @@ pub enum ThresholdVerdict {
     Met,
     /// It does not hold.
     Missed,
-    /// The limit lies within the interval of what was found: neither met nor missed.
+    /// Neither met nor missed; the caveats say why.
     Undecided,
     /// There is no number here.
     NotMeasured,
@@ -203,6 +235,8 @@ struct Against {
     half_width: Option<f64>,
     few_slower: bool,
     paired: Option<Paired>,
+    /// Why a baseline decides nothing.
+    caveat: Option<Caveat>,
 }
 
 fn judge_at(
@@ -219,19 +253,15 @@ fn judge_at(
             half_width: None,
             few_slower: false,
             paired: None,
+            caveat: None,
         }),
         Limit::OfBaseline(factor) => {
             let base = baseline.trials(trials, point);
             let unlike = unlike(&here, &base, baseline);
-            unlike
-                .map_or_else(|| against(&base, &threshold.column, factor), Err)
-                .map(|against| Against {
-                    paired: match baseline {
-                        Baseline::Variant(_) => paired(&here, &base, &threshold.column, factor),
-                        Baseline::None | Baseline::Trials(_) => None,
-                    },
-                    ..against
-                })
+            unlike.map_or_else(
+                || against(&here, &base, baseline, (&threshold.column, factor)),
+                Err,
+            )
         }
     };
     let value = found.mean.map(|mean| mean.value);
@@ -242,13 +272,17 @@ fn judge_at(
             (ThresholdVerdict::NoBaseline { reason }, Vec::new())
         }
         (Some(value), Ok(against)) => {
-            let caveats = caveats(&found, value, against);
+            let mut caveats = caveats(&found, value, against, &threshold.column);
+            let is_valid = |trial: &&TrialSummary| trial.counts();
+            caveats.extend((!here.iter().all(is_valid)).then_some(Caveat::Failed));
             let holds = match against.paired {
                 Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
                 None => threshold.compare.holds(value, against.limit),
             };
             let verdict = match holds {
-                _ if caveats.contains(&Caveat::WithinInterval) => ThresholdVerdict::Undecided,
+                _ if caveats.iter().any(|caveat| caveat.leaves_open(holds)) => {
+                    ThresholdVerdict::Undecided
+                }
                 true => ThresholdVerdict::Met,
                 false => ThresholdVerdict::Missed,
             };
@@ -256,6 +290,7 @@ fn judge_at(
         }
     };
     let against = against.ok();
+    let half_width = found.mean.and_then(|mean| mean.half_width);
     ThresholdResult {
         point: point.clone(),
         column: threshold.column.clone(),
@@ -263,8 +298,8 @@ fn judge_at(
         limit: against.as_ref().map(|against| against.limit),
         limit_half_width: against.as_ref().and_then(|against| against.half_width),
         value,
-        half_width: found.mean.and_then(|mean| mean.half_width),
-        range: found.range,
+        half_width,
+        range: found.range.filter(|_| half_width.is_none()),
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
         paired: against.and_then(|against| against.paired),
         verdict,
@@ -273,31 +308,50 @@ fn judge_at(
 }
 
 /// So many times what the baseline has, or why that is nothing to compare with.
-fn against(base: &[&TrialSummary], column: &str, factor: f64) -> Result<Against, String> {
+fn against(
+    here: &[&TrialSummary],
+    base: &[&TrialSummary],
+    baseline: Baseline<'_>,
+    (column, factor): (&str, f64),
+) -> Result<Against, String> {
     let found = PointEstimate::of(base, column);
     let mean = found.mean.ok_or("not measured in the baseline")?;
+    let is_variant = matches!(baseline, Baseline::Variant(_));
+    let pairs = is_variant.then(|| paired(here, base, column, factor));
+    let is_restarted = |trial: &&TrialSummary| trial.setup.planned.server.is_restarted();
+    let caveat = match pairs {
+        None => Some(Caveat::NotInterleaved),
+        Some(_) if !column::is_sampled(column) => None,
+        Some(_) if !here.iter().chain(base).all(is_restarted) => Some(Caveat::NotRestarted),
+        Some(None) => Some(Caveat::FewBlocks),
+        Some(Some(_)) => None,
+    };
     Ok(Against {
         limit: mean.value * factor,
         half_width: found.longer_side().map(|half| half * factor.abs()),
         few_slower: found.few_slower,
-        paired: None,
+        paired: pairs.flatten(),
+        caveat,
     })
 }
 
 /// Why another run could give another verdict.
-fn caveats(found: &PointEstimate, value: f64, against: &Against) -> Vec<Caveat> {
+fn caveats(found: &PointEstimate, value: f64, against: &Against, column: &str) -> Vec<Caveat> {
     let is_within = match against.paired {
         Some(paired) => paired.is_on_both_sides(),
         None if found.is_censored => value < against.limit,
         None => (value - against.limit).abs() < reach(found, against),
     };
+    let is_known = found.reach(against.limit).is_some() || against.paired.is_some();
     let caveats = [
         (Caveat::WithinInterval, is_within),
+        (Caveat::NoInterval, !is_known && column::is_sampled(column)),
         (Caveat::FewSlower, found.few_slower),
         (Caveat::FewSlowerInBaseline, against.few_slower),
     ];
     let there = caveats.into_iter().filter(|(_, is_there)| *is_there);
-    there.map(|(caveat, _)| caveat).collect()
+    let there = there.map(|(caveat, _)| caveat);
+    there.chain(against.caveat).collect()
 }
 
 /// How far from each other a number and its limit may be by chance. Half widths of

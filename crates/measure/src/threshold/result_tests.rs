@@ -109,14 +109,15 @@ fn a_baseline_is_the_same_point_of_another_result() {
     assert_eq!(
         told(&results),
         [
-            "met",
-            "missed",
+            "undecided",
+            "undecided",
             "missed: the baseline has no such point",
             "missed: the baseline ran a different workload: load.workload oltp_insert, here oltp_read_write",
             "missed: the baseline is of Other",
         ]
     );
     assert_eq!(results[1].limit, Some(190.0));
+    assert_eq!(results[1].caveats, [Caveat::NotInterleaved]);
     let alone = judge(&thresholds, &trials[..1], Baseline::None);
     assert_eq!(told(&alone), ["missed: the baseline has no such point"]);
 }
@@ -154,10 +155,11 @@ fn a_baseline_of_other_work_is_refused() {
                   10,000,000, here 1,000; transaction.skip_trx true, here false"
             .to_owned();
     assert_eq!(result.verdict, ThresholdVerdict::NoBaseline { reason });
-    let mut many = trial(&[("variant", "many")], 100.0);
-    many.setup.planned.data.rows = 10_000_000;
-    let trials = [trial(&[("variant", "few")], 100.0), many];
-    let result = only("tps > 0.1 * baseline", &trials, Baseline::Variant("few"));
+    let mut trials = blocks(&[(100.0, 100.0), (101.0, 101.0)]);
+    for many in [1, 3] {
+        trials[many].setup.planned.data.rows = 10_000_000;
+    }
+    let result = only("tps > 0.1 * baseline", &trials, Baseline::Variant("base"));
     assert_eq!(result.verdict, ThresholdVerdict::Met);
 }
 
@@ -189,12 +191,79 @@ fn a_limit_within_the_interval_is_undecided() {
     let (verdict, half_width) = found("tps >= 97", &several);
     assert_eq!(verdict, ThresholdVerdict::Undecided);
     assert!((half_width.unwrap() - 2.484).abs() < 0.001);
-    // Without a width, the number alone decides.
+    // An interval without a width is one, too; counts need none.
     assert_eq!(
         found("tps >= 95", &[sure(95.0, 0.0)]).0,
         ThresholdVerdict::Met
     );
     assert_eq!(found("errors <= 0", &one).0, ThresholdVerdict::Met);
+}
+
+#[test]
+fn a_missing_interval_is_no_certainty() {
+    let mut unsure = sure(95.0, 0.0);
+    if let Some(per_s) = &mut unsure.transactions.per_s {
+        per_s.half_width = None;
+    }
+    let of = |threshold| only(threshold, std::slice::from_ref(&unsure), Baseline::None);
+    for threshold in ["tps >= 5", "tps >= 500", "response_ms.p50 < 1000"] {
+        let found = of(threshold);
+        assert_eq!(found.verdict, ThresholdVerdict::Undecided, "{threshold}");
+        assert_eq!(found.caveats, [Caveat::NoInterval]);
+    }
+    assert_eq!(of("errors <= 0").verdict, ThresholdVerdict::Met);
+    // Repeats have one.
+    let twice = [unsure.clone(), unsure];
+    let found = only("tps >= 5", &twice, Baseline::None);
+    assert_eq!(found.verdict, ThresholdVerdict::Met);
+}
+
+/// The same servers, without a start of their own for each trial.
+#[test]
+fn without_restarts_a_baseline_decides_nothing() {
+    let mut trials = blocks(&[(100.0, 50.0), (101.0, 50.0), (100.0, 51.0)]);
+    let missed = only("tps >= baseline", &trials, Baseline::Variant("base"));
+    assert_eq!(missed.verdict, ThresholdVerdict::Missed);
+    for trial in &mut trials {
+        if let plan::ServerSpec::Engine(spec) = &mut trial.setup.planned.server {
+            spec.reset = plan::Reset::None;
+        }
+    }
+    let open = only("tps >= baseline", &trials, Baseline::Variant("base"));
+    assert_eq!(open.verdict, ThresholdVerdict::Undecided);
+    assert_eq!(open.caveats, [Caveat::NotRestarted]);
+    // What is counted is as it is.
+    let errors = only("errors <= baseline", &trials, Baseline::Variant("base"));
+    assert_eq!(errors.verdict, ThresholdVerdict::Met);
+}
+
+/// What a failed trial lost is lost; what it would have measured is unknown.
+#[test]
+fn a_failed_trial_is_not_overlooked() {
+    let ledger = |lost| crate::ledger::LedgerSummary {
+        acknowledged: 1000,
+        lost,
+        checked: vec![1],
+        ..crate::ledger::LedgerSummary::default()
+    };
+    let mut trials = [sure(100.0, 0.5), sure(101.0, 0.5), sure(100.5, 0.5)];
+    for trial in &mut trials {
+        trial.ledgers = vec![ledger(0)];
+    }
+    trials[1].outcome = Outcome::Failed {
+        reason: "gone".into(),
+    };
+    let verdict =
+        |threshold: &str, trials: &[TrialSummary]| only(threshold, trials, Baseline::None).verdict;
+    let undecided = ThresholdVerdict::Undecided;
+    assert_eq!(verdict("ledger.lost <= 0", &trials), undecided);
+    assert_eq!(verdict("tps > 50", &trials), undecided);
+    assert_eq!(verdict("tps > 150", &trials), ThresholdVerdict::Missed);
+    trials[1].ledgers = vec![ledger(3)];
+    assert_eq!(
+        verdict("ledger.lost <= 0", &trials),
+        ThresholdVerdict::Missed
+    );
 }
 
 #[test]
@@ -207,7 +276,10 @@ fn the_interval_of_a_baseline_counts_too() {
     );
     assert_eq!(result.limit_half_width, Some(2.0));
     // 2.4 apart; sqrt(1.5² + 2²) = 2.5.
-    assert_eq!(result.verdict, ThresholdVerdict::Undecided);
+    assert_eq!(
+        result.caveats,
+        [Caveat::WithinInterval, Caveat::NotInterleaved]
+    );
     assert_eq!(result.paired, None);
 }
 
@@ -288,6 +360,7 @@ fn a_repeat_without_its_partner_is_left_out_of_the_pairs() {
         Baseline::Variant("base"),
     );
     assert_eq!(single.paired, None);
+    assert_eq!(single.caveats, [Caveat::FewBlocks]);
 }
 
 #[test]
@@ -327,39 +400,31 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         &[p99(1000)],
         Baseline::Trials(&base),
     );
-    assert_eq!(relative.caveats, [Caveat::FewSlowerInBaseline]);
+    assert_eq!(
+        relative.caveats,
+        [Caveat::FewSlowerInBaseline, Caveat::NotInterleaved]
+    );
 }
 
 #[test]
 fn a_variant_is_the_baseline_of_the_others() {
-    let trials = [
-        trial(&[("variant", "a"), ("threads", "1")], 100.0),
-        trial(&[("variant", "b"), ("threads", "1")], 90.0),
-        trial(&[("variant", "a"), ("threads", "2")], 100.0),
-        trial(&[("variant", "b"), ("threads", "2")], 110.0),
-    ];
-    let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 95")];
-    let results = judge(&thresholds, &trials, Baseline::Variant("a"));
-    let shown: Vec<_> = results
+    let mut trials = blocks(&[(100.0, 90.0), (101.0, 91.0)]);
+    trials.iter_mut().for_each(|trial| {
+        if let Some(per_s) = &mut trial.transactions.per_s {
+            per_s.half_width = Some(0.5);
+        }
+    });
+    let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 10")];
+    let results = judge(&thresholds, &trials, Baseline::Variant("base"));
+    let variant = |result: &ThresholdResult| result.point[VARIANT].as_text().map(str::to_owned);
+    let judged: Vec<_> = results
         .iter()
-        .map(|j| {
-            (
-                j.point[VARIANT].as_text().unwrap(),
-                j.column.as_str(),
-                j.is_missed(),
-            )
-        })
+        .map(|j| (variant(j), j.is_missed()))
         .collect();
-    // The variant itself is only verdict by what is not relative to it.
+    // The variant itself is only judged by what is not relative to it.
+    let expected = [("base", false), ("new", true), ("new", false)];
     assert_eq!(
-        shown,
-        [
-            ("a", "tps", false),
-            ("b", "tps", true),
-            ("b", "tps", true),
-            ("a", "tps", false),
-            ("b", "tps", false),
-            ("b", "tps", false),
-        ]
+        judged,
+        expected.map(|(name, is_missed)| (Some(name.to_owned()), is_missed))
     );
 }

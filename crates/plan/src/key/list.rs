@@ -151,7 +151,7 @@ const GENERAL: &[Key] = &[
         key("load.time", span(ZERO, MONTH), "\"60s\"", "Length of the measurement; with `until.ci`, its minimum; with `find_max`, that of each step. `\"0s\"` means no limit, for use with `events`.")),
     bench_as("", "End at a target precision: when, at two consecutive checks, half of the 95 % confidence interval of the mean throughput is at most this share of the mean, such as 2%, and the load is steady. Not before --time or 20s, and not after --max-time.",
         fixed(optional("load.until.ci", Kind::Percent { min: 0.1, max: 50.0 },
-        "Ends the measurement at a target precision: when half of the 95 % confidence interval of the mean throughput is at most this share of the mean, but not before `time` and not after `until.max`. Written as `until = { ci = \"2%\", max = \"30m\" }`."))),
+        "Ends the measurement at a target precision: when half of the 95 % confidence interval of the mean throughput is at most this share of the mean, but not before 240 s or `time`, and not after `until.max`. Written as `until = { ci = \"2%\", max = \"30m\" }`."))),
     bench_as("max-time", "Maximum length of the measurement with --until-ci.",
         fixed(needs(Needs::Until, key("load.until.max", span(MILLISECOND, MONTH), "\"30m\"",
         "Maximum length of the measurement with `until.ci`.")))),

@@ -177,7 +177,11 @@ pub(super) fn averages(points: &[Matched], interleaved: bool) -> Vec<Average> {
         if measured.len() < 2 {
             return None;
         }
-        let found = average(&measured, &metric_comparison::question(*sense, interleaved)).ok()?;
+        let found = average(
+            &measured,
+            &metric_comparison::question(*sense, interleaved, true),
+        )
+        .ok()?;
         Some(Average {
             column,
             points: measured.len(),

@@ -17,14 +17,12 @@ use crate::cell::Cell;
 use crate::findings;
 use crate::keys;
 use crate::list::distinct;
+use crate::metric_comparison;
 use crate::point::{self, NoSuchKey};
 use crate::result_cautions;
 
 /// Fewest results in which a change can be seen: three before it and three after.
 const FEWEST: usize = 6;
-
-/// Numbers of each point that are tested: throughput and mean response time.
-const NUMBERS: usize = 2;
 
 /// A result of the study.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +51,11 @@ struct Course {
     point: String,
     /// Oldest first.
     entries: Vec<Entry>,
-    /// Where throughput changed its level; `at` is the place among the entries, from 0.
+    /// Where throughput changed its level; `at` is the place among the entries, from 0. Not tested
+    /// in an open loop, whose arrival rate it is.
     changes: Vec<ChangePoint>,
-    /// The same of the mean response time; of none where an entry has no such time.
+    /// The same of the mean response time. Not tested in a closed loop, where it follows from
+    /// throughput, nor where an entry has no such time.
     response_changes: Vec<ChangePoint>,
 }
 
@@ -73,6 +73,8 @@ struct Entry {
     tps: Estimate,
     mean_ms: Option<Estimate>,
     p99_ms: Cell,
+    #[serde(skip)]
+    is_open_loop: bool,
 }
 
 /// There is nothing to show.
@@ -114,16 +116,9 @@ impl History {
         if courses.is_empty() {
             return Err(HistoryError::Nothing(wanted.to_vec()));
         }
-        let histories = NUMBERS * courses.len();
+        let histories = courses.len();
         for course in &mut courses {
-            let tps = course.entries.iter().map(|entry| entry.tps.value);
-            course.changes = in_history(&tps.collect::<Vec<_>>(), histories);
-            let times = course
-                .entries
-                .iter()
-                .map(|entry| Some(entry.mean_ms?.value));
-            let times: Option<Vec<f64>> = times.collect();
-            course.response_changes = in_history(&times.unwrap_or_default(), histories);
+            course.find_changes(histories);
         }
         let cautions = cautions(&runs, wanted);
         let latest = runs.last().map(|run| &run.result.environment);
@@ -138,6 +133,20 @@ impl History {
     fn longest(&self) -> usize {
         let lengths = self.courses.iter().map(|course| course.entries.len());
         lengths.max().unwrap_or(0)
+    }
+}
+
+impl Course {
+    /// Tests the primary metric, sharing the chance of a false alarm with so many histories.
+    fn find_changes(&mut self, histories: usize) {
+        let entries = || self.entries.iter();
+        if entries().any(|entry| entry.is_open_loop) {
+            let times: Option<Vec<f64>> = entries().map(|one| Some(one.mean_ms?.value)).collect();
+            self.response_changes = in_history(&times.unwrap_or_default(), histories);
+        } else {
+            let tps: Vec<f64> = entries().map(|entry| entry.tps.value).collect();
+            self.changes = in_history(&tps, histories);
+        }
     }
 }
 
@@ -167,6 +176,7 @@ fn entries(run: &Run<'_>, wanted: &[(String, String)]) -> Vec<(String, Entry)> {
             tps: point.tps.estimate?,
             mean_ms: Cell::of(&point.trials, "response_ms.mean").estimate,
             p99_ms: Cell::of(&point.trials, "response_ms.p99"),
+            is_open_loop: metric_comparison::is_open_loop(&counted),
         };
         Some((point.name, entry))
     });

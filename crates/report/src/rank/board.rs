@@ -1,10 +1,11 @@
 //! The ranks on each board.
 
+use measure::compare::Comparison;
 use serde::Serialize;
 
 use super::entry::Entry;
 use crate::list::distinct;
-use crate::metric_comparison;
+use crate::metric_comparison::{self, is_significant};
 
 /// All of one category and number of servers, the best first.
 #[derive(Debug, Serialize)]
@@ -48,25 +49,43 @@ pub(super) fn boards(entries: Vec<Entry>) -> Vec<Board> {
     boards.into_iter().map(board).collect()
 }
 
-/// Results measured at different times also differ by how the host changed.
-pub(super) fn not_interleaved(boards: &[Board]) -> Option<String> {
-    let mixes = |board: &Board| {
-        let names = board.places.iter().map(|place| place.entry.name.as_str());
-        distinct(names).len() > 1
-    };
-    boards.iter().any(mixes).then(|| {
-        "The results ran at different times, not interleaved, so a difference between them may be a \
-         change of the host over time. Variants of one study run in blocks."
-            .to_owned()
-    })
+impl Board {
+    /// Why entries that differ may share a rank: they ran at different times, or their servers
+    /// were not restarted between trials.
+    pub(super) fn no_verdict(&self) -> Option<&'static str> {
+        let entries = || self.places.iter().map(|place| &place.entry);
+        let names = distinct(entries().map(|entry| entry.name.as_str()));
+        match names.len() > 1 {
+            true => Some("the results ran at different times, not interleaved"),
+            false if self.places.len() > 1 && !entries().all(Entry::is_restarted) => {
+                Some("the servers were not restarted between trials")
+            }
+            false => None,
+        }
+    }
 }
 
-/// Whether two entries differ significantly. Variants of one result ran in blocks; a single run
-/// does not differ significantly from any other.
-fn differ_significantly(one: &Entry, other: &Entry, questions: usize) -> bool {
+/// Results measured at different times also differ by how the host changed.
+pub(super) fn cautions(boards: &[Board]) -> Vec<String> {
+    let reasons = distinct(boards.iter().filter_map(Board::no_verdict));
+    let cautions = reasons.into_iter().map(|reason| {
+        format!(
+            "No verdict where {reason}: entries share a rank whatever their difference. For a \
+             verdict, make them variants ([[variant]]) of one study whose servers dyno starts, \
+             which runs them in blocks."
+        )
+    });
+    cautions.collect()
+}
+
+/// Whether two entries of a board of so many differ significantly. A single run does not differ
+/// significantly from any other, nor do results of different times.
+fn differ_significantly(one: &Entry, other: &Entry, entries: usize) -> bool {
     let (ours, theirs): (Vec<_>, Vec<_>) =
         (one.trials.iter().collect(), other.trials.iter().collect());
-    metric_comparison::differ_significantly(&ours, &theirs, one.name == other.name, questions)
+    let found = metric_comparison::throughput(&ours, &theirs);
+    let found = found.ok().filter(Comparison::is_tested);
+    one.name == other.name && found.is_some_and(|found| is_significant(&found, entries))
 }
 
 /// A rank is shared with the first of it, so that no chain of small differences ties
@@ -74,12 +93,12 @@ fn differ_significantly(one: &Entry, other: &Entry, questions: usize) -> bool {
 fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
     let tps = |entry: &Entry| entry.tps.value().unwrap_or(f64::MIN);
     entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
-    let questions = entries.len().saturating_sub(1);
+    let all = entries.len();
     let mut places: Vec<Standing> = Vec::new();
     for (place, entry) in entries.into_iter().enumerate() {
         let last = places.last().map(|known| known.rank);
         let first = places.iter().find(|known| Some(known.rank) == last);
-        let shared = first.filter(|first| !differ_significantly(&first.entry, &entry, questions));
+        let shared = first.filter(|first| !differ_significantly(&first.entry, &entry, all));
         let rank = shared.map_or(place + 1, |first| first.rank);
         places.push(Standing {
             rank,

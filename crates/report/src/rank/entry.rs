@@ -31,6 +31,14 @@ pub(crate) struct Entry {
     pub(crate) peak_ms: Option<f64>,
 }
 
+impl Entry {
+    /// Whether each trial was a new start of its server.
+    pub(super) fn is_restarted(&self) -> bool {
+        let mut trials = self.trials.iter();
+        trials.all(|trial| trial.setup.planned.server.is_restarted())
+    }
+}
+
 /// A key that nobody varies was meant to say something.
 pub(super) fn check_keys(
     entrants: &[Entrant<'_>],

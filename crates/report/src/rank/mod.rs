@@ -93,7 +93,7 @@ impl Ranking {
         entry::disambiguate(&mut entries);
         let first = entrants.first().map(|entrant| &entrant.result.environment);
         let boards = board::boards(entries);
-        cautions.extend(board::not_interleaved(&boards));
+        cautions.extend(board::cautions(&boards));
         Ok(Self {
             boards,
             cautions,

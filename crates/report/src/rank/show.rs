@@ -1,5 +1,7 @@
 //! The boards as they are shown.
 
+use measure::interval::FEWEST_RUNS;
+
 use super::Ranking;
 use super::board::{Board, Standing};
 use crate::answer::Answer;
@@ -12,7 +14,8 @@ use crate::sheet::{self, Block, Section, Sheet};
 /// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
                      over the n trials, or over the seconds of a single one. =: tied, not \
-                     significantly different from the first entry of that rank. Response times \
+                     significantly different from the first entry of that rank, or without a \
+                     verdict. Response times \
                      count from the intended start; peak is the maximum.";
 
 impl Answer for Ranking {
@@ -74,14 +77,13 @@ fn first(board: &Board) -> String {
         .map(|place| place.entry.description.as_str())
         .collect();
     let (name, all) = (name(board), board.places.len());
-    let tps = board
-        .places
-        .first()
-        .and_then(|place| place.entry.tps.estimate);
+    let tps = board.places.first().map(|place| place.entry.tps.shown());
+    let tps = tps.unwrap_or_default();
     match first.as_slice() {
-        [one] => format!(
-            "{name}: {one} is first of {all}, with {} tps.",
-            number::estimate(tps)
+        [one] => format!("{name}: {one} is first of {all}, with {tps} tps."),
+        [highest, ..] if board.no_verdict().is_some() => format!(
+            "{name}: no verdict on {all} entries; the highest throughput was that of {highest}, \
+             with {tps} tps."
         ),
         several => format!(
             "{name}: tied for first of {all}: {}. Their differences are not significant.",
@@ -108,8 +110,8 @@ fn grid(board: &Board) -> Grid {
             at => at.to_owned(),
         }));
         row.extend([
-            number::estimate(entry.tps.estimate),
-            number::estimate(entry.mean.estimate),
+            entry.tps.shown(),
+            entry.mean.shown(),
             entry.p99.shown(),
             number::maybe(entry.peak_ms),
             entry.tps.n.to_string(),
@@ -142,12 +144,18 @@ fn repeats(boards: &[Board]) -> Vec<String> {
         names.join(", ")
     };
     let single = named(|place| place.entry.tps.n == 1 && place.entry.tps.half_width().is_some());
-    let unsure = named(|place| place.entry.tps.half_width().is_none());
+    let few = named(|place| place.entry.tps.has_few_trials());
+    let unsure = named(|place| place.entry.tps.n == 1 && place.entry.tps.half_width().is_none());
     let mut cautions = Vec::new();
     if !single.is_empty() {
         cautions.push(format!(
             "Only one trial each: {single}. Single trials tie with every other, because their \
              intervals exclude run-to-run variation. Repeat the trials (load.repeats)."
+        ));
+    }
+    if !few.is_empty() {
+        cautions.push(format!(
+            "Fewer than {FEWEST_RUNS} trials, too few for a confidence interval: {few}."
         ));
     }
     if !unsure.is_empty() {

@@ -85,6 +85,7 @@ impl Ladder {
                 size: size(trial)?,
                 per_s: per_s.value,
                 half_width: per_s.half_width,
+                block: trial.setup.planned.repeat,
             })
         });
         let rungs = keys::groups(&counted, &[key]).into_iter();

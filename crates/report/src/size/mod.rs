@@ -147,10 +147,14 @@ fn law(rows: &[Row]) -> Result<Scaling, SizeError> {
     }
     let points = rows.iter().flat_map(|row| {
         let size = f64::from(row.choice.instances);
-        row.each_per_s().map(move |per_s| Observation {
-            size,
-            per_s: per_s.value,
-            half_width: per_s.half_width,
+        row.trials.iter().filter_map(move |trial| {
+            let per_s = trial.transactions.per_s?;
+            Some(Observation {
+                size,
+                per_s: per_s.value,
+                half_width: per_s.half_width,
+                block: trial.setup.planned.repeat,
+            })
         })
     });
     Ok(scaling(&points.collect::<Vec<_>>())?)

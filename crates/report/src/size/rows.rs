@@ -1,6 +1,6 @@
 //! The throughput of a server with each number of instances.
 
-use measure::interval::Estimate;
+use measure::interval::{Estimate, picked};
 use measure::point_estimate::PointEstimate;
 use measure::result::RunResult;
 use measure::size::Choice;
@@ -31,14 +31,6 @@ pub(super) struct Row {
     pub(super) trials: Vec<TrialSummary>,
 }
 
-impl Row {
-    /// Throughput of each trial, in transactions per second.
-    pub(super) fn each_per_s(&self) -> impl Iterator<Item = Estimate> {
-        let trials = self.trials.iter();
-        trials.filter_map(|trial| trial.transactions.per_s)
-    }
-}
-
 /// The best point of each number of instances with any throughput, from few to many, before the
 /// planning.
 pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> {
@@ -48,14 +40,15 @@ pub(super) fn rows(result: &RunResult, wanted: &[(String, String)]) -> Vec<Row> 
     let rows = point::by_instances(&trials).into_iter();
     let rows = rows.filter_map(|(instances, such)| {
         let points = point::points(&such, &point::varied(&such, &axes), &axes);
-        row(instances, point::best(&points)?)
+        row(instances, point::best(&points)?, points.len())
     });
     rows.collect()
 }
 
-fn row(instances: u32, best: &point::Point<'_>) -> Option<Row> {
+fn row(instances: u32, best: &point::Point<'_>, among: usize) -> Option<Row> {
     let per_s = PointEstimate::of(&best.trials, "tps").mean;
     let per_s = per_s.filter(|per_s| per_s.value > 0.0)?;
+    let per_s = picked(per_s, best.tps.n, among);
     Some(Row {
         choice: Choice {
             instances,

@@ -99,10 +99,19 @@ fn second(threads: u64, number: u64, phase: Phase) -> Second {
     }
 }
 
+/// An engine that a study can start.
+const ANY: plan::EngineTraits = plan::EngineTraits {
+    name: "any",
+    schemes: &["any"],
+    is_process: true,
+    clusters: &[],
+    reserved_setting: |_| None,
+};
+
 /// The only trial of a study with these keys.
 pub(crate) fn planned(keys: &str) -> plan::Trial {
-    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
-    let study = study::Study::parse("test", &text, &[]).unwrap();
+    let text = format!("title = 't'\nserver.engine = 'any'\n{keys}");
+    let study = study::Study::parse("test", &text, &[ANY]).unwrap();
     study.plan().unwrap().trials.remove(0)
 }
 
