@@ -55,7 +55,7 @@ fn a_published_system_with_a_peak() {
     assert!((found.r_squared - 0.997_548_751).abs() < 1e-8);
     let peak = found.peak.unwrap();
     near(peak.size, 92.576_835_5, 23.782_933);
-    near(peak.per_s, 1960.793_83, 214.008_504);
+    near(peak.per_s, 1_960.793_83, 214.008_504);
     assert!(peak.is_measured);
     let amdahl = found.amdahl.unwrap();
     near(amdahl.alone_per_s, 77.413_097, 30.241_224);

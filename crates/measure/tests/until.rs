@@ -1,5 +1,7 @@
 //! What is true of trials that ended when they were sure.
 
+#![allow(clippy::unwrap_used)]
+
 mod simulate;
 
 use measure::ended::Until;
