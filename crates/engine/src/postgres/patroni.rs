@@ -56,6 +56,13 @@ const REWIND_RIGHTS: [&str; 4] = [
     "pg_read_binary_file(text)",
     "pg_read_binary_file(text, bigint, bigint, boolean)",
 ];
+/// What servers log when they refuse a login. The first member's manager tries the account for
+/// replication before it exists.
+const REFUSALS: [&str; 3] = [
+    "no pg_hba.conf entry for",
+    "password authentication failed for user \"dyno\"",
+    "Peer authentication failed for user",
+];
 const HIDDEN: &str = "(hidden)";
 
 /// PostgreSQL under Patroni with etcd.
@@ -236,7 +243,7 @@ impl Replication for Patroni {
     }
 
     fn refusals(&self) -> &'static [&'static str] {
-        &streaming::REFUSALS
+        &REFUSALS
     }
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {

@@ -52,7 +52,7 @@ const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'prim
 const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
      FROM pg_stat_activity WHERE usename IS NOT NULL";
 /// What servers log when they refuse a login.
-pub(super) const REFUSALS: [&str; 3] = [
+const REFUSALS: [&str; 3] = [
     "no pg_hba.conf entry for",
     "password authentication failed for user",
     "Peer authentication failed for user",
