@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 STUDY = HERE.parent / "studies" / "quickstart.toml"
 DYNO = os.environ["DYNO"]
 # The first check of the rule (crates/measure/src/until.rs).
-FIRST_LOOK_S = 20
+FIRST_LOOK_S = 240
 
 
 def rerun(place, number, args):
@@ -117,14 +117,14 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--ci", type=float, default=10)
     parser.add_argument("--reruns", type=int, default=10)
-    parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--length", type=int, default=600)
     parser.add_argument("--threads", default="[1, 8]")
     parser.add_argument("--out")
     args = parser.parse_args()
     args.warmup = 2
     out = args.out or ("-" if args.quick else str(HERE / "RESULTS.md"))
     if args.quick:
-        args.reruns, args.length, args.ci = 2, FIRST_LOOK_S + 3, 50
+        args.reruns, args.length, args.ci = 2, FIRST_LOOK_S + 30, 50
     with tempfile.TemporaryDirectory(prefix="dyno-until-", dir="/var/tmp") as place:
         place = pathlib.Path(place)
         place.chmod(0o755)

@@ -10,12 +10,12 @@
 #
 #   --ci        target precision of each trial, in percent (default: 10)
 #   --reruns    how often the study runs (default: 10)
-#   --length    length of each trial in seconds, which is also the longest that the rule may take (default: 40)
+#   --length    length of each trial in seconds, which is also the longest that the rule may take (default: 600)
 #   --threads   the points of the study (default: "[1, 8]")
 #   --quick     few and short runs, to standard output: a check that the script works
 #   --out FILE  write to FILE instead of benches/RESULTS.md ("-": standard output)
 #
-# Uses SQLite, so no server is started. Takes about fifteen minutes with the defaults, on a host that should be idle.
+# Uses SQLite, so no server is started. Takes about four hours with the defaults, on a host that should be idle.
 set -euo pipefail
 # shellcheck source=benches/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

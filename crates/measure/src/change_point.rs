@@ -94,8 +94,7 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
 }
 
 /// Change points in results of different times, oldest first, each level at least 3 results long.
-/// The error rate is shared by all `histories` that are
-/// tested together (Bonferroni).
+/// The error rate is shared by all `histories` that are tested together (Bonferroni).
 #[must_use]
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     let rule = Rule {

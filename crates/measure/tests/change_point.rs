@@ -94,6 +94,7 @@ fn steps_are_found() {
         );
         found
     };
-    assert!(in_results(12, 0.03) > 0.8);
-    assert!(in_results(20, 0.03) > 0.9);
+    // Few results hardly show how much those in a row resemble each other.
+    assert!(in_results(20, 0.1) > 0.8);
+    assert!(in_results(50, 0.03) > 0.8);
 }

