@@ -72,7 +72,10 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     for trial in [&here, &there] {
         assert_eq!(trial.outcome, Outcome::Completed);
         assert!(trial.transactions.count > 0);
-        assert!(trial.metrics.contains_key("server[1].rss_bytes"), "{trial:?}");
+        assert!(
+            trial.metrics.contains_key("server[1].rss_bytes"),
+            "{trial:?}"
+        );
     }
     assert!(!here.metrics.contains_key("site[1].cpu.idle") && here.setup.platform.is_none());
     assert!(there.metrics.contains_key("site[1].cpu.idle"));

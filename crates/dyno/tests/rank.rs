@@ -138,7 +138,11 @@ fn one_damaged_file_hides_no_other() {
         "{}",
         done.shown()
     );
-    assert!(done.stdout.contains("1,000 (990–1,010)"), "{}", done.shown());
+    assert!(
+        done.stdout.contains("1,000 (990–1,010)"),
+        "{}",
+        done.shown()
+    );
 
     fs::write(trials[0].join("trial.json"), "{ \"schema_version\": 9 }").unwrap();
     let done = rank(&folder, &["out"], "").succeeds();

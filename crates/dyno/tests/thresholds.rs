@@ -81,7 +81,10 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
             "it is now called `server.cache.hit_pct`",
         ),
         ("tps", "has no comparison operator"),
-        ("tps < 5 per second", "write `5`; the unit of the column is 1/s"),
+        (
+            "tps < 5 per second",
+            "write `5`; the unit of the column is 1/s",
+        ),
         ("tps >= 0.9 * baseline", "--baseline RESULT"),
     ] {
         let done = bench(&[threshold]).run().fails(2, &[said]);
