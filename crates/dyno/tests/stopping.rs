@@ -215,7 +215,7 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
     assert!(done.trial().measured_s > 2.9, "{}", done.shown());
 }
 
-/// What comes within half a second of the first signal is taken for its echo.
+/// A signal within half a second of the first one is ignored as a duplicate.
 fn interrupt_until_it_ends(running: &mut Running) {
     while !running.has_ended() {
         running.signal(Signal::INT);

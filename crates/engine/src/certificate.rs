@@ -87,7 +87,7 @@ fn file(name: &'static str, text: &str) -> ServerFile {
     }
 }
 
-/// An authority, and what signs certificates for it.
+/// A certificate authority and the issuer that signs certificates for it.
 fn authority() -> Result<(Signed, Issuer<'static, KeyPair>), Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();

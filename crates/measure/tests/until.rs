@@ -20,8 +20,8 @@ struct Ended {
     early: f64,
     /// Median length of all.
     median_s: usize,
-    /// Share of all whose interval holds the mean: of those that ended early the width that was
-    /// asked for, of the others that of their seconds.
+    /// Coverage: the share of trials whose interval contains the mean. Trials that ended early have
+    /// the interval that was requested; the others, that of their seconds.
     holds: f64,
 }
 

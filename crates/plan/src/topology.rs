@@ -82,7 +82,7 @@ pub struct Cluster {
     /// Which other settings they have.
     #[serde(default)]
     pub profile: ClusterProfile,
-    /// Who notices that the primary is lost, and after how long.
+    /// What detects the loss of the primary, and its timeouts.
     #[serde(default)]
     pub detector: String,
     /// Where a commit is when it is acknowledged.

@@ -311,7 +311,7 @@ fn topology(
     Ok(topology)
 }
 
-/// Who notices that the primary is lost, and after how long.
+/// What detects the loss of the primary, and its timeouts.
 fn detector(of_kind: &str, ttl: Duration, failover: Option<Duration>) -> String {
     let ttl = format_duration(ttl);
     match (of_kind, failover) {

@@ -89,8 +89,8 @@ pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
     })
 }
 
-/// Removes the signature of a file system that dyno made, so that the device is empty again. One
-/// that another dyno has taken over is left to it.
+/// Removes the signature of a file system that dyno made, so that the device is empty again. A
+/// device that another dyno has claimed since is left alone.
 ///
 /// # Errors
 /// When the tool fails, in its own words.

@@ -1,10 +1,10 @@
-//! What the trials of a block share, such as the pace of the host, taken out of them.
+//! Removes block effects, such as the speed of the host at the time, from the trials of a study.
 //!
 //! Noise of throughput is multiplicative, so everything is on logarithms: that of a trial is the
 //! sum of a term of its size, one of its block, and noise. Both kinds of terms are fitted by
 //! least squares, whatever the law, alternately until nothing moves (two-way analysis of
-//! variance: Box, Hunter and Hunter, *Statistics for Experimenters*), so that blocks may lack
-//! trials. The laws are then fitted to what is left without the terms of the blocks.
+//! variance: Box, Hunter and Hunter, *Statistics for Experimenters*), so blocks may be
+//! incomplete. The laws are then fitted to the data without the block effects.
 
 use std::collections::BTreeMap;
 
