@@ -193,7 +193,7 @@ fn a_command_line_that_makes_no_sense() {
         ),
         ("--distribution zipf", ["no distribution 'zipf'", "zipfian"]),
         ("--distribution zipfian:exp=-1", ["exp", "zipfian"]),
-        ("--rate 0", ["--rate", "from 0.001 to"]),
+        ("--rate 0.0001", ["--rate", "from 0.001 to"]),
         ("--rate nan", ["--rate", "from 0.001 to"]),
         ("--prepare perhaps", ["--prepare", "missing"]),
         ("--storage-engine x;drop", ["storage_engine", "x;drop"]),

@@ -194,7 +194,7 @@ fn one_repeat_has_no_interval_over_repeats() {
         json["design"]["repeats"] = 1.into();
     });
     for (command, words) in [
-        ("compare", "no verdict from a single run"),
+        ("compare", "run-to-run variation is unknown"),
         ("rank", "exclude run-to-run variation"),
         ("size", "excludes run-to-run variation"),
     ] {

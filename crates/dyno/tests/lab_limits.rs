@@ -103,7 +103,8 @@ fn results_that_find_no_room() {
         return;
     };
     let done = done.fails(KEPT, &["report.html", "No space left", "--out"]);
-    assert!(done.stdout.contains("tps"), "{}", done.shown());
+    let summary = "transactions per second";
+    assert!(done.stdout.contains(summary), "{}", done.shown());
     let kept = store::read_result(disk.path()).unwrap();
     assert_eq!(kept.trials[0].outcome, Outcome::Completed);
     // Room for the study and the environment, not for a trial.

@@ -156,7 +156,9 @@ fn each_phase_of_a_recovery_is_measured_and_reported() {
     assert!(first_error_s < first_s, "{found:?}");
     assert!(found.rejoined_s.unwrap() >= 2.0 && found.outage_s.unwrap() >= 2.0);
     let lowest = found.lowest_share.unwrap();
-    assert!(lowest < 0.5 && found.lost_transactions.unwrap() > 0.0);
+    assert!(lowest < 0.5, "{found:?}");
+    // A load that is slower before the fault than after it makes up for what it lost.
+    assert!(found.lost_transactions.unwrap() > 0.0 || found.back_s.is_none());
     let mut codes = found.errors.iter().map(|error| error.errors.code.as_str());
     assert!(codes.any(|code| code == "network"), "{found:?}");
     assert!(found.before.unwrap().value > 0.0);

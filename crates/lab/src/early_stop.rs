@@ -166,7 +166,7 @@ mod tests {
         let soon = stops(early(precise(0.02, 1.0)), (0..900).map(steady)).unwrap();
         assert_eq!(soon, FIRST_CHECK_S * 11 / 10);
         let later = stops(early(precise(0.02, 400.0)), (0..900).map(steady)).unwrap();
-        assert_eq!(later, 440);
+        assert!((440..=441).contains(&later), "{later}");
         let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
         assert_eq!(stops(early(precise(0.001, 1.0)), (0..900).map(noisy)), None);
         // Stopping in the last second would not be early.

@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_url_is_named() {
         for (url, wanted) in [
-            ("h", "not a URL"),
+            ("h", "two slashes"),
             ("mysql://h", "neither"),
             ("postgres://u:a/b@h/d", "%2F"),
             ("postgres://u:a#b@h/d", "%23"),
