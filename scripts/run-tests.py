@@ -54,15 +54,19 @@ def main():
     passed = True
     with open(log, "a") as log, concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
         runs = [pool.submit(run, *program) for program in programs]
-        for ended in concurrent.futures.as_completed(runs):
-            is_ok, output, took_s = ended.result()
-            passed &= is_ok
-            log.write(output)
-            log.flush()
-            heading = output.split(" (", 1)[0].strip().removeprefix("Running ")
-            print(f"{'passed' if is_ok else 'FAILED'} {took_s:7.1f} s  {heading}", flush=True)
-            if not is_ok:
-                print(output, flush=True)
+        try:
+            for ended in concurrent.futures.as_completed(runs):
+                is_ok, output, took_s = ended.result()
+                passed &= is_ok
+                log.write(output)
+                log.flush()
+                heading = output.split(" (", 1)[0].strip().removeprefix("Running ")
+                print(f"{'passed' if is_ok else 'FAILED'} {took_s:7.1f} s  {heading}", flush=True)
+                if not is_ok:
+                    print(output, flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            sys.exit(130)
     sys.exit(not passed)
 
 
