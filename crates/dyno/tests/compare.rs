@@ -163,7 +163,7 @@ fn one_damaged_trial_leaves_a_comparison_of_the_others() {
     for words in ["result.json:1", "trial.json:1"] {
         assert!(done.stderr.contains(words), "{words}\n{}", done.shown());
     }
-    let said = "no verdict: not interleaved";
+    let said = "verdict: not interleaved.";
     assert!(done.stdout.contains(said), "{}", done.shown());
     // The points that are whole have a change.
     assert!(done.stdout.contains("-4.24"), "{}", done.shown());

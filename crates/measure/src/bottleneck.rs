@@ -123,9 +123,10 @@ fn other_programs(facts: &Facts<'_>) -> Option<Verdict> {
     };
     let ours = servers + facts.generator_of_cpu()?;
     let others: f64 = facts.other_programs().iter().map(|(_, share)| share).sum();
+    let users = || named(facts).into_iter().chain(own(facts));
     (others > ours).then(|| Verdict {
         bound: Bottleneck::OtherPrograms,
-        evidence: cpu_evidence(facts, busy),
+        evidence: busy_of(busy, &users().collect::<Vec<_>>()),
     })
 }
 
@@ -136,16 +137,28 @@ fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
 
 /// Who used the busy time of the CPUs.
 fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
-    let (servers, generator) = (facts.servers_of_cpu(), facts.generator_of_cpu());
-    let mut users = Vec::new();
-    if facts.trial.setup.in_process {
-        users.extend(generator.map(|ours| format!("dyno with the engine {}", share(ours))));
-        users.extend(generator.and_then(|ours| others(facts, Some(0.0), ours)));
-    } else {
-        users.extend(servers.map(|servers| format!("servers {}", share(servers))));
-        users.extend(generator.map(|generator| format!("generator {}", share(generator))));
-        users.extend(generator.and_then(|generator| others(facts, servers, generator)));
-    }
+    let servers = match facts.trial.setup.in_process {
+        true => Some(0.0),
+        false => facts.servers_of_cpu(),
+    };
+    let generator = facts.generator_of_cpu();
+    let others = generator.and_then(|generator| others(facts, servers, generator));
+    busy_of(busy, &own(facts).chain(others).collect::<Vec<_>>())
+}
+
+/// The trial's own users of the CPUs.
+fn own(facts: &Facts<'_>) -> impl Iterator<Item = String> {
+    let (generator, servers) = match facts.trial.setup.in_process {
+        true => ("dyno with the engine", None),
+        false => ("generator", facts.servers_of_cpu()),
+    };
+    let servers = servers.map(|servers| format!("servers {}", share(servers)));
+    let ours = facts.generator_of_cpu();
+    let ours = ours.map(|ours| format!("{generator} {}", share(ours)));
+    servers.into_iter().chain(ours)
+}
+
+fn busy_of(busy: f64, users: &[String]) -> String {
     match users.is_empty() {
         true => format!("CPUs {busy:.0} % busy"),
         false => format!("CPUs {busy:.0} % busy; of that time, {}", users.join(", ")),
@@ -166,14 +179,14 @@ fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<Str
             format!(
                 "other processes on this host {}{}",
                 share(others),
-                named(facts)
+                in_parentheses(facts)
             )
         }
         Some(_) if others > OTHERS_SHARE => {
             format!(
                 "other processes and the kernel {}{}",
                 share(others),
-                named(facts)
+                in_parentheses(facts)
             )
         }
         Some(_) => return None,
@@ -181,13 +194,18 @@ fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<Str
     Some(who)
 }
 
-/// ` (rustc 41 %, cc1 12 %)`: the busiest other programs.
-fn named(facts: &Facts<'_>) -> String {
+/// `rustc 41 %`, `cc1 12 %`: the busiest other programs.
+fn named(facts: &Facts<'_>) -> Vec<String> {
     const MOST_NAMED: usize = 3;
     let programs = facts.other_programs().into_iter().take(MOST_NAMED);
-    let programs: Vec<String> = programs
+    programs
         .map(|(name, of_busy)| format!("{name} {}", share(of_busy)))
-        .collect();
+        .collect()
+}
+
+/// ` (rustc 41 %, cc1 12 %)`.
+fn in_parentheses(facts: &Facts<'_>) -> String {
+    let programs = named(facts);
     match programs.is_empty() {
         true => String::new(),
         false => format!(" ({})", programs.join(", ")),

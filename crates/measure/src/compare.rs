@@ -303,7 +303,7 @@ impl Comparison {
             return Decision::Equivalent;
         }
         Decision::Undecided {
-            repeats_needed: power::repeats_needed(&ratio, self.question.least, error_rate),
+            repeats_needed: power::after_repeats(&ratio, self.question.least, error_rate),
         }
     }
 }

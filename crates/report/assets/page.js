@@ -48,10 +48,21 @@ function fitTables() {
     widths.set(box, innerWidth);
     box.classList.remove("cards", "scrolls");
     if (box.scrollWidth <= box.clientWidth + 1) return;
-    box.classList.add(box.querySelector(".verdict") ? "cards" : "scrolls");
+    const isCards = box.querySelector(".verdict");
+    box.classList.add(isCards ? "cards" : "scrolls");
+    if (isCards) nameCells(box.querySelector("table"));
   };
   const seen = new ResizeObserver((entries) => { if (!printing()) entries.forEach((entry) => fit(entry.target)); });
   document.querySelectorAll(".scroll").forEach((box) => seen.observe(box));
+}
+
+// Each cell of a card says what it is. In the page itself, these names would be a fifth of a long report.
+function nameCells(table) {
+  const heads = [...[...table.tHead.rows].at(-1).cells];
+  const groups = [...table.querySelectorAll(".groups th")].flatMap((group) => Array(group.colSpan).fill(`${group.textContent}: `));
+  const keys = heads.length - groups.length;
+  const names = heads.map((head, place) => (groups[place - keys] ?? "") + head.textContent);
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, place) => { cell.dataset.head = names[place]; });
 }
 
 function listenToPaper() {

@@ -37,7 +37,7 @@ pub(crate) fn sheet(result: &RunResult, trial: &TrialSummary) -> Sheet {
         facts.push(("Ended early", cut(&trial.outcome.to_string())));
     }
     let verdict = trial.verdict.as_ref().map(|verdict| verdict.to_string());
-    facts.extend(verdict.map(|verdict| ("Verdict", cut(&verdict))));
+    facts.extend(verdict.map(|verdict| ("Verdict", verdict)));
     let first = trial.warnings.first();
     facts.extend(first.map(|warning| ("Warning", first_sentence(&warning.to_string()))));
     facts.extend(rest(result, trial));

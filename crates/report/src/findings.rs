@@ -12,6 +12,7 @@ use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
 use crate::cell::Cell;
+use crate::compare;
 use crate::keys;
 use crate::list::distinct;
 use crate::metric_comparison::{self, is_significant};
@@ -64,7 +65,11 @@ pub(crate) fn lead(result: &RunResult) -> String {
             "Of {} points, throughput was highest at {}: {numbers}.{}",
             points.len(),
             best.name,
-            compared(best, &points)
+            match compare::variants(result).len() {
+                // Their comparison says what single runs do not show.
+                2.. if best.tps.n < 2 => String::new(),
+                _ => compared(best, &points),
+            }
         ),
     };
     text.push_str(&bound_at(best));

@@ -15,6 +15,8 @@ pub(crate) struct Grid {
     /// Whether the first cell leads to the trial at the row's place.
     pub(crate) links: bool,
     pub(crate) rows: Vec<Vec<String>>,
+    /// A footnote: how its words are reached.
+    pub(crate) note: String,
 }
 
 /// The head of a column.

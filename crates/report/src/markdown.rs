@@ -120,7 +120,9 @@ fn table(text: &mut String, grid: &Grid) {
     for cells in &grid.rows {
         row(text, cells);
     }
+    paragraph(text, &grid.note);
 }
+
 fn row(text: &mut String, cells: &[String]) {
     let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));

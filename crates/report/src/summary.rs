@@ -1,12 +1,14 @@
 //! A whole study on one screen: a line for each point, and what the trials have in common. The
 //! report has the rest.
 
+use measure::compare::Change;
 use measure::finding::Level;
 use measure::result::RunResult;
 use measure::summary::{TrialSummary, counted};
 
 use crate::benchmark;
 use crate::cell::Cell;
+use crate::compare;
 use crate::findings::{self, TrialNote};
 use crate::grid::{Grid, heads};
 use crate::keys;
@@ -47,7 +49,7 @@ pub fn headline(result: &RunResult) -> Sheet {
 }
 
 fn of_study(result: &RunResult) -> Sheet {
-    let lead = findings::lead(result);
+    let frame = study::frame(result);
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
     let words = answers.flat_map(|Section { title, blocks, .. }| {
@@ -57,7 +59,7 @@ fn of_study(result: &RunResult) -> Sheet {
         })
     });
     let mut lines: Vec<String> = words
-        .filter(|(_, words)| *words != lead)
+        .filter(|(_, words)| !frame.lead.contains(words))
         .map(|(title, words)| format!("{title}: {words}"))
         .collect();
     lines.extend(verdicts(result));
@@ -80,7 +82,7 @@ fn of_study(result: &RunResult) -> Sheet {
     Sheet {
         sections: vec![Section::new("", blocks)],
         notices: Vec::new(),
-        ..study::frame(result)
+        ..frame
     }
 }
 
@@ -124,6 +126,12 @@ pub(crate) fn points(result: &RunResult) -> Grid {
     let mut titles: Vec<&str> = axes.iter().map(|key| keys::short(key, &axes)).collect();
     let keys = titles.len();
     titles.extend(["n", "tps", "mean ms", "p95", "p99", "errors"]);
+    // Of two variants, the first sentence says it.
+    let base = match compare::variants(result).as_slice() {
+        [base, _, _, ..] => Some(*base),
+        _ => None,
+    };
+    titles.extend(base.map(|_| "change %"));
     let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
     titles.extend(verdicts.then_some("verdict"));
     let rows = points.iter().map(|point| {
@@ -133,6 +141,7 @@ pub(crate) fn points(result: &RunResult) -> Grid {
             .filter_map(|key| Some(keys::shown(keys::value(first?, key))));
         let mut row: Vec<String> = values.collect();
         row.extend(measured(point));
+        row.extend(base.map(|base| change(point, of_base(point, base, &points, &axes))));
         row.extend(verdicts.then(|| bound(point)));
         row
     });
@@ -143,6 +152,35 @@ pub(crate) fn points(result: &RunResult) -> Grid {
         rows: rows.collect(),
         ..Grid::default()
     }
+}
+
+/// The trials of the same point of the variant that the others are compared with.
+fn of_base<'a>(
+    point: &Point<'a>,
+    base: &str,
+    points: &'a [Point<'a>],
+    axes: &[&str],
+) -> &'a [&'a TrialSummary] {
+    let is_same = |other: &TrialSummary, own: &TrialSummary| {
+        let mut axes = axes.iter().filter(|key| **key != keys::VARIANT);
+        axes.all(|key| keys::value(other, key) == keys::value(own, key))
+            && keys::variant(other) == Some(base)
+    };
+    let found = points.iter().find(|other| {
+        let pair = other.trials.first().zip(point.trials.first());
+        pair.is_some_and(|(other, own)| is_same(other, own))
+    });
+    found.map_or(&[], |found| &found.trials)
+}
+
+/// Of its throughput, without an interval: whether there is a difference is a question of its own.
+fn change(point: &Point<'_>, base: &[&TrialSummary]) -> String {
+    let change = Cell::change(base, &point.trials, "tps", 1).value();
+    let change = change.map(|value| Change {
+        value,
+        interval: None,
+    });
+    number::change(change, "")
 }
 
 fn measured(point: &Point<'_>) -> Vec<String> {
@@ -189,7 +227,7 @@ fn verdicts(result: &RunResult) -> Vec<String> {
     }
     let all = result.trials.len();
     let told = kinds.into_iter().map(|(first, count)| {
-        let evidence = cut(&first.words);
+        let evidence = &first.words;
         let of = of_trials(count, all);
         match count {
             1 => format!("{of}: {} ({evidence})", first.what),
@@ -227,13 +265,15 @@ fn of_trials(count: usize, all: usize) -> String {
     }
 }
 
-/// The beginning of a long text, to the end of a word.
+/// The beginning of a long text, to the end of a sentence or clause; of a longer one, of a word.
 pub(crate) fn cut(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else {
         return text.to_owned();
     };
-    let kept = text[..end]
-        .rsplit_once(' ')
-        .map_or(&text[..end], |(words, _)| words);
+    let start = &text[..end];
+    let ends = [". ", "; ", " "]
+        .iter()
+        .find_map(|end| start.rsplit_once(end));
+    let kept = ends.map_or(start, |(kept, _)| kept);
     format!("{} …", kept.trim_end_matches([',', ';', ':']))
 }

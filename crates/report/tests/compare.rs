@@ -197,7 +197,8 @@ fn single_runs_have_a_change_and_no_verdict() {
     );
     let words = unwrapped(&both);
     for said in [
-        "Throughput: -4.92 % on average; no verdict from a single run: at least 5 repeats",
+        "Throughput: -4.92 % on average. 95th percentile",
+        "on average. No verdict from a single run: at least 5 repeats of each needed. By threads",
         "run-to-run variation is unknown",
         "tps change % -4.69 -4.24 -4.86 -5.86",
     ] {

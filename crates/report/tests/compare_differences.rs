@@ -44,7 +44,7 @@ fn what_is_missing_on_a_side_is_shown_as_missing() {
         "VM has no trials at threads=16.",
         "VM: threads=4, repeat 1 failed, and is excluded: no memory",
         "VM: 9 of 12 planned trials were run",
-        "Throughput: -4.84 % (-5.31 to -4.36) on average; no verdict: not interleaved.",
+        "Throughput: -4.84 % (-5.31 to -4.36) on average. 95th",
     ] {
         assert!(
             words.contains(said),

@@ -163,6 +163,23 @@ fn the_first_variant_of_the_study_is_the_base_whichever_ran_first() {
     assert_eq!(first, names);
 }
 
+/// Nothing is tested, so one sentence says why, and one table has the changes.
+#[test]
+fn variants_that_ran_once_say_once_what_is_missing_for_verdicts() {
+    let result = out_of_order(1);
+    let summary = report::summary::sheet(&result).text(report::text::Layout::DEFAULT);
+    assert_eq!(summary.to_lowercase().matches("single run").count(), 1);
+    for text in [outline(&result), summary] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "No verdict from a single run: at least 5 repeats of each needed.";
+        assert_eq!(words.matches(said).count(), 1, "{text}");
+        assert!(
+            words.contains("change %") && words.contains("-50.00"),
+            "{text}"
+        );
+    }
+}
+
 /// In tables by variant as well as in those with the variants side by side.
 #[test]
 fn a_table_shows_changes_against_the_first_variant() {

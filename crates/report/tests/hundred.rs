@@ -39,8 +39,8 @@ fn page(left: &Left) -> usize {
 
 /// One to eight servers of some 60 metrics each and more, on a host of four cores.
 #[test]
-fn a_hundred_trials_are_under_eleven_megabytes() {
-    assert!(page(&scale_up(13)) < 11_000_000);
+fn a_hundred_trials_are_under_ten_megabytes() {
+    assert!(page(&scale_up(13)) < 10_000_000);
 }
 
 /// Many cores make many metrics, which are not drawn second by second.
@@ -64,5 +64,5 @@ fn many_cores_and_long_trials_are_too() {
             }));
         }
     }
-    assert!(page(&left) < 11_000_000);
+    assert!(page(&left) < 10_000_000);
 }

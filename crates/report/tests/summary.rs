@@ -115,9 +115,10 @@ fn benchmark() -> RunResult {
     trial.service_ms = trial.response_ms;
     trial.verdict = Some(Verdict {
         bound: Bottleneck::OtherPrograms,
-        evidence: "CPUs 100 % busy; of that time, servers 12 %, generator 4 %, other processes on \
-                   this host 84 % (rustc 50 %, cc1 23 %, a-program-with-a-long-name 11 %)"
-            .to_owned(),
+        evidence:
+            "CPUs 100 % busy; of that time, rustc 50 %, cc1 23 %, a-program-with-a-long-name \
+                   11 %, dyno with the engine 16 %"
+                .to_owned(),
     });
     trial.warnings = vec![
         Warning::Overloaded {

@@ -132,7 +132,7 @@ pub(crate) fn answer(result: &RunResult) -> Option<Section> {
 /// How the two variants of a study compare, in a few sentences; `None` with more or fewer.
 pub(crate) fn headline(result: &RunResult) -> Option<String> {
     match of_variants(result)?.as_slice() {
-        [one] if result.searches.is_empty() => Some(words::headline(one)),
+        [one] if result.searches.is_empty() => Some(words::lead(one)),
         _ => None,
     }
 }

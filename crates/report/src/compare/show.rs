@@ -1,6 +1,6 @@
 //! Two sides as they are shown.
 
-use measure::compare::{Change, LEAST};
+use measure::compare::{Change, LEAST, NoVerdict};
 
 use super::differences::{Category, Difference};
 use super::points::Number;
@@ -89,7 +89,11 @@ pub(super) fn answer(both: &ResultComparison) -> Section {
 /// Several variants in the report of their study, each against the first.
 pub(super) fn answers(all: &[ResultComparison]) -> Section {
     let base = all.first().map_or("", |both| both.base.as_str());
-    let mut words: Vec<String> = all.iter().map(words::in_short).collect();
+    let untested = words::untested(all);
+    let mut words: Vec<String> = match untested {
+        Some(reason) => vec![words::missing(reason)],
+        None => all.iter().map(words::in_short).collect(),
+    };
     words.extend(all.iter().filter_map(platforms::statement));
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
@@ -99,22 +103,22 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     titles.extend(named.then_some("point"));
     titles.extend(["metric", base, "variant", "change %", "verdict"]);
     let rows = all.iter().flat_map(|both| {
-        let rows = rows(both, named).into_iter();
+        let rows = rows(both, named, untested).into_iter();
         rows.map(|row| [vec![both.new.clone()], row].concat())
     });
     let numbers = all.iter().flat_map(numbers);
     let grid = Grid {
         caption: format!(
-            "Verdict by metric. Change: the variant relative to {base}, {}. {}",
-            methods(numbers),
-            rule(all)
+            "Each metric. Change: the variant relative to {base}, {}.",
+            methods(numbers)
         ),
         keys: 2 + usize::from(named),
-        words: 1,
         heads: heads(titles),
         rows: rows.collect(),
+        note: rule(all),
         ..Grid::default()
     };
+    let grid = with_verdicts(grid);
     let mut blocks: Vec<Block> = sheet::words(words).collect();
     blocks.push(Block::Table(grid));
     Section::new(format!("Variants against {base}"), blocks)
@@ -139,13 +143,18 @@ fn rule(all: &[ResultComparison]) -> String {
     }
     let is_open = |open: bool| points().any(|point| point.open_loop == open);
     let first = match (is_open(false), is_open(true)) {
-        (true, true) => "Throughput (mean response time at fixed arrival rates)",
-        (false, true) => "Mean response time",
-        _ => "Throughput",
+        (true, true) => {
+            "Throughput is the primary metric, from which the mean response time follows; at fixed \
+             arrival rates, which set throughput, it is the mean response time"
+        }
+        (false, true) => {
+            "Mean response time is the primary metric; throughput is set by the arrival rate"
+        }
+        _ => "Throughput is the primary metric, from which the mean response time follows",
     };
     let least = 100.0 * LEAST;
     format!(
-        "{first} is the primary metric; percentiles are tested only where it has a verdict. \
+        "{first}. Percentiles are tested only where the primary metric has a verdict. \
          Family-wise error rate: 5 % (Holm). Each interval has the confidence level of its test, \
          95 % or more. Equivalent: the whole interval lies within ±{least} %. Changes of less than \
          {least} % are never called faster or slower."
@@ -157,20 +166,32 @@ fn verdicts(both: &ResultComparison) -> Grid {
     let mut titles = Vec::new();
     titles.extend(named.then_some("point"));
     titles.extend(["metric", &both.base, &both.new, "change %", "verdict"]);
-    Grid {
+    let one = std::slice::from_ref(both);
+    with_verdicts(Grid {
         caption: format!(
-            "Verdict by metric. Change: {} relative to {}, {}. {}",
+            "Each metric. Change: {} relative to {}, {}.",
             both.new,
             both.base,
-            methods(numbers(both)),
-            rule(std::slice::from_ref(both))
+            methods(numbers(both))
         ),
         keys: 1 + usize::from(named),
-        words: 1,
         heads: heads(titles),
-        rows: rows(both, named),
+        rows: rows(both, named, words::untested(one)),
+        note: rule(one),
         ..Grid::default()
+    })
+}
+
+/// Without its last column where that says nothing.
+fn with_verdicts(mut grid: Grid) -> Grid {
+    let verdict = grid.heads.len() - 1;
+    if grid.rows.iter().all(|row| row[verdict].is_empty()) {
+        grid.heads.truncate(verdict);
+        grid.rows.iter_mut().for_each(|row| row.truncate(verdict));
+    } else {
+        grid.words = 1;
     }
+    grid
 }
 
 /// Whether there are points to tell apart.
@@ -182,7 +203,7 @@ fn numbers(both: &ResultComparison) -> impl Iterator<Item = &Number> {
     both.points.iter().flat_map(|point| &point.numbers)
 }
 
-fn rows(both: &ResultComparison, named: bool) -> Vec<Vec<String>> {
+fn rows(both: &ResultComparison, named: bool, untested: Option<NoVerdict>) -> Vec<Vec<String>> {
     let rows = both.points.iter().flat_map(|point| {
         point.numbers.iter().map(move |number| {
             let mut row = Vec::new();
@@ -192,7 +213,7 @@ fn rows(both: &ResultComparison, named: bool) -> Vec<Vec<String>> {
                 number::estimate(number.base),
                 number::estimate(number.new),
                 number::change(shown_change(number), ""),
-                words::verdict(number),
+                words::cell(number, untested),
             ]);
             row
         })

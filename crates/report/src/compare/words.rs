@@ -1,6 +1,6 @@
 //! What two sides come to, in sentences.
 
-use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio};
+use measure::compare::{Change, Comparison, Decision, LEAST, LogRatio, NoVerdict};
 use measure::interval::FEWEST_RUNS;
 
 use super::ResultComparison;
@@ -26,8 +26,9 @@ pub(super) fn lead(both: &ResultComparison) -> String {
 /// The same without their names.
 pub(super) fn found(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
-    let sentences = columns.filter_map(|number| sentence(both, number.column));
-    let sentences: Vec<String> = sentences.collect();
+    let reason = untested(std::slice::from_ref(both));
+    let sentences = columns.filter_map(|number| sentence(both, number.column, reason));
+    let sentences: Vec<String> = sentences.chain(reason.map(missing)).collect();
     if !sentences.is_empty() {
         return sentences.join(" ");
     }
@@ -46,7 +47,7 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
         let mut points = both.points.iter();
         points.any(|point| point.test_order(number.column) == TestOrder::Primary)
     });
-    let sentence = first.find_map(|number| sentence(both, number.column));
+    let sentence = first.find_map(|number| sentence(both, number.column, None));
     format!(
         "{} against {}. {}",
         both.new,
@@ -55,13 +56,36 @@ pub(super) fn in_short(both: &ResultComparison) -> String {
     )
 }
 
-/// The same at the head of a study's report.
-pub(super) fn headline(both: &ResultComparison) -> String {
-    in_short(both)
+/// Why nothing was tested, where all have one reason; of single runs, the fewest repeats that any
+/// metric needs.
+pub(super) fn untested(all: &[ResultComparison]) -> Option<NoVerdict> {
+    let points = all.iter().flat_map(|both| &both.points);
+    let found = points.flat_map(|point| point.numbers.iter().filter_map(|n| n.comparison));
+    let mut reasons = found.map(|found| match found.decision {
+        Decision::NoVerdict { reason } => Some(reason),
+        _ => None,
+    });
+    let first = reasons.next()??;
+    reasons.try_fold(first, |known, reason| match (known, reason?) {
+        (
+            NoVerdict::SingleRun { repeats_needed: a },
+            NoVerdict::SingleRun { repeats_needed: b },
+        ) => Some(NoVerdict::SingleRun {
+            repeats_needed: a.into_iter().chain(b).min(),
+        }),
+        (known, reason) => (known == reason).then_some(known),
+    })
 }
 
-/// `None` for a number that no point has, or that another one implies everywhere.
-fn sentence(both: &ResultComparison, column: &str) -> Option<String> {
+/// What is missing for verdicts, as a sentence.
+pub(super) fn missing(reason: NoVerdict) -> String {
+    let words = reason.to_string();
+    format!("{}{}.", words[..1].to_uppercase(), &words[1..])
+}
+
+/// Without the reason why `untested`, which another sentence gives. `None` for a number that no
+/// point has, or that another one implies everywhere.
+fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) -> Option<String> {
     let told = both
         .points
         .iter()
@@ -71,6 +95,10 @@ fn sentence(both: &ResultComparison, column: &str) -> Option<String> {
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
     let words = match found.as_slice() {
         [] => return None,
+        [one] if untested.is_some() => number::change(Some(shown_change(one)), " %"),
+        several if untested.is_some() => {
+            average(both, column).unwrap_or_else(|| by_decision(several))
+        }
         [one] => of_one(one),
         several => of_several(several, average(both, column)),
     };
@@ -169,5 +197,17 @@ pub(super) fn verdict(number: &Number) -> String {
         (Some(found), _) => found.verdict(),
         (None, Some(reason)) => reason.clone(),
         (None, None) => number::ABSENT.to_owned(),
+    }
+}
+
+/// The same in a table, whose footnote and the text above it say why something was not tested.
+pub(super) fn cell(number: &Number, untested: Option<NoVerdict>) -> String {
+    let decision = number.comparison.map(|found| found.decision);
+    match decision {
+        Some(Decision::NoVerdict { .. }) if untested.is_some() => String::new(),
+        Some(Decision::NoVerdict {
+            reason: NoVerdict::Gate | NoVerdict::FollowsThroughput | NoVerdict::ArrivalRate,
+        }) => "not tested".to_owned(),
+        _ => verdict(number),
     }
 }

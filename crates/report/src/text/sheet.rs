@@ -73,6 +73,7 @@ impl Writer {
                     self.gap();
                 }
                 self.text.push_str(&grid(table, self.layout));
+                self.paragraph(&table.note);
             }
             Block::Code { label, code } => {
                 self.paragraph(&format!("{label}:"));
