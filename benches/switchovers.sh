@@ -4,8 +4,9 @@
 #   benches/switchovers.sh [SWITCHOVERS] [KIND...]     10 switchovers of each kind take about 15 minutes
 #
 # A kind is ENGINE:CLUSTER. Prints for each: switchovers that took effect, lost transfers of acknowledged ones, switchovers
-# that left something behind or failed, and the seconds until the first accepted write (minimum, median, maximum).
-# Exits with 1 if anything was lost or left behind.
+# that left something behind or failed, members that the ledger could not check, and the seconds until the first accepted
+# write (minimum, median, maximum). Exits with 1 if a switchover failed, a transfer was lost or left behind on a member, or
+# a member was left unchecked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -43,10 +44,10 @@ study() {
 failed=0
 for kind in "${kinds[@]}"; do
     study "$kind" >"$out/study.toml"
-    "$dyno" run "$out/study.toml" --out "$out/$kind" >"$out/log" 2>&1 || tail -5 "$out/log"
-    python3 - "$kind" "$out/$kind" <<'PYTHON' || failed=1
+    "$dyno" run "$out/study.toml" --out "$out/$kind" >"$out/log" 2>&1 || { failed=1; tail -5 "$out/log"; }
+    python3 - "$kind" "$out/$kind" "$switchovers" <<'PYTHON' || failed=1
 import glob, json, statistics, sys
-kind, out = sys.argv[1:]
+kind, out, asked = sys.argv[1:]
 trials = [json.load(open(path)) for path in sorted(glob.glob(out + "/trials/*/trial.json"))]
 faults = [fault for trial in trials for fault in trial.get("faults", [])]
 struck = [fault for fault in faults if fault["effect_s"] is not None]
@@ -54,12 +55,13 @@ errors = [f"{fault['number']}: {fault['error']}" for fault in faults if fault.ge
 first = [f["recovery"]["first_write_s"] for f in struck if f["recovery"] and f["recovery"]["first_write_s"] is not None]
 ledgers = [ledger for trial in trials for ledger in trial.get("ledgers", [])]
 total = lambda field: sum(ledger[field] for ledger in ledgers)
-wrong = {field: total(field) for field in ("lost", "phantom", "duplicated", "diverged")}
+wrong = {field: total(field) for field in ("lost", "behind", "phantom", "duplicated", "diverged")}
+unchecked = sum(len(ledger["unchecked"]) for ledger in ledgers)
 times = f"{min(first):.2f} / {statistics.median(first):.2f} / {max(first):.2f} s" if first else "none"
-print(f"{kind:28} {len(struck):3} switchovers  {wrong} of {total('acknowledged'):6}  left behind {len(errors)}"
-      f"  unchecked {sum(len(ledger['unchecked']) for ledger in ledgers)}  first write {times}", flush=True)
+print(f"{kind:28} {len(struck):3} switchovers  {wrong} of {total('acknowledged'):6}  failed {len(errors)}"
+      f"  unchecked {unchecked}  first write {times}", flush=True)
 print("\n".join(errors[:5]), end="\n" if errors else "", flush=True)
-sys.exit(bool(errors or any(wrong.values()) or not struck or not ledgers))
+sys.exit(bool(errors or any(wrong.values()) or unchecked or len(struck) < int(asked) or not ledgers))
 PYTHON
 done
 exit $failed

@@ -12,6 +12,7 @@ use std::path::Path;
 use common::{Cache, Finished, Program};
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 use measure::warning::Warning;
 
 /// A study with two virtual users, and these lines.
@@ -38,16 +39,52 @@ fn kept(done: &Finished, trial: usize, file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Settings that all members have, whatever their kind.
+const WORDS: &str = "[topology]\ndurability = \"equal\"\nprofile = \"tuned\"\n";
+
+/// The server that ran had every setting that these words stand for in a cluster of this kind.
+fn assert_words_have_effect(trial: &TrialSummary, engine: &str, kind: &str) {
+    let mut engines = engine::catalog().iter();
+    let engine = engines.find(|known| known.name == engine).unwrap();
+    let mut kinds = engine.clusters.iter();
+    let conduct = kinds.find(|known| known.name == kind).unwrap().conduct;
+    let settings = &trial.instances[0].settings;
+    for (name, wanted) in conduct.durable.iter().chain(conduct.tuned) {
+        let found = settings.iter().find(|(known, _)| known == name);
+        // Settings that are as their defaults may be left out.
+        let by_default = [
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("synchronous_commit", "on"),
+            ("fsync", "on"),
+        ];
+        let has_effect = match found {
+            None => by_default.contains(&(name, wanted)),
+            Some((_, found)) => {
+                let bytes = plan::parse_bytes(wanted).map(|bytes| bytes.to_string());
+                found.eq_ignore_ascii_case(wanted)
+                    || Some(found) == bytes.as_ref()
+                    || (*wanted, found.as_str()) == ("on", "pglz")
+            }
+        };
+        assert!(has_effect, "{kind}: {name} = {wanted}, but {found:?}");
+    }
+}
+
 #[test]
 fn standbys_apply_what_their_primary_writes() {
     let place = Cache::new();
-    let rest = "[sweep]\n\"topology.cluster\" = [\"asynchronous\", \"synchronous\", \"quorum\"]\n";
-    let done = study("postgres", "4s", rest).cache(&place).run().succeeds();
+    let kinds = ["asynchronous", "synchronous", "quorum"];
+    let rest = format!("{WORDS}[sweep]\n\"topology.cluster\" = {kinds:?}\n");
+    let done = study("postgres", "4s", &rest)
+        .cache(&place)
+        .run()
+        .succeeds();
     let trials = done.result().trials;
     assert_eq!(trials.len(), 3);
     for (index, trial) in trials.iter().enumerate() {
         assert_eq!(trial.outcome, Outcome::Completed);
         assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
+        assert_words_have_effect(trial, "postgres", kinds[index]);
         let points = monitored(&done, index);
         let replicas = values(&points, "server[1].replication.replicas");
         assert!(
@@ -77,13 +114,14 @@ fn standbys_apply_what_their_primary_writes() {
 /// Clusters of these kinds form, and every replica applies rows that the load wrote to the primary.
 fn replicates(engine: &str, kinds: &[&str]) {
     let place = Cache::new();
-    let rest = format!("[sweep]\n\"topology.cluster\" = {kinds:?}\n");
+    let rest = format!("{WORDS}[sweep]\n\"topology.cluster\" = {kinds:?}\n");
     let done = study(engine, "5s", &rest).cache(&place).run().succeeds();
     let trials = done.result().trials;
     assert_eq!(trials.len(), kinds.len());
     for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
         assert_eq!(trial.outcome, Outcome::Completed, "{kind}");
         assert_eq!(trial.failures(), 0, "{kind}: {:?}", trial.errors);
+        assert_words_have_effect(trial, engine, kind);
         let is_strange = |warning: &Warning| matches!(warning, Warning::Strangers { .. });
         let warnings = &trial.warnings;
         assert!(!warnings.iter().any(is_strange), "{kind}: {warnings:?}");

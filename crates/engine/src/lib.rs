@@ -6,6 +6,8 @@
 mod cause;
 pub mod certificate;
 pub mod checks;
+#[cfg(test)]
+mod conduct_tests;
 mod configuration;
 pub mod counters;
 pub mod data;

@@ -12,6 +12,7 @@ use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
+use plan::{FaultProcess, FaultTarget};
 
 /// A worker that runs for more than this share of the time limits the load.
 pub(crate) const SATURATED: f64 = 0.85;
@@ -54,6 +55,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
         found.extend(stalled(seconds));
         found.extend(reconnects(summary));
     }
+    found.extend(healed_early(summary));
     found.extend(misses(summary));
     found.extend(restarts(summary));
     found.extend(forced_checkpoints(summary));
@@ -263,6 +265,24 @@ fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
     let empty = |second: &&SecondTotals| second.transactions == 0 && second.seconds >= 0.5;
     let count = seconds.iter().filter(empty).count() as u64;
     (count > 0).then_some(Warning::Stalled { seconds: count })
+}
+
+/// A fault that makes a member silent, which the others may not have noticed when it was healed.
+fn healed_early(summary: &TrialSummary) -> Option<Warning> {
+    let topology = &summary.setup.planned.topology;
+    let cluster = topology.cluster.as_ref()?;
+    let noticed = cluster.detected_within?;
+    let silent = topology.faults.iter().filter(|fault| {
+        let is_of_server = fault.process != FaultProcess::Manager;
+        is_of_server && fault.target != FaultTarget::Replica && fault.kind.silences()
+    });
+    let mut heals = silent.filter_map(|fault| fault.heal);
+    let healed = heals.find(|heal| *heal < noticed)?;
+    Some(Warning::HealedEarly {
+        healed_s: healed.as_secs_f64(),
+        noticed_s: noticed.as_secs_f64(),
+        detector: cluster.detector.clone(),
+    })
 }
 
 fn misses(summary: &TrialSummary) -> Option<Warning> {

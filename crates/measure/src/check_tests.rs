@@ -16,7 +16,23 @@ const ANY: plan::EngineTraits = plan::EngineTraits {
     name: "any",
     schemes: &["any"],
     is_process: true,
-    clusters: &[],
+    clusters: &[plan::ClusterTraits {
+        name: "group",
+        elects: true,
+        has_manager: false,
+        quorum: plan::Quorum::Majority,
+        conduct: plan::Conduct {
+            detector: |_| {
+                Some(plan::Detector {
+                    text: "the members".to_owned(),
+                    within: Duration::from_secs(25),
+                })
+            },
+            acknowledged: |_| String::new(),
+            durable: &[],
+            tuned: &[],
+        },
+    }],
     reserved_setting: |_| None,
 };
 
@@ -301,6 +317,38 @@ fn no_warmup() {
     let mut input = input();
     input.setup.planned.load.warmup = Duration::ZERO;
     assert_only!(input, &steady(), Warning::NoWarmup);
+}
+
+#[test]
+fn a_fault_of_the_primary_that_is_healed_before_anybody_notices_it() {
+    let with = |fault: &str| {
+        let mut input = input();
+        let keys =
+            format!("load.time = '60s'\ntopology.cluster = 'group'\n[[fault]]\nat = '5s'\n{fault}");
+        input.setup.planned.topology = planned(&keys).topology;
+        warnings(input, &steady())
+    };
+    for soon in ["kill = 'primary'\nheal = '24s'", "pause = 'any'"] {
+        let found = with(soon);
+        assert!(
+            matches!(
+                &found[..],
+                [Warning::HealedEarly {
+                    noticed_s: 25.0,
+                    ..
+                }]
+            ),
+            "{found:?}"
+        );
+    }
+    for late in [
+        "kill = 'primary'\nheal = '25s'",
+        "kill = 'primary'\nheal = 'never'",
+        "kill = 'replica'",
+        "switchover = 'replica'",
+    ] {
+        assert_eq!(with(late), [], "{late}");
+    }
 }
 
 #[test]

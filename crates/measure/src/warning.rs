@@ -143,6 +143,15 @@ pub enum Warning {
         /// Who and where: `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
         seen: Vec<String>,
     },
+    /// Faults were healed before the cluster can have noticed them.
+    HealedEarly {
+        /// After how long the first of them was healed, in seconds.
+        healed_s: f64,
+        /// How long it may take until it is noticed, in seconds.
+        noticed_s: f64,
+        /// Who notices it, with the timeouts.
+        detector: String,
+    },
     /// The ledger proves nothing.
     LedgerUnchecked {
         /// Why.
@@ -181,6 +190,7 @@ impl Warning {
             Self::ForcedCheckpoints { .. } => "forced checkpoints",
             Self::Reconnects { .. } => "connections lost",
             Self::Strangers { .. } => "strangers at a private cluster",
+            Self::HealedEarly { .. } => "faults healed early",
             Self::LedgerUnchecked { .. } => "ledger not checked",
             Self::LedgerStopped { .. } => "ledger stopped early",
         }
@@ -209,6 +219,11 @@ impl Warning {
                 steady_from_s,
                 warmup_s,
             } => steady_from_s - warmup_s,
+            Self::HealedEarly {
+                healed_s,
+                noticed_s,
+                ..
+            } => noticed_s - healed_s,
             Self::LittlesLaw { users, accounted } => (accounted / users - 1.0).abs(),
             Self::Unsure { reached, .. } => reached.unwrap_or(f64::INFINITY),
             Self::Unsteady {
@@ -377,6 +392,15 @@ impl fmt::Display for Warning {
                     told.join("; ")
                 )
             }
+            Self::HealedEarly {
+                healed_s,
+                noticed_s,
+                detector,
+            } => write!(
+                f,
+                "a fault was healed after {healed_s} s, but noticing it may take {noticed_s} s \
+                 ({detector}), so there may have been no failover. To measure one, use a longer `heal`."
+            ),
             Self::LedgerUnchecked { reason } => write!(
                 f,
                 "the ledger proves nothing about acknowledged commits: {reason}. Let the trial end \

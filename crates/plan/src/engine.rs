@@ -1,6 +1,6 @@
 //! What a study must know of the engines that it can start.
 
-use crate::alternatives;
+use crate::{Conduct, alternatives};
 
 /// An engine that a study can start.
 #[derive(Debug, Clone, Copy)]
@@ -30,22 +30,6 @@ pub struct ClusterTraits {
     pub quorum: Quorum,
     /// What a ranking must tell of it, and the settings that a study asks for by a word.
     pub conduct: Conduct,
-}
-
-/// Settings and their values.
-pub type StaticSettings = &'static [(&'static str, &'static str)];
-
-/// How a kind of cluster notices a failure and acknowledges a commit.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Conduct {
-    /// Which members notice that the primary is lost, and after how long; empty if none do.
-    pub detector: &'static str,
-    /// Where a commit is when it is acknowledged: by default, and with [`Conduct::durable`].
-    pub acknowledged: [&'static str; 2],
-    /// What makes commits as durable as in the other kinds.
-    pub durable: StaticSettings,
-    /// What its documentation recommends for production, as far as it does not depend on the host.
-    pub tuned: StaticSettings,
 }
 
 /// How many members of a cluster must be connected for a commit to be accepted.

@@ -167,6 +167,15 @@ impl FaultKind {
         self.is_of_device() || matches!(self, Self::FillDisk | Self::Scrub)
     }
 
+    /// Whether others hear nothing of its node any more, and must notice that by themselves.
+    #[must_use]
+    pub fn silences(self) -> bool {
+        matches!(
+            self,
+            Self::Kill | Self::Pause | Self::Partition | Self::Drop | Self::FailHost
+        )
+    }
+
     /// Whether it acts on processes. A node with a cluster manager has several.
     #[must_use]
     pub fn is_of_processes(self) -> bool {

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod choice;
+mod conduct;
 mod duration;
 mod engine;
 mod fault;
@@ -27,8 +28,9 @@ mod value;
 mod volume;
 
 pub use bytes::{parse_bytes, shown_bytes};
+pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
-pub use engine::{ClusterTraits, Conduct, EngineTraits, Quorum, StaticSettings};
+pub use engine::{ClusterTraits, EngineTraits, Quorum};
 pub use fault::{
     Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Network,
     parse_frequency,

@@ -85,6 +85,9 @@ pub struct Cluster {
     /// What detects the loss of the primary, and its timeouts.
     #[serde(default)]
     pub detector: String,
+    /// After how long at the latest; `None`: never.
+    #[serde(default, with = "optional_text")]
+    pub detected_within: Option<Duration>,
     /// Where a commit is when it is acknowledged.
     #[serde(default)]
     pub acknowledged: String,

@@ -7,12 +7,12 @@ use measure::interval::Estimate;
 use measure::metric::Metric;
 use measure::result::{RunResult, Table};
 use measure::summary::TrialSummary;
-use plan::Value;
+use plan::{Cluster, Value};
 
 use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
 use crate::column::{self, Heading};
 use crate::grid::{Grid, Head, heads};
-use crate::keys;
+use crate::keys::{self, Group};
 use crate::number;
 
 /// A table, ready to be written in any form.
@@ -105,7 +105,7 @@ fn one_table(
     };
     let rows = values.into_iter().map(|value| PaperRow {
         value: keys::shown(value),
-        conduct: conduct(trials, row, value),
+        conduct: conduct(&groups, across, axes, row, value),
         cells: groups
             .iter()
             .map(|group| {
@@ -139,21 +139,46 @@ fn one_table(
             .collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
-        has_conduct: groups.len() == 1 && rows.iter().any(|row| !row.conduct[0].is_empty()),
+        has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),
         rows,
     }
 }
 
-/// How the cluster of a row's trials, of which faults hit a member, noticed and acknowledged.
-fn conduct(trials: &[&TrialSummary], row: &str, value: Option<&Value>) -> [String; 2] {
-    let mut of_row = trials
-        .iter()
-        .filter(|trial| keys::value(trial, row) == value);
-    let topology = of_row.next().map(|trial| &trial.setup.planned.topology);
-    let topology = topology.filter(|topology| !topology.faults.is_empty());
-    let cluster = topology.and_then(|topology| topology.cluster.as_ref());
-    let words = cluster.map(|cluster| [cluster.detector.clone(), cluster.acknowledged.clone()]);
-    words.unwrap_or_default()
+/// How the clusters of a row's trials, of which faults hit a member, noticed and acknowledged: of each
+/// variant, where they differ.
+fn conduct(
+    groups: &[Group<'_>],
+    across: &[&str],
+    axes: &[&str],
+    row: &str,
+    value: Option<&Value>,
+) -> [String; 2] {
+    let of_groups = groups.iter().filter_map(|group| {
+        let mut trials = group.trials.iter();
+        let trial = trials.find(|trial| keys::value(trial, row) == value)?;
+        let topology = &trial.setup.planned.topology;
+        let cluster = topology.cluster.as_ref();
+        let cluster = cluster.filter(|_| !topology.faults.is_empty())?;
+        Some((keys::name(across, &group.values, axes), cluster))
+    });
+    let of_groups: Vec<_> = of_groups.collect();
+    let words = |word: fn(&Cluster) -> &String| {
+        let mut words = of_groups.iter().map(|(_, cluster)| word(cluster));
+        let first = words.next().cloned().unwrap_or_default();
+        match words.all(|word| *word == first) {
+            true => first,
+            false => {
+                let named = of_groups
+                    .iter()
+                    .map(|(name, cluster)| format!("{name}: {}", word(cluster)));
+                named.collect::<Vec<_>>().join("; ")
+            }
+        }
+    };
+    [
+        words(|cluster| &cluster.detector),
+        words(|cluster| &cluster.acknowledged),
+    ]
 }
 
 fn same_n(rows: &[PaperRow]) -> Option<usize> {

@@ -235,3 +235,42 @@ fn two_wild_runs_are_undecided_without_an_interval() {
     let line = line.unwrap();
     assert!(line.contains("undecided") && !line.contains('('), "{line}");
 }
+
+/// Clusters that notice failures in different ways, by variant and with the variants side by side.
+#[test]
+fn tables_say_how_each_cluster_notices_and_acknowledges() {
+    let mut result = out_of_order(1);
+    let fault = r#"{"at": "5s", "kind": "kill", "target": "primary"}"#;
+    for trial in &mut result.trials {
+        let variant = trial.setup.planned.point.get("variant").cloned();
+        let variant = variant.unwrap().to_string();
+        let text = format!(
+            r#"{{"kind": "{variant}", "members": 3, "detector": "{variant}, 5 s", "acknowledged": "disk"}}"#
+        );
+        let topology = &mut trial.setup.planned.topology;
+        topology.cluster = serde_json::from_str(&text).unwrap();
+        topology.faults = vec![serde_json::from_str(fault).unwrap()];
+    }
+    let report = report::Report {
+        result: &result,
+        series: &[],
+        monitors: &[],
+        faults: &[],
+        study: None,
+    };
+    let text = report.markdown();
+    let rows: Vec<&str> = text.lines().collect();
+    let heads = rows.iter().filter(|row| row.contains("noticed by"));
+    assert!(heads.clone().count() >= 2, "{text}");
+    assert!(
+        heads.clone().all(|row| row.contains("acknowledged on")),
+        "{text}"
+    );
+    assert!(text.contains("| RAID 5, 5 s | disk |"), "{text}");
+    assert!(
+        text.contains(
+            "plain: plain, 5 s; checksum off: checksum off, 5 s; RAID 5: RAID 5, 5 s | disk |"
+        ),
+        "{text}"
+    );
+}

@@ -12,10 +12,10 @@ use crate::servers::Servers;
 use crate::volume;
 use plan::key::{CHAOS, KEYS, LEDGER_RATE, OPEN_LOOP_USERS, SWITCHES, THREADS, VARIANT};
 use plan::{
-    Chaos, Cluster, ClusterProfile, Conduct, CpuSet, Durability, EngineSpec, EngineTraits, Fault,
-    FaultTarget, FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Order, Plan, Reset,
-    ServerSpec, Site, SiteKind, Span, Spanned, SplitMix64, TableSpec, Topology, Trial, Until,
-    format_duration, parse_bytes, parse_frequency,
+    Chaos, Cluster, ClusterProfile, Conduct, Configured, CpuSet, Detector, Durability, EngineSpec,
+    EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec,
+    Node, Order, Plan, Reset, ServerSpec, Site, SiteKind, Span, Spanned, SplitMix64, TableSpec,
+    Topology, Trial, Until, format_duration, is_same_setting, parse_bytes, parse_frequency,
 };
 use serde::de::DeserializeOwned;
 
@@ -50,7 +50,10 @@ pub(crate) fn plan(content: &Content, engines: &[EngineTraits]) -> Result<Plan, 
                 trial.ledger = ledger(&at)?;
             }
             if let Some(chaos) = chaos(&at, &servers, repeat)? {
-                trial.topology.faults = crate::chaos::draw(&chaos, trial.load.time, &servers);
+                let cluster = trial.topology.cluster.as_ref();
+                let noticed = cluster.and_then(|cluster| cluster.detected_within);
+                trial.topology.faults =
+                    crate::chaos::draw(&chaos, trial.load.time, &servers, noticed);
                 trial.chaos = Some(chaos);
             }
             trials.push(trial);
@@ -103,6 +106,7 @@ fn trial(
     label: Vec<String>,
 ) -> Result<Trial, LocatedDiagnostic> {
     let is_process = is_process(at, engines)?;
+    let server = server(at, engines, is_process)?;
     Ok(Trial {
         number,
         label: if label.is_empty() {
@@ -112,11 +116,11 @@ fn trial(
         },
         repeat,
         place: 0,
-        server: server(at, engines, is_process)?,
+        topology: topology(at, engines, &server)?,
+        server,
         data: section(at, "data")?,
         load: load(at)?,
         transaction: section(at, "transaction")?,
-        topology: topology(at, engines, is_process)?,
         ledger: None,
         chaos: None,
         monitors: at.get("monitors.enabled")?,
@@ -157,8 +161,8 @@ fn server(
         spec.version = at.maybe_spanned("server.version")?;
         spec.port = at.maybe_spanned("server.port")?;
         spec.config = at.settings(&spec.engine.value, engines);
-        if let Some(kind) = at.maybe::<String>("topology.cluster")? {
-            let conduct = conduct(engines, &spec.engine.value, &kind);
+        let kind = at.maybe::<String>("topology.cluster")?;
+        if let Some(conduct) = kind.and_then(|kind| conduct(engines, &spec.engine.value, &kind)) {
             let (durability, profile) = words(at)?;
             let durable = conduct
                 .durable
@@ -185,18 +189,17 @@ fn words(at: &Point<'_>) -> Result<(Durability, ClusterProfile), LocatedDiagnost
 
 /// Adds a setting, unless the study has it.
 fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str)) {
-    let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
-    if !config.iter().any(|(known, _)| plain(known) == plain(name)) {
+    if !config.iter().any(|(known, _)| is_same_setting(known, name)) {
         let (value, span) = (value.to_owned(), Span::NOWHERE);
         config.push((name.to_owned(), Spanned { value, span }));
     }
 }
 
-fn conduct(engines: &[EngineTraits], engine: &str, kind: &str) -> Conduct {
+fn conduct(engines: &[EngineTraits], engine: &str, kind: &str) -> Option<Conduct> {
     let engine = engines.iter().find(|known| known.name == engine);
     let kinds = engine.into_iter().flat_map(|engine| engine.clusters);
-    let kind = kinds.into_iter().find(|known| known.name == kind);
-    kind.map(|kind| kind.conduct).unwrap_or_default()
+    let kind = kinds.into_iter().find(|known| known.name == kind)?;
+    Some(kind.conduct)
 }
 
 fn site(at: &Point<'_>) -> Result<Site, LocatedDiagnostic> {
@@ -259,9 +262,13 @@ fn runs_already(at: &Point<'_>, kind: Option<&Spanned<SiteKind>>) -> Result<(), 
 fn topology(
     at: &Point<'_>,
     engines: &[EngineTraits],
-    is_process: bool,
+    server: &ServerSpec,
 ) -> Result<Topology, LocatedDiagnostic> {
-    let node = match is_process {
+    let process = match server {
+        ServerSpec::Engine(spec) if is_process(at, engines)? => Some(spec),
+        _ => None,
+    };
+    let node = match process.is_some() {
         true => Node {
             site: site(at)?,
             volume: volume::volume(at)?,
@@ -272,7 +279,7 @@ fn topology(
             ..Node::default()
         },
     };
-    let cluster = match is_process {
+    let cluster = match process.is_some() {
         true => at.maybe_spanned("topology.cluster")?,
         false => None,
     };
@@ -281,20 +288,23 @@ fn topology(
     let failover = at.maybe("topology.failover")?;
     let network = at.spanned("topology.network")?;
     let (durability, profile) = words(at)?;
-    let engine: Option<String> = at.maybe("server.engine")?;
-    let of_kind = |kind: &str| conduct(engines, engine.as_deref().unwrap_or_default(), kind);
+    let configured = Configured {
+        settings: process.map_or(&[], |spec| &spec.config),
+        members,
+        ttl,
+    };
     let topology = Topology {
         instances: at.get("topology.instances")?,
         follow: at.get("topology.follow")?,
         cluster: cluster.map(|kind: Spanned<String>| {
-            let conduct = of_kind(&kind.value);
-            let [by_default, durable] = conduct.acknowledged;
+            let conduct = process.and_then(|spec| conduct(engines, &spec.engine, &kind.value));
+            let of_kind = conduct.and_then(|conduct| (conduct.detector)(&configured));
+            let detector = of_kind.or_else(|| Some(promoter(failover?)));
             Cluster {
-                detector: detector(conduct.detector, ttl, failover),
-                acknowledged: match durability {
-                    Durability::Default => by_default.to_owned(),
-                    Durability::Equal => durable.to_owned(),
-                },
+                detected_within: detector.as_ref().map(|detector| detector.within),
+                detector: detector.map_or_else(|| "nobody".to_owned(), |detector| detector.text),
+                acknowledged: conduct
+                    .map_or_else(String::new, |conduct| (conduct.acknowledged)(&configured)),
                 kind,
                 members,
                 ttl,
@@ -311,14 +321,10 @@ fn topology(
     Ok(topology)
 }
 
-/// What detects the loss of the primary, and its timeouts.
-fn detector(of_kind: &str, ttl: Duration, failover: Option<Duration>) -> String {
-    let ttl = format_duration(ttl);
-    match (of_kind, failover) {
-        ("", Some(after)) => format!("dyno, {} after the loss", format_duration(after)),
-        ("", None) => "nobody".to_owned(),
-        (members, _) => members.replace("{ttl}", &ttl),
-    }
+/// What detects the loss of a primary whose members do not elect another one.
+fn promoter(within: Duration) -> Detector {
+    let text = format!("dyno, {} after the loss", format_duration(within));
+    Detector { text, within }
 }
 
 /// Ordered by time; faults at the same time remain in the order of the study. Seeds that the study
@@ -443,14 +449,5 @@ mod tests {
         add(&mut config, ("sync_relay_log", "1"));
         assert_eq!(config[0].1.value, "0");
         assert_eq!((config.len(), &*config[1].1.value), (2, "1"));
-    }
-
-    #[test]
-    fn who_notices_a_loss_is_the_cluster_or_dyno_or_nobody() {
-        let after = Some(Duration::from_secs(2));
-        let ttl = Duration::from_secs(30);
-        assert_eq!(detector("", ttl, after), "dyno, 2s after the loss");
-        assert_eq!(detector("", ttl, None), "nobody");
-        assert_eq!(detector("it, ttl {ttl}", ttl, None), "it, ttl 30s");
     }
 }

@@ -54,7 +54,16 @@ pub(crate) fn seed_of_repeat(seed: u64, repeat: u32) -> u64 {
 }
 
 /// The faults of a measurement of this length.
-pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Fault> {
+///
+/// They last for up to twice the time that the cluster needs to notice them: so some cause a failover,
+/// and some end before.
+pub(crate) fn draw(
+    chaos: &Chaos,
+    time: Duration,
+    servers: &Servers,
+    noticed: Option<Duration>,
+) -> Vec<Fault> {
+    let heal_max = noticed.map_or(HEAL_MAX, |noticed| HEAL_MAX.max(noticed.saturating_mul(2)));
     let mut random = SplitMix64::new(chaos.seed);
     let last = time.saturating_sub(Chaos::HEALED_BEFORE_END + HEAL_MIN);
     let mean_s = 1.0 / chaos.per_s;
@@ -71,13 +80,9 @@ pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Faul
         else {
             break;
         };
-        let fault = one(
-            &mut random,
-            kind,
-            at,
-            time.saturating_sub(Chaos::HEALED_BEFORE_END),
-            servers,
-        );
+        let mut fault = one(&mut random, kind, at, heal_max, servers);
+        let end = time.saturating_sub(Chaos::HEALED_BEFORE_END);
+        fault.heal = fault.heal.map(|heal| heal.min(end.saturating_sub(at)));
         next = fault
             .healed_at()
             .unwrap_or(fault.at)
@@ -87,15 +92,15 @@ pub(crate) fn draw(chaos: &Chaos, time: Duration, servers: &Servers) -> Vec<Faul
     faults
 }
 
-/// A fault of this kind that is healed at `end` at the latest.
+/// A fault of this kind that lasts for no more than `heal_max`.
 fn one(
     random: &mut SplitMix64,
     kind: FaultKind,
     at: Duration,
-    end: Duration,
+    heal_max: Duration,
     servers: &Servers,
 ) -> Fault {
-    let lasts = HEAL_MIN + milliseconds((HEAL_MAX - HEAL_MIN).as_secs_f64() * random.unit());
+    let lasts = HEAL_MIN + milliseconds((heal_max - HEAL_MIN).as_secs_f64() * random.unit());
     let seed = random.next_u64() % SHORT_SEEDS;
     let targets = match (kind, servers.members) {
         (FaultKind::Switchover, _) => vec![FaultTarget::Replica, FaultTarget::Any(seed)],
@@ -119,7 +124,7 @@ fn one(
         at,
         kind,
         target,
-        heal: kind.lasts().then(|| lasts.min(end.saturating_sub(at))),
+        heal: kind.lasts().then_some(lasts),
         process: pick(random, processes).unwrap_or_default(),
         volume: FaultVolume::Data,
         device: None,
@@ -243,8 +248,8 @@ mod tests {
             has_manager,
             quorum,
             conduct: plan::Conduct {
-                detector: "",
-                acknowledged: ["", ""],
+                detector: |_| None,
+                acknowledged: |_| String::new(),
                 durable: &[],
                 tuned: &[],
             },

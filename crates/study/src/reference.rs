@@ -5,6 +5,8 @@ use plan::{EngineTraits, alternatives};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");
+/// Where the second one has the settings that a study asks for by a word.
+const BY_WORDS: &str = "{settings by words}";
 /// The section whose keys are those of another.
 const AS_VOLUME: &str = "log_volume";
 
@@ -74,7 +76,7 @@ pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> 
     first.for_each(|section| study.push_str(&keys(section, engines)));
     let of_others: Vec<&str> = PAGES.iter().flat_map(|page| page.parts).copied().collect();
     parts(|heading| !of_others.contains(&heading), &mut study);
-    let mut pages = vec![("study.md", study)];
+    let mut pages = vec![("study.md", study.replace(BY_WORDS, &by_words(engines)))];
     for page in PAGES {
         let mut text = page.intro.to_owned();
         let sections = page.sections.iter();
@@ -83,6 +85,34 @@ pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> 
         pages.push((page.file, text));
     }
     pages
+}
+
+/// What the words for durability and for the profile set, by engine and kind of cluster.
+fn by_words(engines: &[EngineTraits]) -> String {
+    let shown = |settings: plan::StaticSettings| {
+        let settings = settings.iter();
+        let settings = settings.map(|(name, value)| format!("`{name} = {value}`"));
+        settings.collect::<Vec<_>>().join(", ")
+    };
+    let mut rows: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for engine in engines {
+        for kind in engine.clusters {
+            let (durable, tuned) = (shown(kind.conduct.durable), shown(kind.conduct.tuned));
+            let settings = format!("{durable} | {tuned}");
+            let same = |row: &&mut (&str, String, _)| row.0 == engine.name && row.1 == settings;
+            match rows.iter_mut().find(same) {
+                Some((_, _, kinds)) => kinds.push(kind.name),
+                None => rows.push((engine.name, settings, vec![kind.name])),
+            }
+        }
+    }
+    let rows = rows.iter().map(|(engine, settings, kinds)| {
+        let kinds: Vec<_> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+        format!("| `{engine}` | {} | {settings} |", kinds.join(", "))
+    });
+    let head = "| engine | clusters | `equal` | `tuned` |\n|---|---|---|---|";
+    let lines = std::iter::once(head.to_owned()).chain(rows);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Appends the parts of [`OUTRO`] with such headings.

@@ -337,15 +337,10 @@ impl Servers {
     /// The same of any fault of a kind that is done to servers.
     pub(crate) fn isolates_kind(&self, kind: FaultKind) -> bool {
         match kind {
-            FaultKind::Kill
-            | FaultKind::Restart
-            | FaultKind::Pause
-            | FaultKind::FailHost
-            | FaultKind::Partition
-            | FaultKind::Drop => true,
+            FaultKind::Restart => true,
             // A member that leaves a group that elects makes the group smaller.
             FaultKind::Stop => !self.cluster.is_some_and(|cluster| cluster.elects),
-            _ => false,
+            kind => kind.silences(),
         }
     }
 

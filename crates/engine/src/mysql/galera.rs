@@ -8,9 +8,11 @@
 //! goes through stunnel, which does the same.
 
 use std::path::Path;
+use std::time::Duration;
 
-use plan::Conduct;
+use plan::{Conduct, Configured, Detector};
 
+use super::acknowledged::{MARIADB_ENGINE_LOG, written};
 use super::group_replication::uuid;
 use super::log_dialect::MARIADB;
 use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
@@ -116,8 +118,14 @@ impl Replication for Galera {
     /// The members that certify a transaction have it in memory, whatever their settings are.
     fn conduct(&self) -> Conduct {
         Conduct {
-            detector: "the members: evs.suspect_timeout 5 s, evs.inactive_timeout 15 s",
-            acknowledged: ["disk of the member written to, memory of the others"; 2],
+            detector: |config| Some(detector(config)),
+            acknowledged: |config| {
+                let own = written(config, &[MARIADB_ENGINE_LOG], "the member written to");
+                match config.members {
+                    1 => own,
+                    _ => format!("{own}, memory of the others"),
+                }
+            },
             durable: &[("innodb_flush_log_at_trx_commit", "1")],
             tuned: &[
                 ("wsrep_slave_threads", "4"),
@@ -236,6 +244,45 @@ impl Bootstrap for Galera {
     fn begin(&self, member: &Member<'_>) -> Result<(), EngineError> {
         run(member, &[BEGIN.to_owned()])
     }
+}
+
+/// The others expel a silent member once all of them suspect it, and at the latest once it is
+/// inactive.
+fn detector(config: &Configured<'_>) -> Detector {
+    let options = config.value(PROVIDER_OPTIONS, "").to_ascii_uppercase();
+    let timeout = |name: &str, default: &str| {
+        let values = options.split(';').filter_map(|one| one.split_once('='));
+        let mut of_name = values.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
+        let last = of_name.next_back();
+        last.map_or(default, |(_, value)| value.trim()).to_owned()
+    };
+    let suspect = timeout("evs.suspect_timeout", "PT5S");
+    let inactive = timeout("evs.inactive_timeout", "PT15S");
+    Detector {
+        within: period(&suspect).unwrap_or(Duration::MAX),
+        text: format!(
+            "the members: evs.suspect_timeout {suspect}, evs.inactive_timeout {inactive}"
+        ),
+    }
+}
+
+/// A length of time as Galera writes it, such as `PT1M2.5S`.
+fn period(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    for part in text
+        .strip_prefix("PT")?
+        .split_inclusive(char::is_alphabetic)
+    {
+        let (number, unit) = part.split_at_checked(part.len().checked_sub(1)?)?;
+        let unit_s = match unit {
+            "H" => 3600.0,
+            "M" => 60.0,
+            "S" => 1.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit_s;
+    }
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// The file of a member that has the cluster's state up to this transaction.

@@ -1,8 +1,11 @@
 //! MySQL's Group Replication with a single primary: the members agree on the order of
 //! transactions before they commit, and elect another primary when theirs is gone.
 
-use plan::Conduct;
+use std::time::Duration;
 
+use plan::{Conduct, Configured, Detector};
+
+use super::acknowledged::{MYSQL_LOGS, PRIMARY, written};
 use super::gtid;
 use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
 use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
@@ -26,6 +29,14 @@ const MEMBERS: &str = "SELECT CONCAT(member_host, ':', member_port) \
 const RECEIVED: &str = "SELECT @@global.gtid_executed, GTID_SUBTRACT((SELECT received_transaction_set \
      FROM performance_schema.replication_connection_status \
      WHERE channel_name = 'group_replication_applier'), @@global.gtid_executed)";
+/// How long a suspected member may stay.
+const EXPEL_TIMEOUT: &str = "group_replication_member_expel_timeout";
+/// When a member that is silent is suspected, and how often suspicions are looked at; neither can be
+/// set.
+const SUSPECTED_AFTER: Duration = Duration::from_secs(5);
+const CHECKED_EVERY: Duration = Duration::from_secs(15);
+/// What a transaction waits for.
+const CONSISTENCY: &str = "group_replication_consistency";
 const STOP: &str = "STOP GROUP_REPLICATION";
 /// What every member's configuration has. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
@@ -81,11 +92,10 @@ impl Replication for GroupReplication {
         cluster.certificate.files().into()
     }
 
-    /// The majority that agrees on a transaction has it in memory, whatever their settings are.
     fn conduct(&self) -> Conduct {
         Conduct {
-            detector: "the members: suspected after 5 s, group_replication_member_expel_timeout 5 s",
-            acknowledged: ["disk of the primary, memory of a majority"; 2],
+            detector: |config| Some(detector(config)),
+            acknowledged,
             durable: &[
                 ("sync_binlog", "1"),
                 ("innodb_flush_log_at_trx_commit", "1"),
@@ -187,6 +197,34 @@ impl Replication for GroupReplication {
 
     fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
         Ok(self.view(&rows(member, VIEW)?).state)
+    }
+}
+
+/// A member that is silent is suspected, and expelled at the next check once the suspicion is old.
+fn detector(config: &Configured<'_>) -> Detector {
+    let timeout = config.value(EXPEL_TIMEOUT, "5");
+    let timeout_s = timeout.parse().map_or(Duration::MAX, Duration::from_secs);
+    Detector {
+        text: format!(
+            "the members: suspected after {} s, expelled after {EXPEL_TIMEOUT} = {timeout} s, \
+             checked every {} s",
+            SUSPECTED_AFTER.as_secs(),
+            CHECKED_EVERY.as_secs()
+        ),
+        within: timeout_s.saturating_add(SUSPECTED_AFTER + CHECKED_EVERY),
+    }
+}
+
+/// The majority that agrees on a transaction has it in memory, unless the primary waits for more.
+fn acknowledged(config: &Configured<'_>) -> String {
+    let primary = written(config, &MYSQL_LOGS, PRIMARY);
+    let consistency = config.value(CONSISTENCY, "");
+    match consistency.as_str() {
+        _ if config.members < 2 => primary,
+        "after" | "before_and_after" => {
+            format!("{primary}, prepared by all others ({CONSISTENCY} = {consistency})")
+        }
+        _ => format!("{primary}, memory of a majority"),
     }
 }
 

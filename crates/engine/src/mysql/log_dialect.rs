@@ -2,6 +2,7 @@
 
 use plan::Conduct;
 
+use super::acknowledged::{MARIADB_LOGS, MYSQL_LOGS, PRIMARY, semi_synchronous, written};
 use super::gtid;
 use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
@@ -53,11 +54,8 @@ pub(super) struct Dialect {
 }
 
 const MARIADB_ASYNCHRONOUS: Conduct = Conduct {
-    detector: "",
-    acknowledged: [
-        "memory (binary log not synced) of the primary",
-        "disk of the primary",
-    ],
+    detector: |_| None,
+    acknowledged: |config| written(config, &MARIADB_LOGS, PRIMARY),
     durable: &[
         ("sync_binlog", "1"),
         ("innodb_flush_log_at_trx_commit", "1"),
@@ -70,8 +68,8 @@ const MARIADB_ASYNCHRONOUS: Conduct = Conduct {
 };
 
 const MYSQL_ASYNCHRONOUS: Conduct = Conduct {
-    detector: "",
-    acknowledged: ["disk of the primary", "disk of the primary"],
+    detector: |_| None,
+    acknowledged: |config| written(config, &MYSQL_LOGS, PRIMARY),
     durable: &[
         ("sync_binlog", "1"),
         ("innodb_flush_log_at_trx_commit", "1"),
@@ -87,10 +85,14 @@ pub(super) static MARIADB: Dialect = Dialect {
     conduct: [
         MARIADB_ASYNCHRONOUS,
         Conduct {
-            acknowledged: [
-                "memory of the primary and of one replica",
-                "disk of the primary and of one replica",
-            ],
+            acknowledged: |config| {
+                semi_synchronous(
+                    config,
+                    &MARIADB_LOGS,
+                    "rpl_semi_sync_master",
+                    "after_commit",
+                )
+            },
             // A replica reports once its relay log is synced; the primary waits before it shows the
             // commit to others.
             durable: &[
@@ -145,10 +147,9 @@ pub(super) static MYSQL: Dialect = Dialect {
     conduct: [
         MYSQL_ASYNCHRONOUS,
         Conduct {
-            acknowledged: [
-                "disk of the primary, memory of one replica",
-                "disk of the primary and of one replica",
-            ],
+            acknowledged: |config| {
+                semi_synchronous(config, &MYSQL_LOGS, "rpl_semi_sync_source", "after_sync")
+            },
             durable: &[
                 ("sync_binlog", "1"),
                 ("innodb_flush_log_at_trx_commit", "1"),

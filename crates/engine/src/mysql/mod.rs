@@ -1,5 +1,6 @@
 //! MariaDB and MySQL: one engine in most respects. How they differ is data, a [`Flavor`] each.
 
+mod acknowledged;
 mod binary_log;
 mod checks;
 mod counters;

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::{Conduct, Quorum};
+use plan::{Conduct, Detector, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
+use super::streaming::acknowledged;
 use super::{format, streaming};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
 use crate::configuration::allowed_connections;
@@ -83,11 +84,15 @@ impl Replication for Patroni {
     }
 
     fn conduct(&self) -> Conduct {
-        let acknowledged = match self {
-            Self::Asynchronous => "disk of the primary",
-            Self::Synchronous => "disk of the primary and of one standby",
-        };
-        streaming::conduct("Patroni by etcd, ttl {ttl}", acknowledged)
+        Conduct {
+            detector: |config| Some(detector(config.ttl)),
+            ..streaming::conduct(match self {
+                Self::Asynchronous => |config| acknowledged(config, None),
+                Self::Synchronous => {
+                    |config| acknowledged(config, Some("a standby, if there is one"))
+                }
+            })
+        }
     }
 
     /// Patroni writes those settings.
@@ -327,6 +332,19 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<(), EngineError> 
 /// How often managers check what they must do, in seconds.
 fn loop_wait_s(ttl: Duration) -> u64 {
     ttl.as_secs() / 3
+}
+
+/// A manager starts its own server again, and loses the leader's key only with its own end.
+fn detector(ttl: Duration) -> Detector {
+    let loop_wait_s = loop_wait_s(ttl);
+    Detector {
+        text: format!(
+            "Patroni: a server within loop_wait {loop_wait_s} s, a server and its Patroni after \
+             ttl {} s",
+            ttl.as_secs()
+        ),
+        within: ttl.saturating_add(Duration::from_secs(loop_wait_s)),
+    }
 }
 
 /// The address of a member's REST API.

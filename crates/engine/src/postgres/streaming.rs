@@ -10,7 +10,7 @@ use std::path::Path;
 
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
-use plan::Conduct;
+use plan::{Conduct, Configured};
 
 use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
@@ -113,11 +113,11 @@ impl Streaming {
     }
 }
 
-/// Standbys flush their log before they report.
-pub(super) fn conduct(detector: &'static str, acknowledged: &'static str) -> Conduct {
+/// How PostgreSQL's servers acknowledge commits.
+pub(super) fn conduct(acknowledged: fn(&Configured<'_>) -> String) -> Conduct {
     Conduct {
-        detector,
-        acknowledged: [acknowledged; 2],
+        detector: |_| None,
+        acknowledged,
         durable: &[("synchronous_commit", "on"), ("fsync", "on")],
         tuned: &[
             ("shared_buffers", "256MB"),
@@ -126,6 +126,34 @@ pub(super) fn conduct(detector: &'static str, acknowledged: &'static str) -> Con
             ("wal_compression", "on"),
             ("max_wal_size", "2GB"),
         ],
+    }
+}
+
+/// Where a commit is at the primary, and at the standbys for which it waits.
+pub(super) fn acknowledged(config: &Configured<'_>, standbys: Option<&str>) -> String {
+    let (level, synced) = (
+        config.value("synchronous_commit", "on"),
+        config.value("fsync", "on"),
+    );
+    let standbys = standbys.filter(|_| config.members > 1);
+    let is_off = |value: &str| ["off", "false", "no", "0"].contains(&value);
+    let because = format!(" (synchronous_commit = {level})");
+    let (own, other, because) = match level.as_str() {
+        level if is_off(level) => ("memory of", None, because),
+        _ if is_off(&synced) => (
+            "memory of",
+            Some("memory of"),
+            format!(" (fsync = {synced})"),
+        ),
+        "local" => ("disk of", None, because),
+        "remote_write" => ("disk of", Some("memory of"), because),
+        "remote_apply" => ("disk of", Some("applied by"), because),
+        _ => ("disk of", Some("disk of"), String::new()),
+    };
+    match standbys.zip(other) {
+        Some((standbys, other)) => format!("{own} the primary, {other} {standbys}{because}"),
+        None if standbys.is_none() && own == "disk of" => "disk of the primary".to_owned(),
+        None => format!("{own} the primary{because}"),
     }
 }
 
@@ -147,12 +175,14 @@ impl Replication for Streaming {
     }
 
     fn conduct(&self) -> Conduct {
-        let acknowledged = match self {
-            Self::Asynchronous => "disk of the primary",
-            Self::Synchronous => "disk of the primary and of one standby",
-            Self::Quorum => "disk of a majority",
-        };
-        conduct("", acknowledged)
+        conduct(match self {
+            Self::Asynchronous => |config| acknowledged(config, None),
+            Self::Synchronous => |config| acknowledged(config, Some("the first standby")),
+            Self::Quorum => |config| {
+                let (awaited, all) = (config.members / 2, config.members.saturating_sub(1));
+                acknowledged(config, Some(&format!("{awaited} of {all} standbys")))
+            },
+        })
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
