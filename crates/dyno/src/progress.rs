@@ -1,10 +1,12 @@
 //! Progress and messages on stderr while dyno works.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use engine::data::Prepared;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use measure::digits::apart;
 use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
@@ -236,6 +238,10 @@ impl Screen {
 /// The style of a bar, in characters that the terminal can show.
 fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
     let style = ProgressStyle::with_template(template)?;
+    let style = style.with_key("rate", |bar: &ProgressState, text: &mut dyn fmt::Write| {
+        // Nothing can be done about a terminal that is gone.
+        let _ = text.write_str(&rate(bar.pos(), bar.elapsed()));
+    });
     Ok(match console::only_ascii() {
         true => style.progress_chars("##-").tick_chars("-\\|/ "),
         false => style,
@@ -243,10 +249,22 @@ fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateErro
 }
 
 const ROWS_TEMPLATE: &str =
-    "{prefix}loading {bar:30} {human_pos}/{human_len} rows, {per_sec}, {eta} left";
+    "{prefix}loading {bar:30} {human_pos}/{human_len} rows{rate}, {eta} left";
 const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
 const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
 const RUN_TEMPLATE: &str = "{prefix}{bar:10} {wide_msg}";
+
+/// `, 6,667 rows/s`: since the beginning, rounded: of the moment, it would be that of the batch which
+/// just ended. Nothing in the first second.
+fn rate(rows: u64, elapsed: Duration) -> String {
+    match elapsed.as_secs_f64() {
+        short if short < 1.0 => String::new(),
+        seconds => format!(
+            ", {} rows/s",
+            apart(&format!("{:.0}", rows as f64 / seconds))
+        ),
+    }
+}
 
 /// The place of a trial among all: numbers come before its long label.
 fn prefix(title: &str) -> &str {
@@ -271,10 +289,10 @@ impl Screen {
                 let (rows, of) = (*rows, *of);
                 let bar = self.bar(BarStage::Preparing, of, ROWS_TEMPLATE);
                 bar.set_position(rows);
-                let rate = bar.per_sec();
+                let (rate, left) = (rate(rows, bar.elapsed()), bar.eta());
                 self.log(|| {
-                    let left_s = of.saturating_sub(rows) as f64 / rate.max(1.0);
-                    format!("loading: {rows} of {of} rows, {rate:.0} rows/s, {left_s:.0} s left")
+                    let left_s = left.as_secs();
+                    format!("loading: {rows} of {of} rows{rate}, {left_s} s left")
                 });
             }
             engine::data::Progress::Indexing { tables, of } => {
@@ -414,6 +432,13 @@ mod tests {
     fn a_label_comes_after_the_numbers() {
         assert_eq!(prefix("[3/12] threads=4, variant=x  "), "[3/12] ");
         assert_eq!(prefix(""), "");
+    }
+
+    #[test]
+    fn a_rate_is_bounded_and_rounded() {
+        let rows = |seconds| rate(10_000, Duration::from_secs_f64(seconds));
+        assert_eq!(rows(0.000_1), "");
+        assert_eq!(rows(1.5), ", 6,667 rows/s");
     }
 
     #[test]

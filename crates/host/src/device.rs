@@ -55,6 +55,17 @@ pub(crate) fn stack(files: &dyn Files, devices: &[String]) -> DeviceStack {
     stack
 }
 
+/// How many disks a machine has: block devices of a hardware, without drives for removable media.
+pub fn disks(files: &dyn Files) -> usize {
+    let is_disk = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_removable = name.starts_with("sr") || name.starts_with("fd");
+        !is_removable && !entries(files, path.join("device")).is_empty()
+    };
+    let devices = entries(files, BLOCK_DEVICES);
+    devices.iter().filter(|path| is_disk(path)).count()
+}
+
 /// The sysfs directories of the devices from which a device is built.
 pub(crate) fn parts(files: &dyn Files, device: &str) -> Vec<PathBuf> {
     entries(files, Path::new(BLOCK_DEVICES).join(device).join("slaves"))

@@ -113,7 +113,7 @@ impl Building<'_> {
     }
 
     /// Shares equal blocks where the study wants that, and copies new data to the sites that are
-    /// other machines. Then writes it to disk and drops it from the page cache, unless the study
+    /// other machines. Then writes it to disk, and drops it from the page cache unless the study
     /// wants it warm; returns how many seconds that took.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
@@ -127,19 +127,16 @@ impl Building<'_> {
             self.observer.stage("copying the data to the hosts");
             machine.place(one, self.interrupted)?;
         }
-        if !self.spec.cold_data {
-            return Ok(None);
-        }
         self.observer.stage("writing the data to disk");
         let began = Instant::now();
         for (site, one) in sites.iter().zip(data) {
             match site.machine() {
                 None => {
                     for directory in one.directories() {
-                        settle(&directory, self.interrupted)?;
+                        settle(&directory, self.spec.cold_data, self.interrupted)?;
                     }
                 }
-                Some(machine) => machine.settle(&one.data())?,
+                Some(machine) => machine.settle(&one.data(), self.spec.cold_data)?,
             }
         }
         Ok(Some(began.elapsed().as_secs_f64()))

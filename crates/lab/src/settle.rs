@@ -11,18 +11,22 @@ use rustix::io::Errno;
 use crate::error::LabError;
 use crate::tree::OpenDir;
 
-/// Waits until everything on the file system of a directory is on disk, then drops the directory's
-/// files from the page cache. Has no effect on file systems in memory, such as tmpfs.
+/// Waits until everything on the file system of a directory is on disk, then, if it is to be `cold`,
+/// drops the directory's files from the page cache. Has no effect on file systems in memory, such as
+/// tmpfs.
 ///
 /// # Errors
 /// When the disk fails, or the user has interrupted.
-pub(crate) fn settle(path: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
+pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), LabError> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted);
     }
     let dir = OpenDir::open(path)?;
     syncfs(&dir).map_err(|error| LabError::at("write to disk", path)(error.into()))?;
-    drop_pages(&dir)
+    match cold {
+        true => drop_pages(&dir),
+        false => Ok(()),
+    }
 }
 
 fn drop_pages(dir: &OpenDir) -> Result<(), LabError> {
@@ -83,14 +87,17 @@ mod tests {
         {
             return testkit::skip("the kernel does not say which pages are in memory");
         }
-        settle(dir.path(), &AtomicBool::new(false)).unwrap();
+        let settled = |cold| settle(dir.path(), cold, &AtomicBool::new(false)).unwrap();
+        settled(false);
+        assert!(files.iter().all(|file| resident_bytes(file) > Some(0)));
+        settled(true);
         assert_eq!(files.map(|file| resident_bytes(&file)), [Some(0), Some(0)]);
     }
 
     #[test]
     fn an_interrupt_is_not_delayed() {
         let dir = tempfile::tempdir().unwrap();
-        let settled = settle(dir.path(), &AtomicBool::new(true));
+        let settled = settle(dir.path(), true, &AtomicBool::new(true));
         assert!(matches!(settled, Err(LabError::Interrupted)), "{settled:?}");
     }
 }

@@ -168,12 +168,10 @@ fn busy_of(busy: f64, users: &[String]) -> String {
 /// What neither the servers nor the generator used, if it is worth reporting.
 fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<String> {
     let others = 1.0 - servers.unwrap_or(0.0) - generator;
-    let reason = facts.trial.unseen_server();
     let who = match servers {
         None => format!(
-            "other processes {}, which may include a server that dyno does not see{}",
-            share(others),
-            reason.map_or_else(String::new, |reason| format!(" ({reason})"))
+            "other processes {}, which may include a server that dyno does not see",
+            share(others)
         ),
         Some(_) if others > MOST => {
             format!(

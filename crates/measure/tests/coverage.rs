@@ -11,6 +11,7 @@ use measure::quantile::Range;
 use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
+use measure::warning::Warning;
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;
@@ -245,6 +246,45 @@ fn ranges_of_percentiles_hold_them() {
                 let least = if correlation > 0.5 { 0.86 } else { 0.93 };
                 assert!(share >= least, "{share}");
             }
+        }
+    }
+}
+
+/// Steady loads whose throughput fluctuates by 5 or 15 %: how often is one said to be unsteady?
+#[test]
+fn steady_loads_are_hardly_ever_warned_of() {
+    const STUDIES: usize = 400;
+    let mut random = Random::new(20_240_121);
+    let counted = |number: u64, transactions: f64| {
+        let mut slice = Slice::new(1);
+        let count = transactions.round().max(1.0) as u64;
+        (0..count).for_each(|_| slice.response.record(5_000_000));
+        Second {
+            start_ns: number * 1_000_000_000,
+            end_ns: (number + 1) * 1_000_000_000,
+            phase: Phase::Measure,
+            slice,
+            backlog: None,
+            workers: Vec::new(),
+        }
+    };
+    for (spread, correlation) in [(0.05, 0.0), (0.05, 0.5), (0.15, 0.0), (0.15, 0.5)] {
+        for length in [20, 25, 30] {
+            let mut alarms = 0;
+            for _ in 0..STUDIES {
+                let values = random.throughput(spread, correlation, length);
+                let seconds = (0..).zip(values).map(|(i, value)| counted(i, value));
+                let seconds: Vec<Second> = seconds.collect();
+                let found = summarize(input(), &[], &seconds).warnings;
+                let warned = |warning: &Warning| matches!(warning, Warning::Unsteady { .. });
+                alarms += usize::from(found.iter().any(warned));
+            }
+            let share = alarms as f64 / STUDIES as f64;
+            println!(
+                "| {spread} | {correlation} | {length} | {:.1} |",
+                share * 100.0
+            );
+            assert!(share <= 0.05, "{share}");
         }
     }
 }

@@ -4,6 +4,7 @@ use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
+use crate::describe;
 use crate::findings;
 use crate::number;
 use crate::sheet::{Block, Section, Sheet};
@@ -38,6 +39,7 @@ pub(crate) fn sheet(result: &RunResult, trial: &TrialSummary) -> Sheet {
     }
     let verdict = trial.verdict.as_ref().map(|verdict| verdict.to_string());
     facts.extend(verdict.map(|verdict| ("Verdict", verdict)));
+    facts.extend(describe::unseen(trial).map(|unseen| ("Server", unseen)));
     let first = trial.warnings.first();
     facts.extend(first.map(|warning| ("Warning", first_sentence(&warning.to_string()))));
     facts.extend(rest(result, trial));

@@ -158,7 +158,7 @@ fn results(result: &RunResult) -> Section {
 }
 
 /// Whether an answer is only why there is none, which comes after the results.
-fn is_what_was_not_done(answer: &Section) -> bool {
+pub(crate) fn is_what_was_not_done(answer: &Section) -> bool {
     let mut blocks = answer.blocks.iter();
     blocks.all(|block| matches!(block, Block::Words(_)))
 }

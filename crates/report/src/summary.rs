@@ -52,6 +52,7 @@ fn of_study(result: &RunResult) -> Sheet {
     let frame = study::frame(result);
     let mut blocks = numbers(result);
     let answers = study::answers(result).into_iter();
+    let answers = answers.filter(|answer| !study::is_what_was_not_done(answer));
     let words = answers.flat_map(|Section { title, blocks, .. }| {
         blocks.into_iter().filter_map(move |block| match block {
             Block::Words(words) => Some((title.clone(), words)),

@@ -10,7 +10,9 @@ use crate::order;
 use crate::point::{LocatedDiagnostic, Point, defaults, internal};
 use crate::servers::Servers;
 use crate::volume;
-use plan::key::{CHAOS, KEYS, LEDGER_RATE, OPEN_LOOP_USERS, SWITCHES, THREADS, VARIANT};
+use plan::key::{
+    CHAOS, IN_PROCESS_USERS, KEYS, LEDGER_RATE, OPEN_LOOP_USERS, SWITCHES, THREADS, VARIANT,
+};
 use plan::{
     Chaos, Cluster, ClusterProfile, Conduct, Configured, CpuSet, Detector, Durability, EngineSpec,
     EngineTraits, Fault, FaultTarget, FindMax, Host, Ledger, Limited, Limits, Load, LoginSpec,
@@ -119,7 +121,7 @@ fn trial(
         topology: topology(at, engines, &server)?,
         server,
         data: section(at, "data")?,
-        load: load(at)?,
+        load: load(at, engines)?,
         transaction: section(at, "transaction")?,
         ledger: None,
         chaos: None,
@@ -136,6 +138,12 @@ fn is_process(at: &Point<'_>, engines: &[EngineTraits]) -> Result<bool, LocatedD
         engines.any(|engine| engine.name == name)
     };
     Ok(name.is_some_and(is_process))
+}
+
+/// Whether the engine runs in process, on a temporary database or on that of a URL.
+fn runs_in_process(at: &Point<'_>, engines: &[EngineTraits]) -> bool {
+    let named = at.typed("server.url").or_else(|| at.typed("server.engine"));
+    named.is_some_and(|named| in_process(engines, &named.value).is_some())
 }
 
 fn server(
@@ -405,7 +413,7 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Result<T, Loca
     serde_json::from_value(fields.into()).map_err(|error| internal(&error.to_string()))
 }
 
-fn load(at: &Point<'_>) -> Result<Load, LocatedDiagnostic> {
+fn load(at: &Point<'_>, engines: &[EngineTraits]) -> Result<Load, LocatedDiagnostic> {
     let mut load = Load {
         workload: at.spanned("load.workload")?,
         distribution: at.spanned("load.distribution")?,
@@ -415,7 +423,10 @@ fn load(at: &Point<'_>) -> Result<Load, LocatedDiagnostic> {
     };
     let is_open = load.rate.is_some() || load.find_max.is_some();
     if is_open && at.given(THREADS).is_none() {
-        load.threads = OPEN_LOOP_USERS;
+        load.threads = match runs_in_process(at, engines) {
+            true => IN_PROCESS_USERS,
+            false => OPEN_LOOP_USERS,
+        };
     }
     Ok(load)
 }

@@ -102,6 +102,10 @@ fn beside_system(data: &DataStorage) -> Observed {
     }
     let is_system = |disk: &&&str| data.system_disks.iter().any(|system| system == **disk);
     match disks.iter().find(is_system) {
+        Some(disk) if data.disks == 1 => Observed::note(format!(
+            "{} and / are both on {disk}, the only disk",
+            data.mount()
+        )),
         Some(disk) => Observed::warning(format!("{} and / are both on {disk}", data.mount())),
         None => Observed::passed(format!(
             "{} is on {}, / on {}",
@@ -185,6 +189,8 @@ mod tests {
     fn data_and_system_on_the_same_disk() {
         let shared = on("ext4", "rw", &[("sda", "none")]);
         assert_eq!(beside_system(&shared).level(), Warning);
+        let only = DataStorage { disks: 1, ..shared };
+        assert_eq!(beside_system(&only).level(), Note);
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     }
     for (path, mut data) in directories {
         data.system_disks.clone_from(&machine.facts.system_disks);
+        data.disks = host::device::disks(subject.files);
         let of = path.display().to_string();
         findings.extend(check::run(storage_checks(), &data, &of, check::on_host));
     }

@@ -16,6 +16,8 @@ pub(super) struct DataStorage {
     pub(super) storage: Storage,
     /// The disks that hold the operating system.
     pub(super) system_disks: Vec<String>,
+    /// Disks of the machine.
+    pub(super) disks: usize,
     /// What the load is going to store there, in bytes.
     pub(super) needed_bytes: u64,
 }

@@ -92,7 +92,7 @@ const GENERAL: &[Key] = &[
     started(key("server.reset", Kind::Choice(Reset::WORDS), "\"copy\"",
         "How a trial gets its data: `copy` (a copy of a data directory that is prepared once and kept for later studies), `rebuild` (prepared anew for each trial), or `none` (the data as the previous trial left it, so trials are not independent; a trial that needs other data, or follows the death of a server, starts from a copy).")),
     started(key("server.cold_data", Kind::Boolean, "true",
-        "Whether new data is written to disk and dropped from the page cache before the servers start, so that the kernel is not still writing it during the trial. With `false`, the servers start at once, with the data that copying left in the page cache.")),
+        "Whether new data is dropped from the page cache before the servers start. With `false`, they start with the data that copying left there. Either way it is written to disk first, so that the kernel is not still writing it during the trial.")),
     started(optional("server.config", Kind::Settings,
         "Settings for the server's configuration file: `config = { max_connections = 500 }`, or one per line under `[server.config]`. Each is a key of its own, such as `server.config.max_connections`. Settings under an engine's name (`[server.config.ENGINE]`) apply to that engine only, and replace the others.")),
 
@@ -141,8 +141,8 @@ const GENERAL: &[Key] = &[
     option(optional("data.storage_engine", Kind::Name { max_chars: 64 }, "Storage engine of new tables, if the server has several. Default: its transactional one.")),
 
     work(bench(key("load.workload", NAME, "\"oltp_read_write\"", "What one transaction does."))),
-    bench_as("", "Virtual users, each with its own connection. Several numbers (1,4,16) run one after the other. [default: 1; with --rate or --find-max as many as needed, up to 64]",
-        key(THREADS, count(1, 100_000), "1", "Virtual users of each server. Each has a connection, and waits for every reply. With `rate` or `find_max`, the default is 64, of which only those that are needed work at any time.")),
+    bench_as("", "Virtual users, each with its own connection. Several numbers (1,4,16) run one after the other. [default: 1; with --rate or --find-max as many as needed, up to 64, or 8 of an engine in process]",
+        key(THREADS, count(1, 100_000), "1", "Virtual users of each server. Each has a connection, and waits for every reply. With `rate` or `find_max`, the default is 64, or 8 of an engine in process, of which only those that are needed work at any time.")),
     key("load.preload", Kind::Boolean, "false",
         "Whether all tables and indexes are read once before the warm-up, so that the server has as much as possible in memory. No transaction of the workload runs meanwhile."),
     bench_as("", "Length of the load before the measurement, which is shown but not counted.",

@@ -160,6 +160,9 @@ pub const THREADS: &str = "load.threads";
 /// Its default in an open loop, where a user that is not needed stays idle. Servers accept at least
 /// 100 connections by default.
 pub const OPEN_LOOP_USERS: u32 = 64;
+/// The same of an engine that runs in process: each user is a thread that blocks, and shares the
+/// CPUs with the engine.
+pub const IN_PROCESS_USERS: u32 = 8;
 /// Limits of a search, see [`crate::Limited::KEYS`].
 pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
 pub(crate) const FIND_MAX_P95: &str = "load.find_max.p95";

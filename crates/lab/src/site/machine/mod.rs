@@ -269,9 +269,9 @@ impl Machine {
     ///
     /// # Errors
     /// When the connection or the disk fails.
-    pub(crate) fn settle(&self, data: &Path) -> Result<(), LabError> {
-        if self.disk.is_some() {
-            // It was on disk before the guest read it.
+    pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), LabError> {
+        // What is on a disk of the guest's was on disk before the guest read it.
+        if self.disk.is_some() || !cold {
             return self.succeed("sync");
         }
         let data = quoted(self.path(data));
