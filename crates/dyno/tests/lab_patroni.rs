@@ -287,8 +287,8 @@ fn with_ledger(faults: &str, time: &str, place: &Cache) -> Finished {
 fn managers_and_servers_stand_still_one_without_the_other() {
     let place = Cache::new();
     let faults = "[[fault]]\nat = \"2s\"\npause = \"primary\"\nprocess = \"manager\"\nheal = \"14s\"\n\
-         [[fault]]\nat = \"30s\"\npause = \"primary\"\nprocess = \"server\"\nheal = \"14s\"\n";
-    let done = with_ledger(faults, "60s", &place).succeeds();
+         [[fault]]\nat = \"30s\"\npause = \"primary\"\nprocess = \"server\"\nheal = \"22s\"\n";
+    let done = with_ledger(faults, "68s", &place).succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
     let [manager, server] = trial.faults.as_slice() else {
@@ -303,30 +303,39 @@ fn managers_and_servers_stand_still_one_without_the_other() {
 }
 
 /// A primary that is cut off reaches etcd no more than the other members, so it stops accepting
-/// writes. Whether it takes its role back when it returns is Patroni's affair.
+/// writes. Whether it takes its role back when it returns is Patroni's affair. When etcd itself is
+/// killed or cut off, nobody succeeds the primary that gives up.
 #[test]
-fn a_primary_that_is_cut_off_gives_up_and_returns() {
+fn a_primary_without_its_coordinator_gives_up_and_returns() {
     let place = Cache::new();
     let faults = "network = \"namespaces\"\n\
-         [[fault]]\nat = \"2s\"\npartition = \"primary\"\nheal = \"18s\"\n";
-    let done = with_ledger(faults, "40s", &place);
+         [[fault]]\nat = \"2s\"\npartition = \"primary\"\nheal = \"18s\"\n\
+         [[fault]]\nat = \"32s\"\nkill = \"coordinator\"\nheal = \"12s\"\n\
+         [[fault]]\nat = \"54s\"\npartition = \"coordinator\"\nheal = \"12s\"\n";
+    let done = with_ledger(faults, "76s", &place);
     if done.stderr.contains("CAP_NET_ADMIN") {
         return testkit::skip("this user may not make network namespaces");
     }
     let done = done.succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [cut] = trial.faults.as_slice() else {
+    let [cut, without @ ..] = trial.faults.as_slice() else {
         panic!("{:?}", trial.faults)
     };
     assert_eq!(cut.node, Some(1));
     is_replaced_and_returns(&trial, cut);
+    assert_eq!(without.len(), 2);
+    for fault in without {
+        assert_eq!((fault.node, fault.error.as_ref()), (None, None));
+        let recovery = fault.recovery.as_ref().unwrap();
+        assert!(recovery.unavailable_longest_s > Some(1.0), "{recovery:?}");
+    }
     let log = kept(&done, "1/error.log");
     assert!(
         log.contains("demoting self because DCS is not accessible"),
         "{log}"
     );
-    let healed_s = cut.healed_s.unwrap();
+    let healed_s = without.last().and_then(|fault| fault.healed_s).unwrap();
     let mut after = done.series().into_iter().filter(|one| one.t_s > healed_s);
     assert!(after.any(|second| second.tps > Some(0.0)));
     is_accounted_for(&done, &trial);

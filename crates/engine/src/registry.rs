@@ -41,6 +41,7 @@ fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
         name: kind.name(),
         elects: kind.elects(),
         has_manager: kind.has_manager(),
+        has_coordinator: kind.service_ports() > 0,
         quorum: kind.quorum(),
         conduct: kind.conduct(),
     });

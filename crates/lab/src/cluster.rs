@@ -95,6 +95,11 @@ impl Cluster {
         members.chain(services).collect()
     }
 
+    /// What the members share, if anything.
+    pub(crate) fn services(&self) -> Option<&Services> {
+        self.services.as_ref()
+    }
+
     /// How the members replicate; `None`: it is a single node.
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         self.replication

@@ -26,6 +26,8 @@ pub struct ClusterTraits {
     pub elects: bool,
     /// Whether a cluster manager runs beside each server.
     pub has_manager: bool,
+    /// Whether they choose it through a service that they share.
+    pub has_coordinator: bool,
     /// How many members must be connected for a commit to be accepted.
     pub quorum: Quorum,
     /// What a ranking must tell of it, and the settings that a study asks for by a word.

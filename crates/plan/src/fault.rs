@@ -182,6 +182,12 @@ impl FaultKind {
         matches!(self, Self::Kill | Self::Stop | Self::Pause)
     }
 
+    /// Whether it can be done to what a cluster's members share.
+    #[must_use]
+    pub fn is_of_coordinator(self) -> bool {
+        matches!(self, Self::Kill | Self::Partition | Self::Drop)
+    }
+
     /// Whether it breaks links, so that each member needs an address of its own.
     #[must_use]
     pub fn breaks_links(self) -> bool {
@@ -207,9 +213,11 @@ pub enum FaultTarget {
     Any(u64),
     /// The server of this number, from 1.
     Server(u32),
+    /// The service through which the members choose their primary.
+    Coordinator,
 }
 
-/// For people: `primary`, `replica`, `any (seed 7)`, `server 2`.
+/// For people: `primary`, `replica`, `any (seed 7)`, `server 2`, `coordinator`.
 impl fmt::Display for FaultTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -217,6 +225,7 @@ impl fmt::Display for FaultTarget {
             Self::Replica => f.write_str("replica"),
             Self::Any(seed) => write!(f, "any (seed {seed})"),
             Self::Server(number) => write!(f, "server {number}"),
+            Self::Coordinator => f.write_str("coordinator"),
         }
     }
 }

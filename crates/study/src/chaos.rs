@@ -246,6 +246,7 @@ mod tests {
             name,
             elects,
             has_manager,
+            has_coordinator: false,
             quorum,
             conduct: plan::Conduct {
                 detector: |_| None,

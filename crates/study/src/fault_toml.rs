@@ -11,6 +11,7 @@ pub fn fault_toml(fault: &Fault) -> String {
         FaultTarget::Replica => text("replica"),
         FaultTarget::Any(_) => text("any"),
         FaultTarget::Server(number) => number.to_string(),
+        FaultTarget::Coordinator => text("coordinator"),
     };
     let mut lines = vec![format!("at = {}", text(&format_duration(fault.at)))];
     let mut line = |key: &str, value: String| lines.push(format!("{key} = {value}"));

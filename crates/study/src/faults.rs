@@ -134,6 +134,7 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool 
     let instances = (servers.instance(one), servers.instance(other));
     match (one, other) {
         _ if matches!(instances, (Some(one), Some(other)) if one != other) => false,
+        (FaultTarget::Coordinator, _) | (_, FaultTarget::Coordinator) => one == other,
         _ if servers.members == 1 => true,
         (FaultTarget::Primary, FaultTarget::Primary) => !servers.roles_move(),
         (FaultTarget::Replica, FaultTarget::Replica) => true,

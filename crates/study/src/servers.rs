@@ -213,7 +213,7 @@ impl Servers {
             }
         };
         hit.refuse_kind(fault.kind)
-            .or_else(|| self.refuse_target(fault.target))
+            .or_else(|| self.refuse_target(fault))
             .or_else(|| self.refuse_process(fault.process))
             .or_else(|| hit.refuse_device(fault.device?))
     }
@@ -274,7 +274,7 @@ impl Servers {
         }
     }
 
-    fn refuse_target(&self, target: FaultTarget) -> Option<Refusal> {
+    fn refuse_target(&self, fault: &Fault) -> Option<Refusal> {
         let refused = |message: String, help| {
             Some(Refusal {
                 subject: Subject::Target,
@@ -282,7 +282,7 @@ impl Servers {
                 help,
             })
         };
-        match target {
+        match fault.target {
             FaultTarget::Replica if self.members < 2 => refused(
                 match self.cluster {
                     Some(_) => "there is no replica in a cluster of 1 member".to_owned(),
@@ -296,6 +296,17 @@ impl Servers {
                     self.count()
                 ),
                 "servers are numbered from 1: those of the first instance or cluster, then the next",
+            ),
+            FaultTarget::Coordinator if !fault.kind.is_of_coordinator() => refused(
+                format!("`{}` cannot be done to the coordinator", fault.kind),
+                "it can be killed, or cut off from the members: use `kill`, `partition`, or `drop`",
+            ),
+            FaultTarget::Coordinator if !self.has_coordinator() => refused(
+                match self.cluster {
+                    Some(cluster) => format!("a `{}` cluster has no coordinator", cluster.name),
+                    None => "there is no coordinator without a cluster".to_owned(),
+                },
+                "choose another target, or a kind of cluster that has one, as the reference lists them",
             ),
             _ => None,
         }
@@ -331,7 +342,9 @@ impl Servers {
 
     /// Whether a fault makes the others count a member as lost that belongs to the quorum.
     pub(crate) fn isolates(&self, fault: &Fault) -> bool {
-        fault.process != FaultProcess::Manager && self.isolates_kind(fault.kind)
+        let is_server =
+            fault.process != FaultProcess::Manager && fault.target != FaultTarget::Coordinator;
+        is_server && self.isolates_kind(fault.kind)
     }
 
     /// The same of any fault of a kind that is done to servers.
@@ -356,6 +369,10 @@ impl Servers {
 
     pub(crate) fn has_manager(&self) -> bool {
         self.cluster.is_some_and(|cluster| cluster.has_manager)
+    }
+
+    fn has_coordinator(&self) -> bool {
+        self.cluster.is_some_and(|cluster| cluster.has_coordinator)
     }
 
     /// The instance that a target is in, from 0; `None`: it is in every instance.

@@ -1,6 +1,7 @@
 //! Breaks what a study asks to break, and heals it. Each kind of fault is one file.
 
 mod command;
+mod coordinator;
 mod disturbance;
 mod fail_device;
 mod fail_host;
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use measure::fault::Scrub;
-use plan::{FaultKind, FaultVolume};
+use plan::{FaultKind, FaultTarget, FaultVolume};
 
 use crate::cluster::Cluster;
 use crate::error::LabError;
@@ -85,6 +86,9 @@ trait Fault: Send {
 /// The fault of a study, before it strikes. The output of a command goes to `output`.
 fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
     match fault.kind {
+        FaultKind::Kill if fault.target == FaultTarget::Coordinator => {
+            Box::new(coordinator::KillCoordinator)
+        }
         FaultKind::Kill => Box::new(kill::Kill {
             process: fault.process,
         }),

@@ -25,7 +25,8 @@ const JOIN_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'a> {
     pub(super) instance: &'a Instance,
-    /// The index of the node that is hit; `None` if dyno did not start the server.
+    /// Where it is among the sites of the cluster: the index of the node that is hit, or what follows
+    /// the nodes; `None` if dyno did not start the server.
     pub(super) index: Option<usize>,
     /// Whether it was the primary when the fault struck.
     pub(super) was_primary: bool,

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord, Promotion};
-use plan::{FaultKind, FaultVolume};
+use plan::{FaultKind, FaultTarget, FaultVolume};
 
 use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
@@ -320,7 +320,11 @@ impl<'a> Strike<'a> {
     }
 
     fn rejoin(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
-        let rejoined = fault.rejoin(scene);
+        // The coordinator is no member.
+        let rejoined = match self.fault.target {
+            FaultTarget::Coordinator => Ok(()),
+            _ => fault.rejoin(scene),
+        };
         self.instance.disturbance.end(self.number);
         if rejoined.is_err() {
             self.report(record, rejoined, false);

@@ -24,7 +24,8 @@ pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = 
     (1..).zip(&rig.instances).filter(has)
 }
 
-/// The index of the member that is the target now.
+/// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or
+/// what follows them.
 ///
 /// # Errors
 /// When no member has the role.
@@ -37,13 +38,14 @@ pub(super) fn find(
     let primary = cluster.primary_index();
     let states = match target {
         FaultTarget::Primary | FaultTarget::Replica => states(cluster),
-        FaultTarget::Any(_) | FaultTarget::Server(_) => Vec::new(),
+        FaultTarget::Any(_) | FaultTarget::Server(_) | FaultTarget::Coordinator => Vec::new(),
     };
     let has = |index: usize, role: &dyn Fn(Option<MemberState>) -> bool| {
         states.get(index).is_some_and(|state| role(*state))
     };
     let mut all = 0..members.len();
     let found = match target {
+        FaultTarget::Coordinator => Some(members.len()),
         FaultTarget::Server(number) => members.iter().position(|member| member.number == number),
         FaultTarget::Primary => {
             let mut expected_first = std::iter::once(primary).chain(all);
@@ -65,6 +67,7 @@ pub(super) fn find(
             FaultTarget::Replica => "a replica",
             FaultTarget::Any(_) => "without a fault",
             FaultTarget::Server(_) => "that server",
+            FaultTarget::Coordinator => "the coordinator",
         };
         LabError::Impossible(format!("no member of the cluster is {role} now"))
     })

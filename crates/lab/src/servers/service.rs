@@ -2,9 +2,9 @@
 //! the last one has ended.
 
 use std::fs;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,10 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Services {
     /// The first field: the processes end before their site and their directory are removed.
-    running: Vec<Running>,
+    running: Mutex<Vec<Running>>,
+    services: Vec<Service>,
+    /// The directory of the result for their logs.
+    keep: PathBuf,
     site: Arc<dyn Site>,
     data: DataDir,
 }
@@ -48,24 +51,44 @@ impl Services {
         data.hand_over()?;
         let (dir, own) = (data.dir(), data.own());
         let services = member.replication.services(&member.formation, dir, &own)?;
-        let mut started = Self {
-            running: Vec::new(),
+        let started = Self {
+            running: Mutex::default(),
+            services,
+            keep: keep.to_owned(),
             site,
             data,
         };
-        for service in &services {
-            started.add(service, keep, interrupted)?;
-        }
+        started.start_again(interrupted)?;
         Ok(started)
     }
 
-    fn add(
-        &mut self,
-        service: &Service,
-        keep: &Path,
-        interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
-        let path = keep.join(format!("{}.log", service.name));
+    /// Kills them; returns when the last one was killed.
+    pub(crate) fn kill(&self) -> Instant {
+        let mut running = self.lock();
+        let killed = running.iter_mut().map(Running::kill).max();
+        killed.unwrap_or_else(Instant::now)
+    }
+
+    /// Ends what is left of them and starts them, with what they have stored; returns when the last
+    /// one was ready.
+    ///
+    /// # Errors
+    /// As [`Services::start`].
+    pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+        let mut running = self.lock();
+        running.clear();
+        for service in &self.services {
+            running.push(self.run(service, interrupted)?);
+        }
+        Ok(Instant::now())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<Running, LabError> {
+        let path = self.keep.join(format!("{}.log", service.name));
         let (log, home) = (append(&path)?, self.data.home());
         for file in &service.files {
             write_for_server(&self.data.dir().join(file.name), &file.text, home.account())?;
@@ -95,8 +118,7 @@ impl Services {
             }
             sleep(POLL_INTERVAL);
         }
-        self.running.push(running);
-        Ok(())
+        Ok(running)
     }
 
     /// Where they run.
@@ -108,9 +130,12 @@ impl Services {
     ///
     /// # Errors
     /// The first thing that could not be ended or removed; the rest was.
-    pub(crate) fn end(mut self) -> Result<(), LabError> {
-        let ended = self.running.iter_mut().map(Running::end);
-        let ended = ended.fold(Ok(()), Result::and);
+    pub(crate) fn end(self) -> Result<(), LabError> {
+        let ended = self
+            .lock()
+            .iter_mut()
+            .map(Running::end)
+            .fold(Ok(()), Result::and);
         ended.and(self.site.end()).and(self.data.end())
     }
 }

@@ -18,7 +18,8 @@ const MAX_FAULTS: usize = 100;
 const MAX_ARGUMENTS: usize = 100;
 const HOW: &str =
     "write [[fault]] on its own line, and below it at = \"30s\" and kill = \"primary\"";
-const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", or the number of a server";
+const TARGETS: &str =
+    "a target is \"primary\", \"replica\", \"any\", \"coordinator\", or the number of a server";
 const HEALS: &str = "write a duration, counted from `at`, or heal = \"never\"";
 const NEVER: &str = "never";
 /// How long a fault lasts unless the study says otherwise.
@@ -145,6 +146,7 @@ impl Parts {
     fn no_effect(&self, option: &str, kind: FaultKind) -> Option<&'static str> {
         let target = self.target.as_ref();
         let is_any = target.is_none_or(|target| matches!(target.value, FaultTarget::Any(_)));
+        let is_coordinator = target.is_some_and(|one| one.value == FaultTarget::Coordinator);
         let is_command = kind == FaultKind::Command;
         let (has_effect, why) = match option {
             "heal" if is_command => (
@@ -152,6 +154,7 @@ impl Parts {
                 "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
             ),
             "heal" => (kind.lasts(), "it ends by itself: remove `heal`"),
+            "process" if is_coordinator => (false, "the coordinator is one program"),
             "process" => (
                 kind.is_of_processes(),
                 "only `kill`, `stop`, and `pause` are done to processes",
@@ -365,6 +368,7 @@ impl Walk {
                 "primary" => FaultTarget::Primary,
                 "replica" => FaultTarget::Replica,
                 "any" => FaultTarget::Any(0),
+                "coordinator" => FaultTarget::Coordinator,
                 other => {
                     let message = format!("`{}` is not the target of a fault", shown(other));
                     self.diagnostics
