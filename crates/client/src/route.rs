@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct Route {
     /// Whether a server that refuses to write has lost its role, rather than being unfit for the
     /// load.
     expects_writes: bool,
+    /// Whether each server has accepted a write, after which it is fit.
+    has_written: Box<[AtomicBool]>,
 }
 
 #[derive(Debug)]
@@ -44,8 +47,9 @@ struct Server {
 }
 
 impl Route {
-    /// A route whose open servers are changed by its owner. With `expects_writes`, a server that
-    /// refuses a write because it is read-only has lost its role, and its users reconnect.
+    /// A route whose open servers are changed by its owner. A server that refuses a write because it
+    /// is read-only has lost its role, and its users reconnect, if it accepted one before or with
+    /// `expects_writes`.
     #[must_use]
     pub fn new(servers: usize, is_open: impl Fn(usize) -> bool, expects_writes: bool) -> Self {
         let server = |index| Server {
@@ -62,6 +66,7 @@ impl Route {
             }),
             alerted: Condvar::new(),
             expects_writes,
+            has_written: (0..servers).map(|_| AtomicBool::default()).collect(),
         }
     }
 
@@ -120,11 +125,6 @@ impl Route {
             .wait_timeout_while(self.lock(), limit, is_known)
             .unwrap_or_else(PoisonError::into_inner);
         waited.0.alerts
-    }
-
-    /// Whether a server that refuses to write has lost its role.
-    pub(crate) fn expects_writes(&self) -> bool {
-        self.expects_writes
     }
 
     /// The number of the present choice; `None` while no server is open.
@@ -231,6 +231,22 @@ impl Place {
     /// The route that the connection was opened on.
     pub(crate) fn route(&self) -> &Route {
         &self.route
+    }
+
+    /// Notes that the server has accepted a write.
+    #[inline]
+    pub(crate) fn wrote(&self) {
+        if let Some(has_written) = self.route.has_written.get(self.server)
+            && !has_written.load(Ordering::Relaxed)
+        {
+            has_written.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the server has lost its role if it refuses to write.
+    pub(crate) fn expects_writes(&self) -> bool {
+        let has_written = self.route.has_written.get(self.server);
+        self.route.expects_writes || has_written.is_some_and(|it| it.load(Ordering::Relaxed))
     }
 }
 

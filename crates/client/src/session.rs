@@ -146,20 +146,25 @@ impl<P: Protocol> NetworkSession<P> {
     #[inline]
     fn finish(&self, done: Result<Done, Error>, sql: &str) -> Result<Reply, SessionError> {
         match done {
-            Ok(Done { rows, affected }) => Ok(Reply { rows, affected }),
+            Ok(Done { rows, affected }) => {
+                if affected > 0 {
+                    self.place.wrote();
+                }
+                Ok(Reply { rows, affected })
+            }
             Err(error) => Err(self.failed(error, sql)),
         }
     }
 
     #[cold]
     fn failed(&self, error: Error, sql: &str) -> SessionError {
-        let route = self.place.route();
         let mut error = error.into_session_error(Some(sql));
-        if error.kind == FailureKind::Refused && P::has_lost_role(&error, route.expects_writes()) {
+        let expects_writes = self.place.expects_writes();
+        if error.kind == FailureKind::Refused && P::has_lost_role(&error, expects_writes) {
             error.kind = FailureKind::Away;
         }
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {
-            route.alert();
+            self.place.route().alert();
         }
         error
     }

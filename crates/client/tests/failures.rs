@@ -174,6 +174,26 @@ fn a_connection_that_idled_too_long_is_lost() {
     }
 }
 
+/// Behind a proxy, it may be another one than before.
+#[test]
+fn a_server_that_accepts_no_more_writes_is_away() {
+    for server in both(&[]) {
+        prepare(&server);
+        // Administrators write to a read-only server.
+        server.sql("REVOKE ALL ON *.* FROM victim; GRANT SELECT, UPDATE ON *.* TO victim");
+        run(async {
+            let mut session = session(&server, "victim").await;
+            for kind in [FailureKind::Refused, FailureKind::Away] {
+                server.sql("SET GLOBAL read_only = ON");
+                let error = session.execute(0, &[Param::Int(1)]).await.unwrap_err();
+                assert_eq!((error.kind, error.number), (kind, Some(1290)), "{error}");
+                server.sql("SET GLOBAL read_only = OFF");
+                session.execute(0, &[Param::Int(1)]).await.unwrap();
+            }
+        });
+    }
+}
+
 #[test]
 fn a_server_that_dies_takes_its_connections() {
     for mut server in both(&[]) {

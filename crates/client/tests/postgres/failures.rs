@@ -226,10 +226,16 @@ async fn serialization_failure(server: &PostgresServer) {
 
 async fn read_only(server: &PostgresServer) {
     let mut reader = session(server).await;
-    let sql = "SET default_transaction_read_only = on";
-    query(&mut reader, sql).await.unwrap();
-    let error = reader.execute(0, &[Param::Int(1)]).await.unwrap_err();
-    assert_failed(&error, FailureKind::Refused, "25006");
+    // A server that has accepted a write has lost its role.
+    for kind in [FailureKind::Refused, FailureKind::Away] {
+        let sql = "SET default_transaction_read_only = on";
+        query(&mut reader, sql).await.unwrap();
+        let error = reader.execute(0, &[Param::Int(1)]).await.unwrap_err();
+        assert_failed(&error, kind, "25006");
+        let sql = "SET default_transaction_read_only = off";
+        query(&mut reader, sql).await.unwrap();
+        reader.execute(0, &[Param::Int(1)]).await.unwrap();
+    }
 }
 
 fn deadlock(server: &PostgresServer) {
