@@ -227,6 +227,9 @@ fn survives(mut members: Members, waiting: &str) {
     members.wait_for_state(2, MemberState::Replica);
     members.server(3).sql("INSERT INTO t VALUES (5)");
     members.wait_for_rows(2, "1,3,4,5");
+
+    // One that has no source has nothing to apply first.
+    members.promote(1);
 }
 
 /// How an error names the transaction that only the first member has.

@@ -211,7 +211,8 @@ pub(super) static MYSQL: Dialect = Dialect {
 pub(super) const SHOW_REPLICAS: &str = "SHOW REPLICAS";
 /// By default, MySQL does not log whom it refused.
 pub(super) const LOG_REFUSALS: (&str, &str) = ("log_error_verbosity", "3");
-const MYSQL_RECEIVED: &str = "SELECT received_transaction_set \
+/// Also of a server that has no source.
+const MYSQL_RECEIVED: &str = "SELECT COALESCE(MAX(received_transaction_set), '') \
      FROM performance_schema.replication_connection_status WHERE channel_name = ''";
 
 /// The last transactions that a replica has received; empty on a primary.
