@@ -185,6 +185,24 @@ fn planted_anomalies_on_a_running_postgres_are_found() {
     finds_what_was_planted(dyno);
 }
 
+/// A history that is gone proves nothing: the trial has failed, and nothing was lost or made up.
+#[test]
+fn a_history_that_cannot_be_read_fails_the_trial() {
+    let server = mariadb();
+    let url = database(&server, "unreadable");
+    let dyno = study(&format!("url = \"{url}\""), "5s", "").start();
+    let out = dyno.dir().join("out");
+    wait_until("the measurement", || has_second(&out, 1, "measure"));
+    let path = trial_dir(&out, 1).unwrap().join("ledger-1.jsonl");
+    std::fs::remove_file(path).unwrap();
+    let done = dyno.wait().fails(4, &["cannot read the ledger's history"]);
+    let [ledger] = <[_; 1]>::try_from(done.trial().ledgers).unwrap();
+    let found = (ledger.checked.len(), ledger.lost, ledger.phantom);
+    assert_eq!(found, (0, 0, 0), "{ledger:?}");
+    let said = done.stdout.replace('\n', " ");
+    assert!(said.contains("ledger could not be checked"), "{said}");
+}
+
 #[test]
 fn tables_of_the_same_name_that_are_not_dynos_stay() {
     let server = mariadb();

@@ -20,6 +20,7 @@ const ANY: plan::EngineTraits = plan::EngineTraits {
         name: "group",
         elects: true,
         has_manager: false,
+        has_coordinator: false,
         quorum: plan::Quorum::Majority,
         conduct: plan::Conduct {
             detector: |_| {

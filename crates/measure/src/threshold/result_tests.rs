@@ -73,6 +73,43 @@ fn commits_that_one_repeat_lost_are_not_averaged_away() {
     assert_eq!(result([0, 0, 0]).verdict, ThresholdVerdict::Met);
 }
 
+/// Of a trial that was observed for 20 s after its fault.
+fn never_back() -> TrialSummary {
+    let recovery = crate::fault::Recovery {
+        window_s: 20.0,
+        censored: vec!["recovery.back_s".to_owned()],
+        ..crate::fault::Recovery::default()
+    };
+    let fault = serde_json::json!({
+        "number": 1, "kind": "kill", "target": "primary", "instance": 1, "node": 1,
+        "asked_s": 5.0, "effect_s": 5.0, "recovery": recovery,
+    });
+    let mut trial = trial(&[], 100.0);
+    trial.faults = vec![serde_json::from_value(fault).unwrap()];
+    trial
+}
+
+#[test]
+fn a_time_that_was_still_to_come_is_judged_by_what_it_is_longer_than() {
+    for (threshold, verdict) in [
+        ("recovery.back_s < 10", ThresholdVerdict::Missed),
+        ("recovery.back_s > 10", ThresholdVerdict::Met),
+        ("recovery.back_s < 30", ThresholdVerdict::Undecided),
+        ("recovery.back_s > 30", ThresholdVerdict::Undecided),
+    ] {
+        for repeats in [1, 3] {
+            let trials = vec![never_back(); repeats];
+            let found = only(threshold, &trials, Baseline::None);
+            assert_eq!(
+                (found.value, found.trials),
+                (Some(20.0), repeats as u32),
+                "{threshold}"
+            );
+            assert_eq!(found.verdict, verdict, "{threshold}");
+        }
+    }
+}
+
 #[test]
 fn without_a_number_a_threshold_is_missed() {
     let mut failed = trial(&[], 500.0);
