@@ -161,6 +161,39 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
     cache.assert_nothing_left();
 }
 
+/// The log is written to the guest's page cache with every commit, and to its disk with every commit
+/// or never.
+#[test]
+fn a_guest_without_power_loses_what_was_not_written_to_its_disk() {
+    let cache = Cache::new();
+    if image().is_none() {
+        return;
+    }
+    let more = "[server.config]\ninnodb_log_file_buffering = \"ON\"\n\
+                innodb_flush_log_at_timeout = 2700\n\
+                [ledger]\nrate = 50\n\
+                [[fault]]\nat = \"4s\"\ncut_power = \"primary\"\nheal = \"1s\"\n\
+                [sweep]\n\"server.config.innodb_flush_log_at_trx_commit\" = [1, 2]\n";
+    let done = Program::study(&format!("{STUDY}{more}"))
+        .args("--set load.time=45s --set load.rate=20")
+        .cache(&cache)
+        .run()
+        .succeeds();
+    let [durable, lazy] = <[_; 2]>::try_from(done.result().trials).unwrap();
+    for trial in [&durable, &lazy] {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        let fault = &trial.faults[0];
+        assert!(
+            fault.healed_s.is_some() && fault.error.is_none(),
+            "{fault:?}"
+        );
+        assert!(trial.ledgers[0].acknowledged > 0, "{:?}", trial.ledgers);
+    }
+    assert_eq!(durable.ledgers[0].lost, 0, "{:?}", durable.ledgers);
+    assert!(lazy.ledgers[0].lost > 0, "{:?}", lazy.ledgers);
+    cache.assert_nothing_left();
+}
+
 /// The log of the only server of the only trial.
 fn find_log(dir: &Path) -> Option<PathBuf> {
     let trials = store::trial_dirs(&dir.join("out")).ok()?;

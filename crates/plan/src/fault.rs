@@ -131,6 +131,9 @@ choice! {
         Scrub = "scrub",
         /// Ends a node and its links at once, so that nobody hears of it; healing starts it again.
         FailHost = "fail_host",
+        /// Switches a node's guest off: what it had not written to its disk is gone; healing boots it
+        /// and starts the node again.
+        CutPower = "cut_power",
         /// Makes another member the primary, as an administrator does before maintenance.
         Switchover = "switchover",
         /// Runs a command of the study's.
@@ -172,7 +175,12 @@ impl FaultKind {
     pub fn silences(self) -> bool {
         matches!(
             self,
-            Self::Kill | Self::Pause | Self::Partition | Self::Drop | Self::FailHost
+            Self::Kill
+                | Self::Pause
+                | Self::Partition
+                | Self::Drop
+                | Self::FailHost
+                | Self::CutPower
         )
     }
 

@@ -2,7 +2,7 @@
 
 use plan::{
     ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    FileSystem, FileSystemKind, Network, ServerSpec, Trial, Value, Volume,
+    FileSystem, FileSystemKind, Network, ServerSpec, SiteKind, Trial, Value, Volume,
 };
 
 use crate::content::{Base, Content};
@@ -17,6 +17,8 @@ pub(crate) struct Servers {
     pub(crate) instances: u32,
     /// Of each instance.
     pub(crate) members: u32,
+    /// Whether they run in guests.
+    are_guests: bool,
     /// Whether links between members can be cut.
     has_links: bool,
     /// Where the data is stored.
@@ -93,6 +95,7 @@ impl Servers {
             cluster: cluster.and_then(|cluster| kind(&engine?, &cluster.kind.value)),
             instances: topology.instances,
             members: topology.members(),
+            are_guests: topology.node.site.kind.value == SiteKind::Vm,
             has_links: topology.network() == Network::Namespaces,
             disk: Disk::of(&topology.node.volume),
             log: topology.node.log_volume.as_ref().map(Disk::of),
@@ -140,11 +143,15 @@ impl Servers {
             }
         };
         let networks = values("topology.network");
+        let sites = values("site.kind");
         let running = Self {
             engine: None,
             cluster: None,
             instances: numbers("topology.instances").into_iter().min().unwrap_or(1),
             members: 1,
+            are_guests: sites
+                .iter()
+                .all(|site| site.as_text() == Some(SiteKind::Vm.name())),
             has_links: networks
                 .iter()
                 .all(|n| n.as_text() == Some(Network::Namespaces.name())),
@@ -255,6 +262,10 @@ impl Servers {
                     "`{kind}` has no effect on members that share this host's loopback interface"
                 ),
                 "give each member an address of its own: network = \"namespaces\" under [topology]",
+            ),
+            _ if kind == FaultKind::CutPower && !self.are_guests => refused(
+                "`cut_power` switches guests off, and the servers run in none".to_owned(),
+                "run each server in a guest: kind = \"vm\" under [site]",
             ),
             _ if kind.is_of_device() && self.disk.devices.is_none() => refused(
                 format!("`{kind}` needs a volume on loop devices, which can fail"),

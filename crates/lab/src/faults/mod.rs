@@ -2,6 +2,7 @@
 
 mod command;
 mod coordinator;
+mod cut_power;
 mod disturbance;
 mod fail_device;
 mod fail_host;
@@ -105,6 +106,7 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
         FaultKind::SlowDevice => Box::new(slow_device::SlowDevice::new(fault)),
         FaultKind::ReplaceDevice | FaultKind::Scrub => Box::new(job::VolumeJob::new(fault)),
         FaultKind::FailHost => Box::new(fail_host::FailHost::default()),
+        FaultKind::CutPower => Box::new(cut_power::CutPower),
         FaultKind::Switchover => Box::new(switchover::Switchover::default()),
         FaultKind::Command => Box::new(command::RunCommand::new(fault, output)),
     }

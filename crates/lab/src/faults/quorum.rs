@@ -44,6 +44,7 @@ fn is_away(kind: FaultKind) -> bool {
         | FaultKind::Pause
         | FaultKind::Partition
         | FaultKind::FailHost
+        | FaultKind::CutPower
         | FaultKind::Drop => true,
         FaultKind::SlowLink
         | FaultKind::CutClients

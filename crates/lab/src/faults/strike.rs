@@ -251,6 +251,7 @@ impl<'a> Strike<'a> {
             FaultKind::Pause,
             FaultKind::Partition,
             FaultKind::FailHost,
+            FaultKind::CutPower,
             FaultKind::CutClients,
             FaultKind::FillDisk,
             FaultKind::FailDevice,

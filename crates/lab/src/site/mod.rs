@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use engine::{Invocation, LOOPBACK};
@@ -37,6 +38,18 @@ pub use machine::{Destination, Machine};
 pub use network::{Namespace, Switch};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;
+
+/// The power of a machine, its programs and the content of its memory included.
+pub trait Power {
+    /// Switches it off; returns when that was done.
+    fn cut(&self) -> Instant;
+
+    /// Switches it on again, with what was on its disk.
+    ///
+    /// # Errors
+    /// When it does not boot, or `interrupted` becomes true.
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError>;
+}
 
 /// Where a node runs. Dropping it ends it.
 pub trait Site: fmt::Debug + Send + Sync {
@@ -148,6 +161,11 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.
     fn links(&self) -> Option<&dyn Links> {
+        None
+    }
+
+    /// Its power; `None` if it cannot be switched off.
+    fn power(&self) -> Option<&dyn Power> {
         None
     }
 

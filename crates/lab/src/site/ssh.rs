@@ -4,6 +4,7 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use engine::Invocation;
@@ -12,7 +13,7 @@ use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
 use super::vm::Guest;
-use super::{Destination, Launched, Machine, Process, Site};
+use super::{Destination, Launched, Machine, Power, Process, Site};
 use crate::account::Account;
 use crate::error::LabError;
 use crate::home::Home;
@@ -96,7 +97,11 @@ impl Site for Ssh {
     }
 
     fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), LabError> {
-        self.machine.end_processes(dir)
+        // They ended with their guest.
+        match &self.guest {
+            Some(guest) if guest.is_off() => Ok(()),
+            _ => self.machine.end_processes(dir),
+        }
     }
 
     fn end(&self) -> Result<(), LabError> {
@@ -121,6 +126,10 @@ impl Site for Ssh {
         self.guest.as_ref().map(Guest::port)
     }
 
+    fn power(&self) -> Option<&dyn Power> {
+        self.guest.as_ref().map(|_| -> &dyn Power { self })
+    }
+
     fn platform(&self) -> Option<String> {
         let machine = self.machine.platform();
         Some(match &self.guest {
@@ -139,5 +148,20 @@ impl Site for Ssh {
 
     fn files(&self) -> &dyn Files {
         self.machine.files()
+    }
+}
+
+impl Power for Ssh {
+    fn cut(&self) -> Instant {
+        let cut_at = self.guest.as_ref().map(Guest::cut);
+        self.machine.disconnect();
+        cut_at.unwrap_or_else(Instant::now)
+    }
+
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        if let Some(guest) = &self.guest {
+            guest.restore(interrupted)?;
+        }
+        self.machine.reconnect()
     }
 }

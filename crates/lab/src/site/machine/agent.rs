@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -104,6 +105,26 @@ impl Agent {
                 Err(to.failed(log))
             }
         }
+    }
+
+    /// Ends the connection.
+    pub(super) fn disconnect(&self) {
+        process::kill(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Goes on with the connection of another one.
+    pub(super) fn replace(&self, mut other: Self) {
+        let child = other
+            .child
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let pipes = other
+            .pipes
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut *self.pipes(), pipes);
+        let mut own = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut *own, child);
     }
 
     /// Runs a shell command without input.

@@ -15,7 +15,7 @@ use crate::volume::Tool;
 const MAX_BYTES: u64 = 16 << 40;
 
 /// A file in the run directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Disk {
     file: PathBuf,
 }

@@ -17,9 +17,10 @@ mod greeting;
 mod record;
 mod ssh;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -63,6 +64,8 @@ pub struct Machine {
     record: Record,
     agent: Agent,
     control: PathBuf,
+    /// What ssh says.
+    log: PathBuf,
     /// Whom its servers run as.
     account: Account,
     /// Whom ssh logs in as.
@@ -73,6 +76,8 @@ pub struct Machine {
     run: PathBuf,
     /// What the data of its node is on, if it is a guest.
     disk: Option<Disk>,
+    /// Where that is mounted.
+    mounted: OnceLock<PathBuf>,
 }
 
 impl Machine {
@@ -118,11 +123,13 @@ impl Machine {
             record,
             agent,
             control,
+            log,
             account,
             user: greeting.user,
             address,
             run: home.run_dir().to_owned(),
             disk,
+            mounted: OnceLock::new(),
         })
     }
 
@@ -217,12 +224,33 @@ impl Machine {
             None => self.bring(data.dir(), true, interrupted)?,
             Some(disk) => {
                 disk.fill(data.dir(), interrupted)?;
-                let (there, owner) = (self.path(data.dir()), self.account.owner());
-                let arguments = [there.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
-                self.session(script(MOUNT, &arguments))?;
+                self.mount(self.mounted.get_or_init(|| self.path(data.dir())))?;
             }
         }
         data.empty()
+    }
+
+    fn mount(&self, dir: &Path) -> Result<(), LabError> {
+        let owner = self.account.owner();
+        let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
+        self.session(script(MOUNT, &arguments)).map(drop)
+    }
+
+    /// Ends the connection to a guest that was switched off, so that nobody waits for an answer.
+    pub(super) fn disconnect(&self) {
+        self.agent.disconnect();
+    }
+
+    /// Connects to a guest that was switched on again, and mounts its disk.
+    ///
+    /// # Errors
+    /// When ssh cannot connect; when the disk cannot be mounted.
+    pub(super) fn reconnect(&self) -> Result<(), LabError> {
+        // The socket of a client that was killed remains.
+        let _ = fs::remove_file(&self.control);
+        let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
+        self.agent.replace(agent);
+        self.mounted.get().map_or(Ok(()), |dir| self.mount(dir))
     }
 
     /// Copies the directory of a node to it, with the server's own part or without.

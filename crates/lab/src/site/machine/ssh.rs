@@ -14,8 +14,9 @@ use crate::process::{self, NEVER};
 const SHOWN_LINES: usize = 6;
 /// How long a command may take, such as one that writes all data to a slow disk.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
-/// Keys only, of hosts that are known; a silent host is given up after 15 s.
-const OPTIONS: [&str; 12] = [
+/// Keys only, of hosts that are known; a silent host is given up after 15 s. The socket of a connection
+/// that broke does not keep the next one from forwarding it.
+const OPTIONS: [&str; 13] = [
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",
     "PasswordAuthentication=no",
@@ -28,6 +29,7 @@ const OPTIONS: [&str; 12] = [
     "PermitLocalCommand=no",
     "RequestTTY=no",
     "EscapeChar=none",
+    "StreamLocalBindUnlink=yes",
 ];
 
 /// How to reach a host.

@@ -11,6 +11,7 @@ use crate::process::{self, NEVER, TOOL_LIMIT};
 /// What ssh calls a guest.
 const NAME: &str = "guest";
 
+#[derive(Debug)]
 pub(super) struct Keys {
     /// A tar archive with what the guest needs, its second disk.
     pub(super) archive: PathBuf,

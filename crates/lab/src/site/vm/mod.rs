@@ -15,11 +15,13 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::Limits;
+use rustix::io::Errno;
 
 use super::Destination;
 use super::machine::Disk;
@@ -52,12 +54,18 @@ static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
 /// A running guest. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Guest {
-    qemu: Mutex<Child>,
+    /// `None` while it is switched off.
+    qemu: Mutex<Option<Child>>,
+    image: Image,
+    hardware: Hardware,
+    accelerator: Accelerator,
     /// Its files in the run directory.
     dir: PathBuf,
-    /// The port of 127.0.0.1 that leads to the same port of the guest.
-    port: u16,
-    accelerator: Accelerator,
+    run_dir: PathBuf,
+    keys: Keys,
+    disk: Disk,
+    /// The ports of 127.0.0.1 that lead to its ssh server and to the same port of the guest.
+    ports: [u16; 2],
 }
 
 /// Why a guest did not boot.
@@ -65,6 +73,20 @@ enum Failed {
     PortTaken,
     Boot(String),
     Other(LabError),
+}
+
+impl From<Failed> for LabError {
+    fn from(failed: Failed) -> Self {
+        let why = match failed {
+            Failed::Other(error) => return error,
+            Failed::PortTaken => PORT_TAKEN.to_owned(),
+            Failed::Boot(why) => why,
+        };
+        Self::NoGuest {
+            why,
+            remedy: "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory".to_owned(),
+        }
+    }
 }
 
 impl From<LabError> for Failed {
@@ -106,17 +128,9 @@ impl Guest {
                 }
             },
         };
-        booted.map_err(|failed| {
-            let why = match failed {
-                Failed::Other(error) => return error,
-                Failed::PortTaken => PORT_TAKEN.to_owned(),
-                Failed::Boot(why) => why,
-            };
-            LabError::NoGuest {
-                why,
-                remedy: "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory".to_owned(),
-            }
-        })
+        let guest = booted.map_err(LabError::from)?;
+        let (to, disk) = (guest.keys.destination.clone(), guest.disk.clone());
+        Ok((guest, to, disk))
     }
 
     fn on_free_ports(
@@ -124,7 +138,7 @@ impl Guest {
         image: &Image,
         hardware: &Hardware,
         accelerator: Accelerator,
-    ) -> Result<(Self, Destination, Disk), Failed> {
+    ) -> Result<Self, Failed> {
         for _ in 1..MAX_PORT_TRIES {
             match Self::start(home, image, hardware, accelerator) {
                 Err(Failed::PortTaken) => {}
@@ -139,7 +153,7 @@ impl Guest {
         image: &Image,
         hardware: &Hardware,
         accelerator: Accelerator,
-    ) -> Result<(Self, Destination, Disk), Failed> {
+    ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are nobody else's business.
         let mut builder = DirBuilder::new();
@@ -148,22 +162,44 @@ impl Guest {
         let ports = [free_port()?, free_port()?];
         let keys = Keys::make(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
-        let mut command = qemu::command(image, hardware, accelerator, &dir, &keys, &disk, ports)?;
-        command.env(RUN_DIR, home.run_dir());
         let guest = Self {
-            qemu: Mutex::new(process::spawn(command)?),
-            dir,
-            port: ports[1],
+            qemu: Mutex::default(),
+            image: image.clone(),
+            hardware: hardware.clone(),
             accelerator,
+            dir,
+            run_dir: home.run_dir().to_owned(),
+            keys,
+            disk,
+            ports,
         };
-        guest.wait_until_up()?;
-        let qemu = guest.child(|child| child.id());
-        backlog::widen(qemu, guest.port)
-            .map_err(|error| LabError::at("share a socket of", &guest.dir)(error.into()))?;
-        Ok((guest, keys.destination, disk))
+        guest.switch_on(&process::NEVER)?;
+        Ok(guest)
     }
 
-    fn wait_until_up(&self) -> Result<(), Failed> {
+    fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+        // It has what the guest said before it was switched off.
+        let _ = fs::remove_file(self.dir.join(qemu::CONSOLE));
+        let mut command = qemu::command(
+            &self.image,
+            &self.hardware,
+            self.accelerator,
+            &self.dir,
+            &self.keys,
+            &self.disk,
+            self.ports,
+        )?;
+        command.env(RUN_DIR, &self.run_dir);
+        let child = process::spawn(command)?;
+        let id = child.id();
+        *self.qemu() = Some(child);
+        self.wait_until_up(interrupted)?;
+        let widened = backlog::widen(id, self.port());
+        let failed = |error: Errno| LabError::at("share a socket of", &self.dir)(error.into());
+        Ok(widened.map_err(failed)?)
+    }
+
+    fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
         let limit = match self.accelerator {
             Accelerator::Kvm => KVM_LIMIT,
             Accelerator::Emulation => BOOT_LIMIT,
@@ -172,7 +208,7 @@ impl Guest {
         let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
         loop {
-            let status = self.child(|child| child.try_wait());
+            let status = self.qemu().as_mut().map_or(Ok(None), Child::try_wait);
             if text(qemu::CONSOLE).contains(IS_UP) {
                 return Ok(());
             }
@@ -180,6 +216,9 @@ impl Guest {
                 Ok(Some(status)) => format!("QEMU {}", process::how_it_ended(status)),
                 _ if Instant::now() > deadline => {
                     format!("it took more than {} s", limit.as_secs())
+                }
+                _ if interrupted.load(Ordering::Relaxed) => {
+                    return Err(LabError::Interrupted.into());
                 }
                 _ => {
                     sleep(process::POLL_INTERVAL);
@@ -196,7 +235,27 @@ impl Guest {
 
     /// The port at which its server can be reached, on the guest and on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
-        self.port
+        self.ports[1]
+    }
+
+    /// Switches it off; returns when that was done.
+    pub(super) fn cut(&self) -> Instant {
+        let qemu = self.qemu().take();
+        qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
+    }
+
+    /// Switches it on again, with its disk.
+    ///
+    /// # Errors
+    /// When it does not boot, or `interrupted` becomes true.
+    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+        Ok(self.switch_on(interrupted)?)
+    }
+
+    /// Whether it was switched off, or QEMU has ended.
+    pub(super) fn is_off(&self) -> bool {
+        let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
+        self.qemu().as_mut().is_none_or(ended)
     }
 
     /// Whether its CPUs are emulated.
@@ -218,15 +277,15 @@ impl Guest {
     /// # Errors
     /// The operating system's.
     pub(super) fn end(&self) -> Result<(), LabError> {
-        self.child(process::kill);
+        self.cut();
         match fs::remove_dir_all(&self.dir) {
             Err(error) if self.dir.exists() => Err(LabError::at("remove", &self.dir)(error)),
             _ => Ok(()),
         }
     }
 
-    fn child<T>(&self, act: impl FnOnce(&mut Child) -> T) -> T {
-        act(&mut self.qemu.lock().unwrap_or_else(PoisonError::into_inner))
+    fn qemu(&self) -> MutexGuard<'_, Option<Child>> {
+        self.qemu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -35,9 +35,11 @@ pub(super) enum Accelerator {
 }
 
 /// The files that `scripts/build-guest.sh` makes.
+#[derive(Debug, Clone)]
 pub(super) struct Image(PathBuf);
 
 /// What a guest has.
+#[derive(Debug, Clone)]
 pub(super) struct Hardware {
     cpus: usize,
     cpuset: Option<String>,
