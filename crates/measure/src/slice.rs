@@ -53,7 +53,8 @@ pub struct Slice<C: Counter = u32> {
     pub delay: Latency<C>,
     /// Replies whose time stamp could not be right, because a clock was set.
     pub refused_stamps: u64,
-    /// Times of statements by kind, in the order of the load's list of kinds.
+    /// Times of statements by kind, in the order of the load's list of kinds; coarse, and so accurate
+    /// to 1 %.
     pub statements: Vec<Latency<C>>,
     /// Errors by the engine's code, or `network`.
     pub errors: BTreeMap<String, ErrorCount>,
@@ -97,7 +98,7 @@ impl<C: Counter> Slice<C> {
             lateness: Latency::default(),
             delay: Latency::default(),
             refused_stamps: 0,
-            statements: vec![Latency::default(); kinds],
+            statements: vec![Latency::coarse(); kinds],
             errors: BTreeMap::new(),
             reconnects: 0,
             lookups: 0,
