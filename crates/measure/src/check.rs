@@ -28,6 +28,8 @@ const BACKLOG_NOISE: f64 = 0.01;
 const SHORT_BACKLOG_NOISE: f64 = 0.05;
 /// Throughput that moves by more than this share is not steady.
 const UNSTEADY: f64 = 0.1;
+/// …in the time before a fault if that is also more than so many standard errors.
+const BASELINE_ERRORS: f64 = 3.0;
 /// Share of transactions that may be restarted without a warning.
 const RESTARTS: f64 = 0.01;
 /// Share of lookups that may find nothing without a warning.
@@ -54,6 +56,8 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
         found.extend(level_changed(summary, seconds));
         found.extend(stalled(seconds));
         found.extend(reconnects(summary));
+    } else {
+        found.extend(baseline_unsteady(summary, seconds));
     }
     found.extend(healed_early(summary));
     found.extend(misses(summary));
@@ -244,6 +248,26 @@ fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
         first_per_s,
         last_per_s,
     })
+}
+
+/// The time before the first fault is usually too short for what other checks ask of a series, so
+/// its noise is taken from the differences of neighbors, to which a drift adds little.
+fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
+    let faults = summary.setup.planned.topology.faults.iter();
+    let at = faults.map(|fault| fault.at).min()?;
+    let before = seconds.get(..usize::try_from(at.as_secs()).ok()?)?;
+    let (first, last) = thirds(before)?;
+    let (first_per_s, last_per_s) = (per_s(first)?, per_s(last)?);
+    let rates: Vec<f64> = before
+        .iter()
+        .map(|second| second.transactions as f64 / second.seconds)
+        .collect();
+    let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
+    let variance = steps.sum::<f64>() / (2 * (rates.len() - 1)) as f64;
+    let by_chance = BASELINE_ERRORS * (variance * 2.0 / first.len() as f64).sqrt();
+    let least = by_chance.max(UNSTEADY * first_per_s);
+    let share = last_per_s / first_per_s - 1.0;
+    ((last_per_s - first_per_s).abs() > least).then_some(Warning::BaselineUnsteady { share })
 }
 
 /// By how much two parts of a steady load differ at most in 99 % of the cases, given how the

@@ -392,6 +392,30 @@ fn unsteady() {
 }
 
 #[test]
+fn throughput_that_moves_before_the_first_fault() {
+    let with_fault = || {
+        let mut input = input();
+        let keys = "load.time = '60s'\n[[fault]]\nat = '12s'\nkill = 'primary'";
+        input.setup.planned.topology.faults = planned(keys).topology.faults;
+        input
+    };
+    let moved = |count: &dyn Fn(u64) -> u64| {
+        let seconds = (0..30).map(|number| second(number, count(number)));
+        let found = warnings(with_fault(), &seconds.collect::<Vec<_>>());
+        found.into_iter().find_map(|warning| match warning {
+            Warning::BaselineUnsteady { share } => Some((share * 100.0).round()),
+            _ => None,
+        })
+    };
+    // 100 to 130 in the first third, 180 to 210 in the last.
+    assert_eq!(moved(&|number| 100 + 10 * number.min(11)), Some(70.0));
+    assert_eq!(moved(&|number| 100 + 40 * (number * 7 % 5)), None, "noise");
+    // What the fault does to throughput is a result.
+    let falls = |number| if number < 12 { 100 + number % 3 } else { 10 };
+    assert_eq!(moved(&falls), None);
+}
+
+#[test]
 fn a_warm_up_that_was_too_short() {
     let warmup = |number| Second {
         phase: Phase::Warmup,

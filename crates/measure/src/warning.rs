@@ -101,6 +101,11 @@ pub enum Warning {
         /// Mean of the last third, in transactions per second.
         last_per_s: f64,
     },
+    /// Throughput moved before the first fault, against which recovery is measured.
+    BaselineUnsteady {
+        /// From the first third of that time to the last, as a share of the first (-1 or more).
+        share: f64,
+    },
     /// The level of throughput changed during the measurement.
     LevelChanged {
         /// In the order of time, at least one.
@@ -180,6 +185,7 @@ impl Warning {
             Self::Misses { .. } => "lookups of missing rows",
             Self::WarmupTooShort { .. } => "warm-up too short",
             Self::NeverSteady { .. } | Self::Unsteady { .. } => "not steady",
+            Self::BaselineUnsteady { .. } => "not steady before the fault",
             Self::LittlesLaw { .. } => "Little's law violated",
             Self::Unsure { .. } => "target precision not reached",
             Self::LevelChanged { .. } => "level changed",
@@ -224,6 +230,7 @@ impl Warning {
                 noticed_s,
                 ..
             } => noticed_s - healed_s,
+            Self::BaselineUnsteady { share } => share.abs(),
             Self::LittlesLaw { users, accounted } => (accounted / users - 1.0).abs(),
             Self::Unsure { reached, .. } => reached.unwrap_or(f64::INFINITY),
             Self::Unsteady {
@@ -347,6 +354,13 @@ impl fmt::Display for Warning {
                 f,
                 "not steady: {first_per_s:.1} transactions/s in the first third, {last_per_s:.1} in \
                  the last. Warm up or measure longer, and look for the cause in the series."
+            ),
+            Self::BaselineUnsteady { share } => write!(
+                f,
+                "throughput {} by {:.0} % before the first fault, and recovery is measured against \
+                 that time. Use a longer load.warmup, or a later fault.",
+                if *share > 0.0 { "rose" } else { "fell" },
+                share.abs() * 100.0
             ),
             Self::LevelChanged { changes } => levels_text(f, changes),
             Self::Stalled { seconds } => write!(
