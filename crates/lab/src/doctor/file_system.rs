@@ -207,6 +207,7 @@ pub(super) mod tests {
                 ..Storage::default()
             },
             system_disks: vec!["sda".into()],
+            disks: 2,
             needed_bytes: 0,
         }
     }
