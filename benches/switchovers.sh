@@ -1,9 +1,9 @@
 #!/bin/bash
 # Switches the primary of every kind of cluster over to a replica again and again under load, and counts what is left behind.
 #
-#   benches/switchovers.sh [SWITCHOVERS] [KIND...]     10 switchovers of each kind take about 15 minutes
+#   benches/switchovers.sh [SWITCHOVERS] [KIND...]     10 switchovers of each kind take about 20 minutes
 #
-# A kind is ENGINE:CLUSTER. Prints for each: switchovers that took effect, lost transfers of acknowledged ones, switchovers
+# A kind is ENGINE:CLUSTER. Prints for each: switchovers that took effect under load, lost transfers of acknowledged ones, switchovers
 # that left something behind or failed, members that the ledger could not check, and the seconds until the first accepted
 # write (minimum, median, maximum). Exits with 1 if a switchover failed, a transfer was lost or left behind on a member, or
 # a member was left unchecked.
@@ -26,7 +26,7 @@ interval_s() {
     case $1 in
         postgres:patroni*) echo 12 ;;
         postgres:*) echo 7 ;;
-        *) echo 3 ;;
+        *) echo 6 ;;
     esac
 }
 
@@ -50,7 +50,9 @@ import glob, json, statistics, sys
 kind, out, asked = sys.argv[1:]
 trials = [json.load(open(path)) for path in sorted(glob.glob(out + "/trials/*/trial.json"))]
 faults = [fault for trial in trials for fault in trial.get("faults", [])]
-struck = [fault for fault in faults if fault["effect_s"] is not None]
+# After a warm-up of 3 s.
+struck = [fault for trial in trials for fault in trial.get("faults", [])
+          if fault["effect_s"] is not None and fault["effect_s"] < 3 + trial["measured_s"]]
 errors = [f"{fault['number']}: {fault['error']}" for fault in faults if fault.get("error")]
 first = [f["recovery"]["first_write_s"] for f in struck if f["recovery"] and f["recovery"]["first_write_s"] is not None]
 ledgers = [ledger for trial in trials for ledger in trial.get("ledgers", [])]

@@ -124,11 +124,14 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
 fn members_form_a_cluster_with_the_settings_of_the_study() {
     let place = Cache::new();
     let done = Program::study(STUDY)
-        .args("--set load.time=4s")
+        .args("--set load.time=4s --set topology.profile=tuned")
         .cache(&place)
         .run()
         .succeeds();
     let trial = done.trial();
+    let settings = &trial.instances[0].settings;
+    let tuned = ("shared_buffers".to_owned(), "256MB".to_owned());
+    assert!(settings.contains(&tuned), "{settings:?}");
     assert!(trial.instances[0].formation_s.is_some_and(|s| s > 0.0));
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
