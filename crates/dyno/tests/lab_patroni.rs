@@ -349,11 +349,13 @@ fn a_primary_without_its_coordinator_gives_up_and_returns() {
 #[test]
 fn commits_wait_for_a_standby_in_synchronous_mode() {
     let place = Cache::new();
-    let fault =
-        "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nprocess = \"both\"\nheal = \"never\"\n";
-    let study = format!("{STUDY}{fault}{LEDGER}");
+    // The second switchover is to the standby that Patroni has chosen by then.
+    let faults = "[[fault]]\nat = \"1s\"\nswitchover = \"replica\"\n\
+        [[fault]]\nat = \"2s\"\nswitchover = \"replica\"\n\
+        [[fault]]\nat = \"30s\"\nkill = \"primary\"\nprocess = \"both\"\nheal = \"never\"\n";
+    let study = format!("{STUDY}{faults}{LEDGER}");
     let done = Program::study(&study)
-        .args("--set load.time=20s --set topology.cluster=patroni-synchronous")
+        .args("--set load.time=50s --set topology.cluster=patroni-synchronous")
         .cache(&place)
         .run()
         .succeeds();
@@ -363,7 +365,12 @@ fn commits_wait_for_a_standby_in_synchronous_mode() {
     assert_eq!(config["bootstrap"]["dcs"]["synchronous_mode"], true);
     let log = kept(&done, "1/error.log");
     assert!(log.contains("is now a synchronous standby"), "{log}");
-    assert!(!successors(&trial, &trial.faults[0]).is_empty());
+    let faults = &trial.faults;
+    assert!(
+        faults.iter().all(|fault| fault.error.is_none()),
+        "{faults:?}"
+    );
+    assert!(!successors(&trial, &faults[2]).is_empty(), "{faults:?}");
     is_accounted_for(&done, &trial);
     place.assert_nothing_left();
 }

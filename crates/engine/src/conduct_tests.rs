@@ -59,21 +59,21 @@ fn the_place_of_a_commit_follows_from_the_settings() {
             "mysql",
             "semi-synchronous",
             "rpl_semi_sync_source_timeout=500 rpl_semi_sync_source_wait_point=AFTER_COMMIT",
-            "disk of the primary, memory of one replica (sync_relay_log = 10000) if \
+            "disk of the primary, memory of one replica (sync_relay_log = 10000), if received \
              within 500ms, which others see earlier (AFTER_COMMIT)",
         ),
         (
             "mysql",
             "semi-synchronous",
             "sync_relay_log=1 rpl_semi_sync_source_wait_for_replica_count=2",
-            "disk of the primary, disk of 2 replicas if within 10s",
+            "disk of the primary, disk of 2 replicas, if received within 10s",
         ),
         (
             "mariadb",
             "semi-synchronous",
             "",
             "memory of the primary (sync_binlog = 0), memory of one replica (sync_relay_log = \
-             10000) if within 10s, which others see earlier (AFTER_COMMIT)",
+             10000), if received within 10s, which others see earlier (AFTER_COMMIT)",
         ),
         (
             "mysql",

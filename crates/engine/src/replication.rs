@@ -218,6 +218,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
         ))
     }
 
+    /// The only member that this one, the primary, would switch over to; `None`: any replica.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+        let _ = member;
+        Ok(None)
+    }
+
     /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
     /// a former primary may have diverged. `None`: it replicates all the same.
     fn copy(

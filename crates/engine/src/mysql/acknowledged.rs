@@ -56,5 +56,5 @@ pub(super) fn semi_synchronous(
         "after_commit" => ", which others see earlier (AFTER_COMMIT)",
         _ => "",
     };
-    format!("{primary}, {replicas} if within {timeout}{shown}")
+    format!("{primary}, {replicas}, if received within {timeout}{shown}")
 }

@@ -37,7 +37,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 const STANDBY_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The role that Patroni's REST API reports for a synchronous standby.
-const SYNCHRONOUS_STANDBY: &str = "\"sync_standby\"";
+const SYNCHRONOUS_STANDBY: &str = "sync_standby";
 /// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
 /// Patroni's default.
 const MAX_LAG_BYTES: u32 = 1 << 20;
@@ -255,6 +255,14 @@ impl Replication for Patroni {
         streaming::state(member)
     }
 
+    /// The standby for which commits wait: Patroni refuses the others.
+    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+        match self {
+            Self::Asynchronous => Ok(None),
+            Self::Synchronous => wait_for_synchronous_standby(member).map(Some),
+        }
+    }
+
     fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
         let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
         request(member, ("POST", "/switchover"), &wanted)
@@ -309,13 +317,12 @@ fn request(
 
 /// Waits until the manager of the primary has chosen the standby for which commits wait: before that,
 /// no other member would succeed the primary.
-fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<(), EngineError> {
+fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, EngineError> {
     let deadline = Instant::now() + STANDBY_LIMIT;
-    let is_chosen = |address| {
-        let page = http::get_as(&member.cluster.certificate, address, "/cluster");
-        page.is_ok_and(|page| page.body.contains(SYNCHRONOUS_STANDBY))
-    };
-    while !api(member.cluster, member.number).is_some_and(is_chosen) {
+    loop {
+        if let Some(number) = synchronous_standby(member) {
+            return Ok(number);
+        }
         if Instant::now() > deadline {
             let message = format!(
                 "the cluster manager of {} chose no synchronous standby within {} s",
@@ -326,7 +333,17 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<(), EngineError> 
         }
         sleep(POLL_INTERVAL);
     }
-    Ok(())
+}
+
+/// The standby that the manager of the primary has chosen, if it has.
+fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
+    let address = api(member.cluster, member.number)?;
+    let page = http::get_as(&member.cluster.certificate, address, "/cluster").ok()?;
+    let cluster: Value = serde_json::from_str(&page.body).ok()?;
+    let mut members = cluster["members"].as_array()?.iter();
+    let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;
+    let mut numbers = 1..=member.cluster.count();
+    numbers.find(|number| standby["name"] == member_name(*number))
 }
 
 /// How often managers check what they must do, in seconds.

@@ -37,6 +37,9 @@ pub(super) struct Strike<'a> {
     pub(super) sender: Sender<TrialMessage>,
 }
 
+/// Why a fault did not strike.
+const LOAD_ENDED: &str = "the load ended before it took effect";
+
 /// A fault that has struck, for the end of the trial.
 pub(super) struct Struck<'a> {
     number: u32,
@@ -59,6 +62,12 @@ impl<'a> Strike<'a> {
         let mut record = self.record();
         let mut fault = planned(self.fault, self.output());
         let roles = self.roles();
+        if roles.is_some() && self.schedule.clock.is_over() {
+            // It would leave the members halfway through.
+            record.error = Some(LOAD_ENDED.to_owned());
+            self.report(&mut record, Err(LabError::Interrupted), false);
+            return None;
+        }
         let scene = match self.scene() {
             Ok(scene) => scene,
             Err(error) => {
@@ -100,7 +109,7 @@ impl<'a> Strike<'a> {
                 fault.end(&scene);
                 self.instance.disturbance.end(self.number);
                 if matches!(error, LabError::Interrupted) {
-                    record.error = Some("the load ended before it took effect".to_owned());
+                    record.error = Some(LOAD_ENDED.to_owned());
                 }
                 let is_vital = !self.is_moot(&record);
                 self.report(&mut record, Err(error), is_vital);
@@ -368,11 +377,25 @@ impl<'a> Strike<'a> {
                 let is_primary = cluster.primary().is_some_and(|one| one.number == node);
                 self.instance.disturbance.hits(node) || (switches && is_primary)
             };
-            let index = target::find(self.fault.target, cluster, is_out)?;
+            let index = match self.successor(cluster)? {
+                Some(index) => index,
+                None => target::find(self.fault.target, cluster, is_out)?,
+            };
             scene.index = Some(index);
             scene.was_primary = index == cluster.primary_index();
         }
         Ok(scene)
+    }
+
+    /// The only replica that the primary would switch over to, if that is the fault.
+    fn successor(&self, cluster: &Cluster) -> Result<Option<usize>, LabError> {
+        let is_free = self.fault.target == FaultTarget::Replica;
+        match cluster.primary() {
+            Some(primary) if is_free && self.fault.kind == FaultKind::Switchover => {
+                primary.lock().successor()
+            }
+            _ => Ok(None),
+        }
     }
 
     /// How long after it was due it is healed.

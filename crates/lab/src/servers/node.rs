@@ -223,6 +223,12 @@ impl Node {
         switched.map(drop)
     }
 
+    /// The index of the only member that could become the primary in place of this one.
+    pub(crate) fn successor(&self) -> Result<Option<usize>, LabError> {
+        let number = self.as_member(Replication::successor)?.flatten();
+        Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
+    }
+
     /// Does what remains to be done on this node, which is the primary, once the others replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
         self.as_member(Replication::complete).map(drop)
