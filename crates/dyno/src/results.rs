@@ -38,7 +38,7 @@ pub(crate) struct Results {
     /// The first failure to store something in this trial.
     storage_failure: Option<lab::Failure>,
     /// The last line about each fault of the trial, by its number and instance.
-    faults: BTreeMap<(u32, u32), String>,
+    faults: BTreeMap<(u32, u32, u32), String>,
 }
 
 /// The files of a trial.
@@ -340,10 +340,7 @@ impl Observer for Results {
     fn fault(&mut self, fault: &FaultRecord) {
         let line = format!("fault: {fault}");
         // A record is passed on whenever any of its fields changes.
-        let shown = self
-            .faults
-            .entry((fault.number, fault.instance))
-            .or_default();
+        let shown = self.faults.entry(fault.place()).or_default();
         if *shown != line {
             self.screen.line(&line);
             *shown = line;

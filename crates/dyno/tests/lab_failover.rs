@@ -230,3 +230,61 @@ fn links_break_and_work_again() {
     }
     place.assert_nothing_left();
 }
+
+/// A minority is lost, of members or the primary alone; nobody is where both sides reach a bridge. A
+/// lossy link and a rolling restart lose nothing.
+#[test]
+fn partitions_have_sides_and_a_rolling_restart_has_steps() {
+    let place = Cache::new();
+    let rest = "members = 3\nnetwork = \"namespaces\"\nfailover = \"500ms\"\n[ledger]\n\
+        [[fault]]\nat = \"2s\"\npartition = \"primary\"\nwith = [\"replica\"]\nheal = \"2s\"\n\
+        [[fault]]\nat = \"6s\"\npartition = \"primary\"\nbridge = \"replica\"\nheal = \"2s\"\n\
+        [[fault]]\nat = \"10s\"\nslow_link = \"primary\"\nloss = \"10%\"\nheal = \"2s\"\n\
+        [[fault]]\nat = \"14s\"\npartition = \"replica\"\nwith = [\"replica\"]\nheal = \"4s\"\n\
+        [[fault]]\nat = \"30s\"\nrestart = \"all\"\n";
+    let study = study("postgres", "quorum", "60s", rest);
+    let done = study.cache(&place).run();
+    if done.stderr.contains("CAP_NET_ADMIN") {
+        return testkit::skip("this user may not make network namespaces");
+    }
+    let done = done.succeeds();
+    let trial = done.trial();
+    let [majority, bridged, lossy, alone, steps @ ..] = trial.faults.as_slice() else {
+        panic!("{:?}", trial.faults)
+    };
+    let promoted = |fault: &FaultRecord| fault.promotion.as_ref().and_then(|one| one.node);
+    for fault in [majority, bridged, lossy, alone] {
+        assert!(
+            fault.healed_s.is_some() && fault.error.is_none(),
+            "{fault:?}"
+        );
+        assert_eq!(
+            promoted(fault).is_some(),
+            fault.number == alone.number,
+            "{fault:?}"
+        );
+    }
+    assert!(promoted(alone) != Some(1) && primaries(&done)[0] != 1);
+    let kinds: Vec<_> = steps.iter().map(|step| (step.step, step.kind)).collect();
+    let (restart, switchover) = (FaultKind::Restart, FaultKind::Switchover);
+    assert_eq!(
+        kinds,
+        [(1, restart), (2, restart), (3, switchover), (4, restart)]
+    );
+    let mut restarted: Vec<_> = steps.iter().filter(|step| step.kind == restart).collect();
+    assert_eq!(
+        restarted[2].node,
+        promoted(alone),
+        "the primary is last: {steps:?}"
+    );
+    for pair in steps.windows(2) {
+        assert!(pair[0].healed_s <= Some(pair[1].asked_s), "{steps:?}");
+    }
+    restarted.sort_by_key(|step| step.node);
+    let nodes: Vec<_> = restarted.iter().map(|step| step.node).collect();
+    assert_eq!(nodes, [Some(1), Some(2), Some(3)], "{steps:?}");
+    let [ledger] = trial.ledgers.try_into().unwrap();
+    assert!(ledger.is_intact() && ledger.acknowledged > 10, "{ledger:?}");
+    assert_eq!(ledger.checked, [1, 2, 3], "{ledger:?}");
+    place.assert_nothing_left();
+}

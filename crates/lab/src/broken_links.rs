@@ -57,29 +57,43 @@ impl BrokenLinks {
 }
 
 impl Cluster {
-    /// Cuts a member off from all others and from what they share: packets are lost, and no error
-    /// tells the sender.
+    /// Cuts a member off from all others and from what they share.
+    ///
+    /// # Errors
+    /// As [`Cluster::separate`].
+    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, LabError> {
+        self.separate(&[index], &[], lost)
+    }
+
+    /// Cuts members off from the others and from what they share, except from those that are spared:
+    /// packets are lost, and no error tells the sender.
     ///
     /// # Errors
     /// When the members share the loopback interface; when the kernel refuses, in which case no link
     /// stays cut.
-    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, LabError> {
+    pub(crate) fn separate(
+        &self,
+        side: &[usize],
+        spared: &[usize],
+        lost: Lost,
+    ) -> Result<BrokenLinks, LabError> {
         let mut broken = BrokenLinks {
             since: Instant::now(),
             how: How::Cut,
             links: Vec::new(),
         };
-        let sites = self.sites();
-        let own = sites.get(index).map(|site| site.address().addr());
-        for (sender, site) in sites.into_iter().enumerate() {
-            let peers = match (sender == index, lost) {
+        let own = self.addresses(|index| side.contains(&index));
+        let others = self.addresses(|index| !side.contains(&index) && !spared.contains(&index));
+        for (sender, site) in self.sites().into_iter().enumerate() {
+            let peers = match (side.contains(&sender), lost) {
+                _ if spared.contains(&sender) => continue,
                 (true, Lost::All) => {
                     let clients = links_of(&**site)?.clients();
-                    self.others(index).into_iter().chain([clients]).collect()
+                    others.iter().copied().chain([clients]).collect()
                 }
                 (true, Lost::ToClients) => vec![links_of(&**site)?.clients()],
-                (true, _) => self.others(index),
-                (false, Lost::Both | Lost::All) => own.into_iter().collect(),
+                (true, _) => others.clone(),
+                (false, Lost::Both | Lost::All) => own.clone(),
                 (false, Lost::Sent | Lost::ToClients) => continue,
             };
             let cut = links_of(&**site).and_then(|links| links.cut(&peers));
@@ -100,7 +114,10 @@ impl Cluster {
     /// # Errors
     /// When the members share the loopback interface; when the kernel refuses.
     pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, LabError> {
-        let (peers, member) = (self.others(index), self.members().get(index));
+        let (peers, member) = (
+            self.addresses(|other| other != index),
+            self.members().get(index),
+        );
         let site = Arc::clone(&member.ok_or_else(no_links)?.site);
         Ok(BrokenLinks {
             since: links_of(&*site)?.slow(&peers, how)?,
@@ -109,11 +126,11 @@ impl Cluster {
         })
     }
 
-    /// The addresses of all sites but this member's.
-    fn others(&self, index: usize) -> Vec<Ipv4Addr> {
+    /// The addresses of the sites with these indexes: those of the members come first.
+    fn addresses(&self, is_one: impl Fn(usize) -> bool) -> Vec<Ipv4Addr> {
         let sites = self.sites().into_iter().enumerate();
-        let others = sites.filter(|(other, _)| *other != index);
-        others.map(|(_, site)| site.address().addr()).collect()
+        let chosen = sites.filter(|(index, _)| is_one(*index));
+        chosen.map(|(_, site)| site.address().addr()).collect()
     }
 }
 

@@ -15,10 +15,13 @@ pub struct FaultRecord {
     pub number: u32,
     /// What was done.
     pub kind: FaultKind,
-    /// What the study names as its target: `primary`, `replica`, `any (seed 7)`, `server 2`.
+    /// What the study names as its target: `primary`, `any (seed 7)`, `primary with server 2`.
     pub target: String,
     /// The instance, from 1.
     pub instance: u32,
+    /// Which part it is of a fault that is done in parts, from 1; 0: all of it.
+    #[serde(default)]
+    pub step: u32,
     /// The node that was hit, from 1; `None` if there was none to hit.
     pub node: Option<u32>,
     /// The node's volume that was hit, for faults of volumes.
@@ -157,6 +160,12 @@ impl FaultRecord {
         Some(if is_planned { self.asked_s } else { effect_s })
     }
 
+    /// What tells it from the other faults of its trial: its number, its instance, and its step.
+    #[must_use]
+    pub fn place(&self) -> (u32, u32, u32) {
+        (self.number, self.instance, self.step)
+    }
+
     /// What was done, and to what: `kill of server 1 (primary)`.
     #[must_use]
     pub fn words(&self) -> String {
@@ -170,9 +179,10 @@ impl FaultRecord {
             FaultVolume::Data => "",
             FaultVolume::Log => ", log",
         };
-        match self.device {
-            Some(device) => format!("{words}{log}, device {device}"),
-            None => format!("{words}{log}"),
+        match (self.device, self.step) {
+            (Some(device), _) => format!("{words}{log}, device {device}"),
+            (None, 0) => format!("{words}{log}"),
+            (None, step) => format!("{words}, step {step}"),
         }
     }
 }

@@ -193,6 +193,7 @@ fn kill(effect_s: Option<f64>, healed_s: Option<f64>) -> FaultRecord {
         kind: FaultKind::Kill,
         target: "primary".to_owned(),
         instance: 1,
+        step: 0,
         node: Some(1),
         asked_s: effect_s.unwrap_or_default(),
         effect_s,

@@ -1,6 +1,6 @@
 //! What a study breaks during a measurement.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, parse_duration, text};
+use crate::percent::format_percent;
 use crate::volume::DiskLimits;
 
 /// Something that a study breaks, and when it is put right again.
@@ -36,6 +37,15 @@ pub struct Fault {
         skip_serializing_if = "Option::is_none"
     )]
     pub delay: Option<Duration>,
+    /// For a slow link: which of its packets get lost; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// For a partition: the other members on the target's side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<FaultTarget>,
+    /// For a partition: the member that both sides still reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<FaultTarget>,
     /// For faults of a volume: which one.
     #[serde(default)]
     pub volume: FaultVolume,
@@ -62,6 +72,33 @@ impl Fault {
     pub fn healed_at(&self) -> Option<Duration> {
         Some(self.at.saturating_add(self.heal?))
     }
+
+    /// Whom it is done to: its target, and who is on the same side of a partition.
+    pub fn targets(&self) -> impl Iterator<Item = FaultTarget> {
+        [self.target].into_iter().chain(self.with.iter().copied())
+    }
+
+    /// The same, and a bridge, for people: `primary with server 2, bridge server 3`.
+    #[must_use]
+    pub fn target_words(&self) -> String {
+        let mut words = self.target.to_string();
+        for (i, with) in self.with.iter().enumerate() {
+            let _ = write!(words, " {} {with}", if i == 0 { "with" } else { "and" });
+        }
+        if let Some(bridge) = self.bridge {
+            let _ = write!(words, ", bridge {bridge}");
+        }
+        words
+    }
+}
+
+/// Packets of a link that get lost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Which share of them, above 0 and below 1.
+    pub share: f64,
+    /// Seed of the generator that chooses them.
+    pub seed: u64,
 }
 
 /// For people: `at 30s: kill primary, healed after 10s`.
@@ -71,7 +108,7 @@ impl fmt::Display for Fault {
         if !self.command.is_empty() {
             write!(f, " `{}` on", self.command.join(" "))?;
         }
-        write!(f, " {}", self.target)?;
+        write!(f, " {}", self.target_words())?;
         if self.process != FaultProcess::Server {
             write!(f, ", process {}", self.process)?;
         }
@@ -89,6 +126,14 @@ impl fmt::Display for Fault {
         }
         if let Some(delay) = self.delay {
             write!(f, ", delay {}", format_duration(delay))?;
+        }
+        if let Some(loss) = self.loss {
+            write!(
+                f,
+                ", loss {} (seed {})",
+                format_percent(loss.share),
+                loss.seed
+            )?;
         }
         match self.heal {
             Some(heal) => write!(f, ", healed after {}", format_duration(heal)),
@@ -110,13 +155,13 @@ choice! {
         Pause = "pause",
         /// Shuts a node down unless it is dead, and starts it again at once.
         Restart = "restart",
-        /// Cuts a node off from the other members of its cluster, in both directions.
+        /// Cuts a node, and members on its side, off from the others, in both directions.
         Partition = "partition",
         /// Drops what a node sends to the other members of its cluster.
         Drop = "drop",
         /// Drops what a node sends to clients; the other members still reach it.
         CutClients = "cut_clients",
-        /// Limits or delays what a node sends.
+        /// Limits, delays, or loses what a node sends.
         SlowLink = "slow_link",
         /// Fills the file system that a node's data is on.
         FillDisk = "fill_disk",
@@ -223,6 +268,8 @@ pub enum FaultTarget {
     Server(u32),
     /// The service through which the members choose their primary.
     Coordinator,
+    /// All members, one after the other, the primary last.
+    All,
 }
 
 /// For people: `primary`, `replica`, `any (seed 7)`, `server 2`, `coordinator`.
@@ -234,6 +281,7 @@ impl fmt::Display for FaultTarget {
             Self::Any(seed) => write!(f, "any (seed {seed})"),
             Self::Server(number) => write!(f, "server {number}"),
             Self::Coordinator => f.write_str("coordinator"),
+            Self::All => f.write_str("all members"),
         }
     }
 }

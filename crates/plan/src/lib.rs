@@ -13,6 +13,7 @@ mod engine;
 mod fault;
 pub mod key;
 mod load;
+mod partition;
 mod percent;
 mod point;
 mod random;
@@ -32,13 +33,14 @@ pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
 pub use engine::{ClusterTraits, EngineTraits, Quorum};
 pub use fault::{
-    Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Network,
+    Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Loss, Network,
     parse_frequency,
 };
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,
     Transaction, Until,
 };
+pub use partition::LostSide;
 pub use percent::{format_percent, parse_percent};
 pub use point::Point;
 pub use random::SplitMix64;

@@ -106,7 +106,8 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
 /// How little it proves that none of a few faults lost a commit.
 fn exposure(result: &RunResult) -> Option<String> {
     let faults = result.trials.iter().flat_map(|trial| &trial.faults);
-    let of_primary = faults.filter(|one| one.target == "primary" || one.promotion.is_some());
+    let of_primary =
+        faults.filter(|one| one.target.starts_with("primary") || one.promotion.is_some());
     let losses: Vec<Loss> = of_primary
         .filter_map(|fault| fault.recovery.as_ref()?.loss)
         .collect();

@@ -323,10 +323,10 @@ fn repeated(result: &RunResult) -> Vec<Repeated<'_>> {
     let mut all = Vec::new();
     for group in keys::groups(&trials, &axes) {
         let point = (!axes.is_empty()).then(|| keys::name(&axes, &group.values, &axes));
-        let mut faults: Vec<((u32, u32), Repeated<'_>)> = Vec::new();
+        let mut faults: Vec<((u32, u32, u32), Repeated<'_>)> = Vec::new();
         for trial in &group.trials {
             for (fault, found) in recovered(trial) {
-                let place = (fault.number, fault.instance);
+                let place = fault.place();
                 match faults.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, repeated)) => repeated.faults.push((fault, found)),
                     None => faults.push((

@@ -450,6 +450,7 @@ fn killed(first_write_s: Option<f64>, back_s: f64) -> FaultRecord {
         kind: FaultKind::Kill,
         target: "primary".to_owned(),
         instance: 1,
+        step: 0,
         node: Some(2),
         asked_s: 20.0,
         effect_s: Some(20.001),

@@ -349,6 +349,11 @@ fn faults(content: &Content, seed: u64, repeat: u32) -> Vec<Fault> {
         {
             *seed = drawn;
         }
+        if let Some(loss) = &mut fault.loss
+            && !typed.has_seed
+        {
+            loss.seed = drawn;
+        }
         fault
     };
     typed.into_iter().map(fault).collect()

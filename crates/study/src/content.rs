@@ -63,6 +63,10 @@ pub(crate) struct TypedFault {
     pub(crate) heal: Option<Span>,
     /// The location of what tells processes of a node apart, if it has that.
     pub(crate) process: Option<Span>,
+    /// The location of the members on its target's side, if it names any.
+    pub(crate) with: Option<Span>,
+    /// The location of its bridge, if it has one.
+    pub(crate) bridge: Option<Span>,
     /// The location of the number of its device, if it has one.
     pub(crate) device: Option<Span>,
     /// The location of the name of its volume, if it has one.

@@ -1,18 +1,22 @@
 //! Writes a fault as a study has it.
 
-use plan::{Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, format_duration};
+use plan::{
+    Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Loss, format_duration, format_percent,
+};
 
 /// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
 pub fn fault_toml(fault: &Fault) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let list = |parts: &[String]| serde_json::Value::from(parts).to_string();
-    let target = match fault.target {
+    let named = |target: FaultTarget| match target {
         FaultTarget::Primary => text("primary"),
         FaultTarget::Replica => text("replica"),
         FaultTarget::Any(_) => text("any"),
+        FaultTarget::All => text("all"),
         FaultTarget::Server(number) => number.to_string(),
         FaultTarget::Coordinator => text("coordinator"),
     };
+    let target = named(fault.target);
     let mut lines = vec![format!("at = {}", text(&format_duration(fault.at)))];
     let mut line = |key: &str, value: String| lines.push(format!("{key} = {value}"));
     match fault.kind {
@@ -22,8 +26,18 @@ pub fn fault_toml(fault: &Fault) -> String {
         }
         kind => line(kind.name(), target),
     }
-    if let FaultTarget::Any(seed) = fault.target {
-        line("seed", seed.to_string());
+    match (fault.target, fault.loss) {
+        (FaultTarget::Any(seed), _) | (_, Some(Loss { seed, .. })) => {
+            line("seed", seed.to_string())
+        }
+        _ => {}
+    }
+    if !fault.with.is_empty() {
+        let with: Vec<String> = fault.with.iter().map(|with| named(*with)).collect();
+        line("with", format!("[{}]", with.join(", ")));
+    }
+    if let Some(bridge) = fault.bridge {
+        line("bridge", named(bridge));
     }
     if fault.process != FaultProcess::default() {
         line("process", text(fault.process.name()));
@@ -50,6 +64,9 @@ pub fn fault_toml(fault: &Fault) -> String {
     }
     if let Some(delay) = fault.delay {
         line("delay", text(&format_duration(delay)));
+    }
+    if let Some(loss) = fault.loss {
+        line("loss", text(&format_percent(loss.share)));
     }
     if !fault.heal_command.is_empty() {
         line("heal_command", list(&fault.heal_command));

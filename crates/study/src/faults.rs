@@ -72,6 +72,8 @@ fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> 
         Subject::Kind => typed.kind,
         Subject::Target => typed.target,
         Subject::Process => typed.process.unwrap_or(typed.kind),
+        Subject::With => typed.with.unwrap_or(typed.kind),
+        Subject::Bridge => typed.bridge.unwrap_or(typed.kind),
         Subject::Volume => typed.volume.unwrap_or(typed.kind),
         Subject::Device => typed.device.unwrap_or(typed.kind),
     };
@@ -127,7 +129,16 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers) -> bool {
         && same_process
         && !is_command(first)
         && !is_command(second)
-        && same_target(first.target, second.target, servers)
+        && share_target(first, second, servers)
+}
+
+fn share_target(one: &Fault, other: &Fault, servers: &Servers) -> bool {
+    let mut targets = one.targets();
+    targets.any(|one| {
+        other
+            .targets()
+            .any(|other| same_target(one, other, servers))
+    })
 }
 
 fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool {
@@ -136,6 +147,7 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool 
         _ if matches!(instances, (Some(one), Some(other)) if one != other) => false,
         (FaultTarget::Coordinator, _) | (_, FaultTarget::Coordinator) => one == other,
         _ if servers.members == 1 => true,
+        (FaultTarget::All, _) | (_, FaultTarget::All) => true,
         (FaultTarget::Primary, FaultTarget::Primary) => !servers.roles_move(),
         (FaultTarget::Replica, FaultTarget::Replica) => true,
         (FaultTarget::Server(one), FaultTarget::Server(other)) => one == other,
@@ -150,7 +162,8 @@ fn loses_quorum(
     servers: &Servers,
 ) -> Option<(Span, Diagnostic)> {
     let fault = &typed.fault;
-    if fault.expect_outage || !servers.isolates(fault) {
+    let own = servers.isolates(fault);
+    if fault.expect_outage || own == 0 {
         return None;
     }
     let is_also_lost = |other: &&TypedFault| {
@@ -158,10 +171,13 @@ fn loses_quorum(
         !std::ptr::eq(*other, typed)
             && is_lost(&other.fault, fault.at, all, servers)
             && !matches!(instances, [Some(one), Some(other)] if one != other)
-            && !same_target(fault.target, other.fault.target, servers)
+            && !share_target(fault, &other.fault, servers)
     };
-    let others = all.iter().filter(is_also_lost).count();
-    let lost = u32::try_from(others).map_or(u32::MAX, |others| others.saturating_add(1));
+    let others = all.iter().filter(is_also_lost);
+    let lost = own
+        + others
+            .map(|other| servers.isolates(&other.fault))
+            .sum::<u32>();
     let cluster = servers.cluster.filter(|_| servers.loses_quorum(lost))?;
     let message = format!(
         "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
@@ -179,14 +195,14 @@ fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers)
     let is_repair = |other: &Fault| {
         other.kind == FaultKind::Restart
             && (fault.at..=then).contains(&other.at)
-            && same_target(other.target, fault.target, servers)
+            && share_target(other, fault, servers)
     };
     let is_over = match fault.healed_at() {
         Some(healed) => healed <= then,
         None if fault.kind.lasts() => all.iter().any(|other| is_repair(&other.fault)),
         None => fault.at < then,
     };
-    servers.isolates(fault) && fault.at <= then && !is_over
+    servers.isolates(fault) > 0 && fault.at <= then && !is_over
 }
 
 /// The least value of a key in the trials of a base, or its default.

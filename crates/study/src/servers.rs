@@ -2,7 +2,7 @@
 
 use plan::{
     ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    FileSystem, FileSystemKind, Network, ServerSpec, SiteKind, Trial, Value, Volume,
+    FileSystem, FileSystemKind, LostSide, Network, ServerSpec, SiteKind, Trial, Value, Volume,
 };
 
 use crate::content::{Base, Content};
@@ -58,6 +58,8 @@ pub(crate) enum Subject {
     Process,
     Volume,
     Device,
+    With,
+    Bridge,
 }
 
 impl Disk {
@@ -220,7 +222,8 @@ impl Servers {
             }
         };
         hit.refuse_kind(fault.kind)
-            .or_else(|| self.refuse_target(fault))
+            .or_else(|| self.refuse_target(fault.kind, fault.target, Subject::Target))
+            .or_else(|| self.refuse_sides(fault))
             .or_else(|| self.refuse_process(fault.process))
             .or_else(|| hit.refuse_device(fault.device?))
     }
@@ -285,15 +288,20 @@ impl Servers {
         }
     }
 
-    fn refuse_target(&self, fault: &Fault) -> Option<Refusal> {
+    fn refuse_target(
+        &self,
+        kind: FaultKind,
+        target: FaultTarget,
+        subject: Subject,
+    ) -> Option<Refusal> {
         let refused = |message: String, help| {
             Some(Refusal {
-                subject: Subject::Target,
+                subject,
                 message,
                 help,
             })
         };
-        match fault.target {
+        match target {
             FaultTarget::Replica if self.members < 2 => refused(
                 match self.cluster {
                     Some(_) => "there is no replica in a cluster of 1 member".to_owned(),
@@ -308,8 +316,8 @@ impl Servers {
                 ),
                 "servers are numbered from 1: those of the first instance or cluster, then the next",
             ),
-            FaultTarget::Coordinator if !fault.kind.is_of_coordinator() => refused(
-                format!("`{}` cannot be done to the coordinator", fault.kind),
+            FaultTarget::Coordinator if !kind.is_of_coordinator() => refused(
+                format!("`{kind}` cannot be done to the coordinator"),
                 "it can be killed, or cut off from the members: use `kill`, `partition`, or `drop`",
             ),
             FaultTarget::Coordinator if !self.has_coordinator() => refused(
@@ -321,6 +329,44 @@ impl Servers {
             ),
             _ => None,
         }
+    }
+
+    /// Whom a partition names besides its target are other members of the same cluster, and leave some
+    /// for the other side.
+    fn refuse_sides(&self, fault: &Fault) -> Option<Refusal> {
+        let with = fault.with.iter().map(|member| (*member, Subject::With));
+        let bridge = fault.bridge.iter().map(|member| (*member, Subject::Bridge));
+        let mut others = with.chain(bridge);
+        let (_, last) = others.clone().last()?;
+        let named = 1 + others.clone().count();
+        let refused = |subject, message: String, help| {
+            Some(Refusal {
+                subject,
+                message,
+                help,
+            })
+        };
+        if named >= self.members as usize {
+            let message = format!(
+                "this partition leaves no member for the other side: it names {named} of {}",
+                self.members
+            );
+            let help =
+                "name fewer members, or use more `topology.members`; a bridge needs three or more";
+            return refused(last, message, help);
+        }
+        others.find_map(|(member, subject)| {
+            let is_elsewhere = self.instances > 1
+                && matches!(member, FaultTarget::Server(_))
+                && self.instance(member) != self.instance(fault.target);
+            let elsewhere = || {
+                let message = format!("{member} is not in every cluster that this partition hits");
+                let help = "name members by their roles, or the target by its number, too";
+                refused(subject, message, help)
+            };
+            self.refuse_target(fault.kind, member, subject)
+                .or_else(|| is_elsewhere.then(elsewhere).flatten())
+        })
     }
 
     fn refuse_process(&self, process: FaultProcess) -> Option<Refusal> {
@@ -351,11 +397,18 @@ impl Servers {
         quorum.is_some_and(|needed| self.members.saturating_sub(lost) < needed)
     }
 
-    /// Whether a fault makes the others count a member as lost that belongs to the quorum.
-    pub(crate) fn isolates(&self, fault: &Fault) -> bool {
+    /// How many members that belong to the quorum a fault makes the others count as lost.
+    pub(crate) fn isolates(&self, fault: &Fault) -> u32 {
+        let side = u32::try_from(fault.targets().count()).unwrap_or(u32::MAX);
+        let bridge = u32::from(fault.bridge.is_some());
         let is_server =
             fault.process != FaultProcess::Manager && fault.target != FaultTarget::Coordinator;
-        is_server && self.isolates_kind(fault.kind)
+        match LostSide::of(self.members, side, bridge) {
+            _ if !is_server || !self.isolates_kind(fault.kind) => 0,
+            LostSide::Target => side,
+            LostSide::Rest => self.members.saturating_sub(side + bridge),
+            LostSide::Neither => 0,
+        }
     }
 
     /// The same of any fault of a kind that is done to servers.

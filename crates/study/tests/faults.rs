@@ -5,7 +5,8 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, fails, plan};
-use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Trial};
+use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Loss, Trial};
+use study::fault_toml;
 
 const CLUSTER: &str =
     "title = \"t\"\nserver.engine = \"postgres\"\ntopology.cluster = \"asynchronous\"\n";
@@ -24,6 +25,9 @@ fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
         process: FaultProcess::Server,
         bytes_per_s: None,
         delay: None,
+        loss: None,
+        with: Vec::new(),
+        bridge: None,
         volume: FaultVolume::Data,
         device: None,
         limits: DiskLimits::default(),
@@ -94,6 +98,71 @@ fn a_command_has_a_target_and_is_healed_by_a_command() {
     };
     let text = format!("{text}heal_command = [\"mend\"]\ntarget = 3\n");
     assert_eq!(faults(&text), [healed]);
+}
+
+/// Sides, a bridge, a loss, and a rolling restart are read, shown, and written out again.
+#[test]
+fn a_partition_has_sides_and_a_link_loses_packets() {
+    let text = "topology.members = 5\ntopology.network = \"namespaces\"\n\
+        [[fault]]\nat = \"1s\"\npartition = \"primary\"\nwith = [\"replica\", 3]\nbridge = 5\n\
+        [[fault]]\nat = \"20s\"\nslow_link = \"primary\"\nloss = \"2.5%\"\nseed = 7\n\
+        [[fault]]\nat = \"40s\"\nrestart = \"all\"\n";
+    let found = faults(text);
+    let sides = Fault {
+        with: vec![FaultTarget::Replica, FaultTarget::Server(3)],
+        bridge: Some(FaultTarget::Server(5)),
+        ..fault(1000, FaultKind::Partition, FaultTarget::Primary)
+    };
+    let lossy = Fault {
+        loss: Some(Loss {
+            share: 0.025,
+            seed: 7,
+        }),
+        ..fault(20_000, FaultKind::SlowLink, FaultTarget::Primary)
+    };
+    let rolling = Fault {
+        heal: None,
+        ..fault(40_000, FaultKind::Restart, FaultTarget::All)
+    };
+    assert_eq!(found, [sides, lossy, rolling]);
+    let shown: Vec<_> = found.iter().map(Fault::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "at 1s: partition primary with replica and server 3, bridge server 5, healed after 10s",
+            "at 20s: slow_link primary, loss 2.5% (seed 7), healed after 10s",
+            "at 40s: restart all members",
+        ]
+    );
+    let topology = text.split_once("[[").unwrap().0;
+    let written: String = found.iter().map(fault_toml).collect();
+    assert_eq!(faults(&format!("{topology}\n{written}")), found);
+}
+
+/// What is lost of a cluster is the smaller side, and nothing if a bridge gives both a majority.
+#[test]
+fn a_partition_counts_the_members_that_the_quorum_loses() {
+    let cluster = |members: u32, sides: &str| {
+        format!(
+            "title = \"t\"\nserver.engine = \"mysql\"\ntopology = {{ cluster = \"group-replication\", \
+             members = {members}, network = \"namespaces\" }}\n[[fault]]\nat = \"1s\"\npartition = \"primary\"\n{sides}\n"
+        )
+    };
+    for (members, sides) in [
+        (3, ""),
+        (3, "with = [\"replica\"]"),
+        (5, "with = [\"replica\"]"),
+        (3, "bridge = \"replica\""),
+        (5, "with = [\"replica\"]\nbridge = 3"),
+    ] {
+        plan(&cluster(members, sides), &[]);
+    }
+    let split = "with = [\"replica\"]";
+    let error = fails(&cluster(4, split), &[]);
+    assert!(
+        error.contains("this fault leaves 2 of 4 members"),
+        "{error}"
+    );
 }
 
 fn seeds(trials: &[Trial]) -> Vec<u64> {

@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn any_fault(
         lines in prop::collection::vec((
-            prop::sample::select(vec!["at", "kill", "stop", "pause", "restart", "partition", "drop", "slow_link",
+            prop::sample::select(vec!["at", "kill", "stop", "pause", "restart", "partition", "drop", "slow_link", "with", "bridge", "loss",
                 "fill_disk", "switchover", "command", "heal", "process", "seed", "rate", "delay", "target",
                 "heal_command", "expect_outage"]),
             prop::sample::select(vec!["\"1s\"", "\"59s\"", "\"5ms\"", "\"never\"", "\"primary\"", "\"any\"", "\"replica\"",

@@ -30,7 +30,7 @@ fn switch(home: &Home) -> Option<Arc<Switch>> {
     }
 }
 
-/// Two servers, each in a namespace of its own, that replicate asynchronously; `None` where this
+/// Three servers, each in a namespace of its own, that replicate asynchronously; `None` where this
 /// user may not make namespaces.
 fn cluster(
     home: &Home,
@@ -45,12 +45,12 @@ fn cluster(
         interrupted: &NEVER,
     };
     let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
-    let sites: [Arc<dyn Site>; 2] = [(); 2].map(|()| -> Arc<dyn Site> {
+    let sites: [Arc<dyn Site>; 3] = [(); 3].map(|()| -> Arc<dyn Site> {
         Arc::new(Namespace::new(home, &switch, &plan::Site::default()).unwrap())
     });
     drop(switch);
     let replication = engine.replicates_as("asynchronous").unwrap();
-    let places = [0, 1].map(|index: usize| (sites[index].address().addr(), None));
+    let places = [0, 1, 2].map(|index: usize| (sites[index].address().addr(), None));
     let members =
         Membership::of_cluster(replication, &places, Ipv4Addr::LOCALHOST, Duration::ZERO).unwrap();
     let nodes = (1..).zip(sites).zip(members);
@@ -91,10 +91,28 @@ fn rows(cluster: &Cluster, index: usize) -> u32 {
 
 /// Waits until the replica has so many rows.
 fn replicated(cluster: &Cluster, expected: u32) {
+    replicated_to(cluster, 1, expected);
+}
+
+fn replicated_to(cluster: &Cluster, index: usize, expected: u32) {
     let deadline = Instant::now() + LIMIT;
-    while rows(cluster, 1) != expected {
-        assert!(Instant::now() < deadline, "{} rows", rows(cluster, 1));
+    while rows(cluster, index) != expected {
+        assert!(Instant::now() < deadline, "{} rows", rows(cluster, index));
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Only members on the primary's side, and a bridge, receive what it writes.
+fn has_sides(cluster: &Cluster, before: u32) {
+    let all = || [1, 2].map(|index| replicated_to(cluster, index, rows(cluster, 0)));
+    all();
+    for (count, side, spared, reached) in [(1, &[0, 1][..], &[][..], 1), (2, &[0], &[2], 2)] {
+        let cut = cluster.separate(side, spared, Lost::Both).unwrap();
+        add_row(cluster);
+        replicated_to(cluster, reached, before + count);
+        assert_eq!(rows(cluster, 3 - reached), before + count - 1);
+        cut.heal().unwrap();
+        all();
     }
 }
 
@@ -140,6 +158,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     let slow = SlowLink {
         bytes_per_s: Some(20_000),
         delay: Some(Duration::from_millis(300)),
+        loss: None,
     };
     let slow = cluster.slow_down(0, &slow).unwrap();
     let begun = Instant::now();
@@ -151,6 +170,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     slow.heal().unwrap();
     add_row(&cluster);
     replicated(&cluster, 6);
+    has_sides(&cluster, 6);
     let is_whole = || cluster.members()[1].lock().is_whole();
     assert!(is_whole());
     if engine.name() == engine::MARIADB.name() {
@@ -158,7 +178,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
         assert!(!is_whole());
     }
     let prefix = own_prefix(&home);
-    assert_eq!(namespaces(&prefix), 3);
+    assert_eq!(namespaces(&prefix), 4);
     for node in cluster.into_parts().0.into_iter().rev() {
         node.end().unwrap();
     }

@@ -51,8 +51,8 @@ impl Disturbance {
     /// A fault is about to be healed.
     pub(super) fn heal(&self, fault: u32) {
         let mut state = self.lock();
-        let mut active = state.active.iter_mut();
-        if let Some(hit) = active.find(|hit| hit.fault == fault) {
+        let active = state.active.iter_mut();
+        for hit in active.filter(|hit| hit.fault == fault) {
             hit.healing = Healing::Now;
         }
     }

@@ -14,6 +14,7 @@ mod partition;
 mod pause;
 mod quorum;
 mod regroup;
+mod rolling;
 mod scene;
 mod schedule;
 mod slow_device;
@@ -50,6 +51,14 @@ trait Fault: Send {
     /// # Errors
     /// Why it cannot.
     fn check(&self, instance: &Instance) -> Result<(), LabError>;
+
+    /// Chooses what else it hits; returns the indexes of the nodes that may be lost because of it.
+    ///
+    /// # Errors
+    /// When no node has a role that it names.
+    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
+        Ok(scene.index.into_iter().collect())
+    }
 
     /// Breaks it; returns when that took effect.
     ///
@@ -98,7 +107,7 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
             process: fault.process,
         }),
         FaultKind::Partition | FaultKind::Drop | FaultKind::CutClients => {
-            Box::new(partition::Partition::new(fault.kind))
+            Box::new(partition::Partition::new(fault))
         }
         FaultKind::SlowLink => Box::new(slow_link::SlowLink::new(fault)),
         FaultKind::FillDisk => Box::new(fill_disk::FillDisk::new(fault)),

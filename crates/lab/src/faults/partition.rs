@@ -1,28 +1,63 @@
-//! Cuts a member off from the others, in both directions or in one, or from its clients.
+//! Cuts members off from the others, in both directions or in one, or from their clients.
 
 use std::time::Instant;
 
-use plan::FaultKind;
+use plan::{FaultKind, FaultTarget, LostSide};
 
-use super::{Fault, Scene, links, nodes};
+use super::{Fault, Scene, links, nodes, target};
 use crate::broken_links::{BrokenLinks, Lost};
 use crate::error::LabError;
 use crate::instance::Instance;
 
 pub(super) struct Partition {
     lost: Lost,
+    with: Vec<FaultTarget>,
+    bridge: Option<FaultTarget>,
+    /// The indexes of the members of one side, and of the sites that both sides reach.
+    side: Vec<usize>,
+    spared: Vec<usize>,
+    /// The index of the primary before.
+    primary: usize,
     broken: Option<BrokenLinks>,
 }
 
 impl Partition {
-    pub(super) fn new(kind: FaultKind) -> Self {
+    pub(super) fn new(fault: &plan::Fault) -> Self {
         Self {
-            lost: match kind {
+            lost: match fault.kind {
                 FaultKind::Drop => Lost::Sent,
                 FaultKind::CutClients => Lost::ToClients,
                 _ => Lost::Both,
             },
+            with: fault.with.clone(),
+            bridge: fault.bridge,
+            side: Vec::new(),
+            spared: Vec::new(),
+            primary: 0,
             broken: None,
+        }
+    }
+
+    /// The members on the target's side, and the bridge.
+    fn sides(&self, scene: &Scene<'_>) -> Result<(Vec<usize>, Option<usize>), LabError> {
+        let cluster = scene.cluster()?;
+        let mut side = vec![scene.index()?];
+        for with in &self.with {
+            let index = target::find(*with, cluster, |_| false, &side)?;
+            if !side.contains(&index) {
+                side.push(index);
+            }
+        }
+        let find = |bridge| target::find(bridge, cluster, |_| false, &side);
+        let bridge = self.bridge.map(find).transpose()?;
+        match bridge.filter(|bridge| side.contains(bridge)) {
+            Some(index) => {
+                let number = cluster.members().get(index).map_or(0, |one| one.number);
+                let message =
+                    format!("server {number} is on one side now, and cannot be the bridge");
+                Err(LabError::Impossible(message))
+            }
+            None => Ok((side, bridge)),
         }
     }
 }
@@ -35,8 +70,32 @@ impl Fault for Partition {
         }
     }
 
+    /// Whoever is lost is cut off from what the members share, too.
+    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
+        let cluster = scene.cluster()?;
+        let (side, bridge) = self.sides(scene)?;
+        let members = cluster.members().len();
+        let rest = |index: &usize| !side.contains(index) && bridge != Some(*index);
+        let rest: Vec<usize> = (0..members).filter(rest).collect();
+        let count = |all: usize| u32::try_from(all).unwrap_or(u32::MAX);
+        let bridges = u32::from(bridge.is_some());
+        self.primary = cluster.primary_index();
+        let lost = LostSide::of(count(members), count(side.len()), bridges);
+        self.spared = bridge.into_iter().collect();
+        if lost == LostSide::Neither {
+            self.spared.extend(members..cluster.sites().len());
+        }
+        self.side = if lost == LostSide::Rest { rest } else { side };
+        Ok(match lost {
+            LostSide::Neither => Vec::new(),
+            _ => self.side.clone(),
+        })
+    }
+
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
-        let broken = scene.cluster()?.cut_off(scene.index()?, self.lost)?;
+        let broken = scene
+            .cluster()?
+            .separate(&self.side, &self.spared, self.lost)?;
         Ok(self.broken.insert(broken).since)
     }
 
@@ -45,7 +104,14 @@ impl Fault for Partition {
     }
 
     fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
-        scene.return_to_cluster()
+        let returned = self.side.iter().map(|index| {
+            let cut_off = Scene {
+                was_primary: *index == self.primary,
+                ..scene.of(*index)
+            };
+            cut_off.return_to_cluster()
+        });
+        returned.collect::<Vec<_>>().into_iter().collect()
     }
 
     fn end(&mut self, _: &Scene<'_>) {

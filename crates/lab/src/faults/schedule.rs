@@ -62,7 +62,8 @@ impl<'a> Schedule<'a> {
                     let strike = Strike {
                         schedule: self,
                         number,
-                        fault,
+                        step: 0,
+                        fault: fault.clone(),
                         at: due.unwrap_or(fault.at),
                         instance_number,
                         instance,
@@ -70,11 +71,11 @@ impl<'a> Schedule<'a> {
                         sender: sender.clone(),
                     };
                     if due.is_none() {
-                        strike.omit();
+                        strike.omit("too little time was left");
                         continue;
                     }
                     let name = format!("dyno-fault-{number}");
-                    match threads::spawn(scope, name, move || strike.run()) {
+                    match threads::spawn(scope, name, move || strike.run_steps()) {
                         Ok(strike) => strikes.push(strike),
                         // Without a receiver the trial is over.
                         Err(refused) => drop(sender.send(TrialMessage::Failed(refused))),

@@ -1,4 +1,4 @@
-//! Limits or delays what a member sends to the others.
+//! Limits, delays, or loses what a member sends to the others.
 
 use std::time::Instant;
 
@@ -19,6 +19,7 @@ impl SlowLink {
             how: site::SlowLink {
                 bytes_per_s: fault.bytes_per_s,
                 delay: fault.delay,
+                loss: fault.loss,
             },
             broken: None,
         }

@@ -28,7 +28,9 @@ pub(super) struct Strike<'a> {
     pub(super) schedule: Schedule<'a>,
     /// Its place in the schedule, from 1.
     pub(super) number: u32,
-    pub(super) fault: &'a plan::Fault,
+    /// Which part of a fault that is done in parts, from 1; 0: all of it.
+    pub(super) step: u32,
+    pub(super) fault: plan::Fault,
     /// When it strikes, in the measurement.
     pub(super) at: Duration,
     pub(super) instance_number: u32,
@@ -44,7 +46,7 @@ const LOAD_ENDED: &str = "the load ended before it took effect";
 pub(super) struct Struck<'a> {
     number: u32,
     fault: Box<dyn Fault>,
-    scene: Scene<'a>,
+    pub(super) scene: Scene<'a>,
 }
 
 impl Struck<'_> {
@@ -60,7 +62,7 @@ impl<'a> Strike<'a> {
     pub(super) fn run(self) -> Option<Struck<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
-        let mut fault = planned(self.fault, self.output());
+        let mut fault = planned(&self.fault, self.output());
         let roles = self.roles();
         if roles.is_some() && self.schedule.clock.is_over() {
             // It would leave the members halfway through.
@@ -68,24 +70,18 @@ impl<'a> Strike<'a> {
             self.report(&mut record, Err(LabError::Interrupted), false);
             return None;
         }
-        let scene = match self.scene() {
-            Ok(scene) => scene,
+        let aimed = self.scene();
+        let aimed = aimed.and_then(|scene| Ok((scene, fault.aim(&scene)?)));
+        let (scene, hit) = match aimed {
+            Ok(aimed) => aimed,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
                 return None;
             }
         };
         record.node = scene.member().ok().map(|member| member.number);
-        self.instance.disturbance.begin(Hit {
-            fault: self.number,
-            kind: self.fault.kind,
-            node: record.node,
-            explains_end: !self.spares_server(),
-            healing: match self.heals_after() {
-                Some(_) => Healing::Later,
-                None => Healing::Never,
-            },
-        });
+        self.begin(&hit);
+        let loses_primary = self.loses_primary(&hit);
         let struck = fault.strike(&scene);
         drop(roles);
         match struck {
@@ -96,7 +92,7 @@ impl<'a> Strike<'a> {
                 record.effect_s = Some(self.schedule.seconds(effect));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
-                self.after(effect, &mut *fault, &scene, &mut record);
+                self.after(effect, loses_primary, &mut *fault, &scene, &mut record);
                 let number = self.number;
                 Some(Struck {
                     number,
@@ -118,6 +114,29 @@ impl<'a> Strike<'a> {
         }
     }
 
+    /// Notes which nodes may be lost; without one, that the instance is disturbed.
+    fn begin(&self, hit: &[usize]) {
+        let cluster = self.instance.cluster.as_ref();
+        let members = cluster.map_or(&[][..], Cluster::members);
+        let node = |index: usize| members.get(index).map(|member| member.number);
+        let mut nodes: Vec<_> = hit.iter().map(|index| node(*index)).collect();
+        if nodes.is_empty() {
+            nodes.push(None);
+        }
+        for node in nodes {
+            self.instance.disturbance.begin(Hit {
+                fault: self.number,
+                kind: self.fault.kind,
+                node,
+                explains_end: !self.spares_server(),
+                healing: match self.heals_after() {
+                    Some(_) => Healing::Later,
+                    None => Healing::Never,
+                },
+            });
+        }
+    }
+
     /// The turn to change who is the primary, if that is the fault: roles are looked up once every
     /// earlier switchover is over, which includes that the old primary is a replica again.
     fn roles(&self) -> Option<MutexGuard<'a, ()>> {
@@ -135,30 +154,25 @@ impl<'a> Strike<'a> {
         }
     }
 
-    /// Reports that the fault was not injected, because the measurement ends too soon.
-    pub(super) fn omit(self) {
+    /// Reports that the fault was not injected, and why.
+    pub(super) fn omit(&self, why: &str) {
         let mut record = self.record();
-        let why = "it was not injected: too little time was left";
-        self.report(
-            &mut record,
-            Err(LabError::Impossible(why.to_owned())),
-            false,
-        );
+        let why = format!("it was not injected: {why}");
+        self.report(&mut record, Err(LabError::Impossible(why)), false);
     }
 
     /// What follows the effect: another primary, healing, and that the node joins again.
     fn after(
         &self,
         effect: Instant,
+        loses_primary: bool,
         fault: &mut dyn Fault,
         scene: &Scene<'_>,
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
         let is_of_volume = self.fault.kind.lasts() && self.fault.kind.is_of_volume();
-        let fails_over_at = self
-            .fails_over_at(effect)
-            .filter(|_| self.loses_primary(scene));
+        let fails_over_at = self.fails_over_at(effect).filter(|_| loses_primary);
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
             self.watch_for_crash(scene, until, record);
@@ -250,7 +264,7 @@ impl<'a> Strike<'a> {
     }
 
     /// Whether the primary is gone, and its cluster elects no other.
-    fn loses_primary(&self, scene: &Scene<'_>) -> bool {
+    fn loses_primary(&self, hit: &[usize]) -> bool {
         let cluster = self.instance.cluster.as_ref();
         let replication = cluster.and_then(Cluster::replication);
         let elects = replication.is_none_or(|kind| kind.elects() || kind.has_many_primaries());
@@ -265,7 +279,8 @@ impl<'a> Strike<'a> {
             FaultKind::FillDisk,
             FaultKind::FailDevice,
         ];
-        scene.was_primary && !elects && is_cut_off.contains(&self.fault.kind)
+        let was_primary = cluster.is_some_and(|cluster| hit.contains(&cluster.primary_index()));
+        was_primary && !elects && is_cut_off.contains(&self.fault.kind)
     }
 
     /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
@@ -345,8 +360,12 @@ impl<'a> Strike<'a> {
         FaultRecord {
             number: self.number,
             kind: self.fault.kind,
-            target: self.fault.target.to_string(),
+            target: match self.step {
+                0 => self.fault.target_words(),
+                _ => FaultTarget::All.to_string(),
+            },
             instance: self.instance_number,
+            step: self.step,
             node: None,
             asked_s: self.schedule.seconds(Instant::now()),
             effect_s: None,
@@ -379,7 +398,7 @@ impl<'a> Strike<'a> {
             };
             let index = match self.successor(cluster)? {
                 Some(index) => index,
-                None => target::find(self.fault.target, cluster, is_out)?,
+                None => target::find(self.fault.target, cluster, is_out, &[])?,
             };
             scene.index = Some(index);
             scene.was_primary = index == cluster.primary_index();

@@ -25,7 +25,7 @@ pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = 
 }
 
 /// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or
-/// what follows them.
+/// what follows them. A replica is one that has not been chosen before.
 ///
 /// # Errors
 /// When no member has the role.
@@ -33,12 +33,16 @@ pub(super) fn find(
     target: FaultTarget,
     cluster: &Cluster,
     is_hit: impl Fn(u32) -> bool,
+    chosen: &[usize],
 ) -> Result<usize, LabError> {
     let members = cluster.members();
     let primary = cluster.primary_index();
     let states = match target {
         FaultTarget::Primary | FaultTarget::Replica => states(cluster),
-        FaultTarget::Any(_) | FaultTarget::Server(_) | FaultTarget::Coordinator => Vec::new(),
+        FaultTarget::Any(_)
+        | FaultTarget::Server(_)
+        | FaultTarget::Coordinator
+        | FaultTarget::All => Vec::new(),
     };
     let has = |index: usize, role: &dyn Fn(Option<MemberState>) -> bool| {
         states.get(index).is_some_and(|state| role(*state))
@@ -52,9 +56,12 @@ pub(super) fn find(
             expected_first.find(|index| has(*index, &|role| role == Some(MemberState::Primary)))
         }
         // With many primaries, those are replicas that the load does not write to.
-        FaultTarget::Replica => {
-            all.find(|index| *index != primary && has(*index, &|role| is_replica(cluster, role)))
-        }
+        FaultTarget::Replica => all.find(|index| {
+            *index != primary
+                && !chosen.contains(index)
+                && has(*index, &|role| is_replica(cluster, role))
+        }),
+        FaultTarget::All => None,
         FaultTarget::Any(seed) => {
             let drawn = SplitMix64::new(seed).below(members.len());
             let mut from_drawn = (drawn..members.len()).chain(0..drawn);
@@ -68,6 +75,7 @@ pub(super) fn find(
             FaultTarget::Any(_) => "without a fault",
             FaultTarget::Server(_) => "that server",
             FaultTarget::Coordinator => "the coordinator",
+            FaultTarget::All => "all of them",
         };
         LabError::Impossible(format!("no member of the cluster is {role} now"))
     })

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use plan::Loss;
+
 use crate::error::LabError;
 
 /// Breaks the links of a site with others, in the direction away from it. Whatever else it sends,
@@ -25,11 +27,11 @@ pub trait Links: fmt::Debug + Send + Sync {
     /// The first refusal of the kernel; the other addresses were restored.
     fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
 
-    /// Limits what the site sends to these addresses, all of them together; returns when that took
+    /// Limits, delays, or loses what the site sends to these addresses, all of them together; returns when that took
     /// effect. A site has at most one such limit.
     ///
     /// # Errors
-    /// When the kernel refuses, or cannot delay packets.
+    /// When the kernel refuses, or packets can be neither delayed nor lost.
     fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError>;
 
     /// Undoes [`Links::slow`]; returns when that took effect.
@@ -40,10 +42,12 @@ pub trait Links: fmt::Debug + Send + Sync {
 }
 
 /// How slow a link is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SlowLink {
     /// What it carries each second; `None`: no limit.
     pub bytes_per_s: Option<u64>,
     /// How long it delays each packet; `None`: not at all.
     pub delay: Option<Duration>,
+    /// Which packets get lost; `None`: none.
+    pub loss: Option<Loss>,
 }

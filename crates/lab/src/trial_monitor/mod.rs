@@ -198,12 +198,8 @@ impl<'a> TrialMonitor<'a> {
     /// Replaces what was known of the fault before.
     fn record_fault(&mut self, fault: FaultRecord) {
         self.observer.fault(&fault);
-        let place = |one: &FaultRecord| (one.number, one.instance);
-        match self
-            .faults
-            .iter_mut()
-            .find(|one| place(one) == place(&fault))
-        {
+        let mut faults = self.faults.iter_mut();
+        match faults.find(|one| one.place() == fault.place()) {
             Some(before) => *before = fault,
             None => self.faults.push(fault),
         }

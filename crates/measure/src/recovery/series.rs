@@ -16,6 +16,9 @@ pub struct FaultSeries {
     pub fault: u32,
     /// The instance, from 1.
     pub instance: u32,
+    /// The fault's step; 0 unless it is done in parts.
+    #[serde(default)]
+    pub step: u32,
     /// The ends of intervals of about 10 ms, on the trial's clock, in seconds.
     pub t_s: Vec<f64>,
     /// Transactions that completed in each interval.
@@ -44,6 +47,7 @@ fn around(observed: &Observed, fault: &FaultRecord, end_s: f64) -> FaultSeries {
     FaultSeries {
         fault: fault.number,
         instance: fault.instance,
+        step: fault.step,
         t_s: later.map(|count| tenths_of_ms(count.t_s)).collect(),
         completed: completed
             .map(|pair| pair[1].total.saturating_sub(pair[0].total))

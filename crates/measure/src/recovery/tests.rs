@@ -37,6 +37,7 @@ fn fault(asked_s: f64, effect_s: f64) -> FaultRecord {
         kind: FaultKind::Kill,
         target: "primary".to_owned(),
         instance: 1,
+        step: 0,
         node: Some(1),
         asked_s,
         effect_s: Some(effect_s),

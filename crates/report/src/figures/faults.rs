@@ -34,9 +34,8 @@ pub(super) fn factor(series: &[Vec<FaultSeries>]) -> usize {
 
 pub(super) fn faults(trial: &TrialSummary, series: &[FaultSeries], factor: usize) -> Vec<Fault> {
     let drawn = series.iter().filter_map(|series| {
-        let is_of = |fault: &&FaultRecord| {
-            (fault.number, fault.instance) == (series.fault, series.instance)
-        };
+        let is_of =
+            |fault: &&FaultRecord| fault.place() == (series.fault, series.instance, series.step);
         fault(trial, trial.faults.iter().find(is_of)?, series, factor)
     });
     drawn.collect()

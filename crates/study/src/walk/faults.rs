@@ -10,16 +10,17 @@ use crate::error::Diagnostic;
 use crate::read::type_words;
 use plan::key::{FAULT, Key, Kind, word};
 use plan::{
-    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Origin, Span, Spanned,
-    nearest, parse_bytes, shown,
+    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Loss, Origin, Span,
+    Spanned, nearest, parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
 const MAX_ARGUMENTS: usize = 100;
+/// A cluster has at most nine members.
+const MAX_SIDE: usize = 8;
 const HOW: &str =
     "write [[fault]] on its own line, and below it at = \"30s\" and kill = \"primary\"";
-const TARGETS: &str =
-    "a target is \"primary\", \"replica\", \"any\", \"coordinator\", or the number of a server";
+const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", \"coordinator\", the number of a server, or, of a `restart`, \"all\"";
 const HEALS: &str = "write a duration, counted from `at`, or heal = \"never\"";
 const NEVER: &str = "never";
 /// How long a fault lasts unless the study says otherwise.
@@ -28,6 +29,13 @@ const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
 static AT: Key = duration("fault.at", Duration::ZERO);
 static HEAL: Key = duration("fault.heal", Duration::from_millis(1));
+static LOSS: Key = Key {
+    kind: Kind::Percent {
+        min: 0.01,
+        max: 99.0,
+    },
+    ..word("fault.loss", 0)
+};
 static DELAY: Key = Key {
     kind: Kind::Duration {
         min: Duration::from_millis(1),
@@ -68,12 +76,15 @@ static EXPECT_OUTAGE: Key = Key {
 };
 
 /// The keys besides `at` and those that name a kind.
-const OPTIONS: [&str; 14] = [
+const OPTIONS: [&str; 17] = [
     "heal",
     "process",
     "seed",
     "rate",
     "delay",
+    "loss",
+    "with",
+    "bridge",
     "volume",
     "device",
     "read_iops",
@@ -124,6 +135,9 @@ struct Parts {
     seed: Option<u64>,
     bytes_per_s: Option<u64>,
     delay: Option<Duration>,
+    loss: Option<f64>,
+    with: Vec<FaultTarget>,
+    bridge: Option<FaultTarget>,
     volume: Option<Spanned<FaultVolume>>,
     device: Option<u32>,
     limits: DiskLimits,
@@ -159,10 +173,17 @@ impl Parts {
                 kind.is_of_processes(),
                 "only `kill`, `stop`, and `pause` are done to processes",
             ),
-            "seed" => (is_any, "only the target \"any\" is drawn at random"),
-            "rate" | "delay" => (
+            "seed" => (
+                is_any || self.has("loss"),
+                "only the target \"any\" and lost packets are drawn at random",
+            ),
+            "rate" | "delay" | "loss" => (
                 kind == FaultKind::SlowLink,
-                "only `slow_link` has a rate and a delay",
+                "only `slow_link` has a rate, a delay, and a loss",
+            ),
+            "with" | "bridge" => (
+                kind == FaultKind::Partition && !is_coordinator,
+                "only a `partition` of members has two sides and a bridge between them",
             ),
             "volume" => (
                 kind.is_of_volume(),
@@ -250,10 +271,9 @@ impl Walk {
                 self.diagnostics.add(*at, diagnostic);
             }
         }
-        if kind == FaultKind::SlowLink && !parts.has("rate") && !parts.has("delay") {
+        if kind == FaultKind::SlowLink && !["rate", "delay", "loss"].iter().any(|o| parts.has(o)) {
             let message = "this link is not slow";
-            let help =
-                "add a rate in bytes per second, rate = \"1M\", or delay = \"20ms\", or both";
+            let help = "add a rate in bytes per second, rate = \"1M\", delay = \"20ms\", loss = \"1%\", or several of them";
             self.diagnostics
                 .add(kind_at, Diagnostic::new(message, help));
         }
@@ -272,11 +292,38 @@ impl Walk {
             self.diagnostics
                 .add(target.span, Diagnostic::new(message, help));
         }
+        if let Some(target) = target.filter(|target| target.value == FaultTarget::All)
+            && kind != FaultKind::Restart
+        {
+            let message = format!("`{kind}` is not done to all members");
+            let help =
+                "only `restart` is, to one member after the other; give others one fault each";
+            self.diagnostics
+                .add(target.span, Diagnostic::new(message, help));
+        }
+        self.sides_differ(parts);
+    }
+
+    /// No member is named twice in a partition; each `replica` is another one.
+    fn sides_differ(&mut self, parts: &Parts) {
+        let target = parts.target.iter().map(|target| target.value);
+        let mut named: Vec<_> = target.chain(parts.with.iter().copied()).collect();
+        named.extend(parts.bridge);
+        let is_twice = |(i, one): (usize, &FaultTarget)| {
+            *one != FaultTarget::Replica && named.iter().skip(i + 1).any(|other| other == one)
+        };
+        let twice = named.iter().enumerate().find(|named| is_twice(*named));
+        let place = parts.place("bridge").or(parts.place("with"));
+        if let (Some((_, twice)), Some(place)) = (twice, place) {
+            let message = format!("this partition names {twice} twice");
+            let help = "name each member once: on the target's side in `with`, or as the `bridge`";
+            self.diagnostics.add(place, Diagnostic::new(message, help));
+        }
     }
 
     fn complete(&mut self, parts: Parts, kind: FaultKind, kind_at: Span) {
         let heal = parts.heal(kind);
-        let device = parts.place("device");
+        let [device, with, bridge] = ["device", "with", "bridge"].map(|name| parts.place(name));
         let default = Spanned {
             value: FaultTarget::Primary,
             span: kind_at,
@@ -303,6 +350,12 @@ impl Walk {
                     .map_or_else(FaultProcess::default, |p| p.value),
                 bytes_per_s: parts.bytes_per_s,
                 delay: parts.delay,
+                loss: parts.loss.map(|share| Loss {
+                    share,
+                    seed: parts.seed.unwrap_or_default(),
+                }),
+                with: parts.with,
+                bridge: parts.bridge,
                 volume: parts
                     .volume
                     .as_ref()
@@ -320,6 +373,8 @@ impl Walk {
             heal: parts.heal.map(|heal| heal.span),
             process: parts.process.map(|process| process.span),
             device,
+            with,
+            bridge,
             volume: parts.volume.map(|volume| volume.span),
         });
     }
@@ -345,6 +400,9 @@ impl Walk {
             "seed" => parts.seed = self.typed(&SEED, value).map(|seed| seed.value),
             "rate" => parts.bytes_per_s = self.bytes_per_s(value),
             "delay" => parts.delay = self.typed(&DELAY, value).map(|delay| delay.value),
+            "loss" => parts.loss = self.typed(&LOSS, value).map(|loss| loss.value),
+            "with" => parts.with = self.side(value),
+            "bridge" => parts.bridge = self.member(value),
             "volume" => parts.volume = self.typed(&VOLUME, value),
             "device" => parts.device = self.typed(&DEVICE, value).map(|device| device.value),
             "read_iops" => parts.limits.read_iops = self.iops(&READ_IOPS, value),
@@ -369,6 +427,7 @@ impl Walk {
                 "replica" => FaultTarget::Replica,
                 "any" => FaultTarget::Any(0),
                 "coordinator" => FaultTarget::Coordinator,
+                "all" => FaultTarget::All,
                 other => {
                     let message = format!("`{}` is not the target of a fault", shown(other));
                     self.diagnostics
@@ -385,6 +444,38 @@ impl Walk {
             }
         };
         Some(Spanned { value, span })
+    }
+
+    /// A member that a partition names besides its target: not one of many.
+    fn member(&mut self, value: &TomlValue<'_>) -> Option<FaultTarget> {
+        let named = self.target(value)?;
+        let is_role = matches!(named.value, FaultTarget::Primary | FaultTarget::Replica);
+        if !is_role && !matches!(named.value, FaultTarget::Server(_)) {
+            let message = "a partition names its other members by role or number";
+            let help = "write \"primary\", \"replica\", or the number of a server";
+            self.diagnostics
+                .add(named.span, Diagnostic::new(message, help));
+            return None;
+        }
+        Some(named.value)
+    }
+
+    /// The other members on the target's side of a partition.
+    fn side(&mut self, value: &TomlValue<'_>) -> Vec<FaultTarget> {
+        let list = value.get_ref().as_array();
+        let Some(list) = list.filter(|list| (1..=MAX_SIDE).contains(&list.len())) else {
+            let message = match value.get_ref() {
+                DeValue::Array(list) => format!("this side has {} more members", list.len()),
+                other => format!("a side of a partition is a list, not {}", type_words(other)),
+            };
+            let help = format!(
+                "name 1 to {MAX_SIDE} members that stay with the target: with = [\"replica\", 3]"
+            );
+            let span = Span::new(Origin::File, value.span());
+            self.diagnostics.add(span, Diagnostic::new(message, help));
+            return Vec::new();
+        };
+        list.iter().filter_map(|named| self.member(named)).collect()
     }
 
     fn heal(&mut self, value: &TomlValue<'_>) -> Option<Spanned<Option<Duration>>> {

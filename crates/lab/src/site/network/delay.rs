@@ -1,7 +1,9 @@
-//! Delays what a namespace sends to others, where the kernel has no module for that.
+//! Delays what a namespace sends to others, where the kernel has no module for that, and loses some of
+//! it.
 //!
 //! Routes to the others lead through a TUN device. A thread of dyno reads packets from it, and sends
-//! each of them on, through the interface that it would have taken, when its time has come.
+//! each of them on, through the interface that it would have taken, when its time has come. A seed
+//! decides which of them get lost.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use plan::SplitMix64;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
@@ -23,6 +26,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::inside;
 use crate::error::LabError;
 use crate::ip;
+use crate::site::SlowLink;
 
 const TUN: &str = "/dev/net/tun";
 /// The device's name in its namespace.
@@ -48,27 +52,36 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// From now on, what a namespace sends from its address to these is delayed.
+    /// From now on, what a namespace sends from its address to these is delayed or lost.
     pub(super) fn start(
         namespace: &Path,
         name: &str,
         own: Ipv4Addr,
         peers: &[Ipv4Addr],
-        delay: Duration,
+        how: &SlowLink,
     ) -> Result<Self, LabError> {
         let opened = inside(namespace, || Ok((open_device()?, open_sender()?)));
         let (device, sender) = opened.map_err(|error| LabError::NoNetwork {
             why: format!(
-                "packets cannot be delayed: the kernel has no module sch_netem, and {TUN} cannot \
-                 be used ({error})"
+                "packets cannot be {}{TUN} cannot be used ({error})",
+                match how.loss {
+                    Some(_) => "lost: ",
+                    None => "delayed: the kernel has no module sch_netem, and ",
+                }
             ),
-            remedy: "load one of the modules: modprobe sch_netem, or modprobe tun".to_owned(),
+            remedy: match how.loss {
+                Some(_) => "load the module: modprobe tun".to_owned(),
+                None => "load one of the modules: modprobe sch_netem, or modprobe tun".to_owned(),
+            },
         })?;
         let ends = Arc::new(AtomicBool::new(false));
         let line = Line {
             device,
             sender,
-            delay,
+            delay: how.delay.unwrap_or_default(),
+            loss: how
+                .loss
+                .map(|loss| (loss.share, SplitMix64::new(loss.seed))),
             waiting: VecDeque::new(),
             ends: Arc::clone(&ends),
         };
@@ -110,6 +123,8 @@ struct Line {
     device: File,
     sender: Socket,
     delay: Duration,
+    /// The share of packets that get lost, and what chooses them.
+    loss: Option<(f64, SplitMix64)>,
     /// When each is to be sent on, and its bytes; in order.
     waiting: VecDeque<(Instant, Vec<u8>)>,
     ends: Arc<AtomicBool>,
@@ -136,20 +151,30 @@ impl Line {
             while !self.ends.load(Ordering::Relaxed)
                 && let Ok(length @ 1..) = self.device.read(&mut buffer)
             {
-                if self.waiting.len() < MAX_WAITING {
-                    let packet = buffer.get(..length).unwrap_or_default().to_owned();
+                let packet = buffer.get(..length).unwrap_or_default();
+                if self.waiting.len() < MAX_WAITING && self.carries(packet) {
                     self.waiting
-                        .push_back((Instant::now() + self.delay, packet));
+                        .push_back((Instant::now() + self.delay, packet.to_owned()));
                 }
             }
         }
     }
 
+    /// Whether a packet does not get lost. What the kernel sends by IPv6 of its own accord does, and is
+    /// no packet of the seed's.
+    fn carries(&mut self, packet: &[u8]) -> bool {
+        let is_v4 = packet.first().is_some_and(|byte| byte >> 4 == 4);
+        let mut is_lost = || {
+            let loss = self.loss.as_mut();
+            loss.is_some_and(|(share, random)| random.unit() < *share)
+        };
+        is_v4 && !is_lost()
+    }
+
     /// Sends a packet to the address in its header.
     fn send(&self, packet: &[u8]) {
-        let is_v4 = packet.first().is_some_and(|byte| byte >> 4 == 4);
         let to: Option<[u8; 4]> = packet.get(16..20).and_then(|ip| ip.try_into().ok());
-        if let (true, Some(to)) = (is_v4, to) {
+        if let Some(to) = to {
             // A packet that cannot be sent is lost, as on any link.
             let _ = self
                 .sender

@@ -13,7 +13,7 @@ use crate::site::{Site, SlowLink};
 pub(super) struct Slowed {
     /// Whether disciplines of the kernel limit them.
     is_shaped: bool,
-    /// What delays packets if the kernel does not.
+    /// What delays packets if the kernel does not, and loses some.
     delay: Option<Delay>,
 }
 
@@ -24,7 +24,8 @@ impl Slowed {
         peers: &[Ipv4Addr],
         how: &SlowLink,
     ) -> Result<Self, LabError> {
-        if shaping::slow(&site.name(), peers, how)? {
+        // The kernel's module loses packets by no seed.
+        if how.loss.is_none() && shaping::slow(&site.name(), peers, how)? {
             return Ok(Self {
                 is_shaped: true,
                 delay: None,
@@ -32,13 +33,14 @@ impl Slowed {
         }
         let rate = SlowLink {
             delay: None,
+            loss: None,
             ..how.clone()
         };
         let own = site.address().addr();
-        let delay = how.delay;
-        let delay = delay.map(|delay| Delay::start(site.path(), &site.name(), own, peers, delay));
+        let is_delayed = how.delay.is_some() || how.loss.is_some();
+        let delay = || Delay::start(site.path(), &site.name(), own, peers, how);
         Ok(Self {
-            delay: delay.transpose()?,
+            delay: is_delayed.then(delay).transpose()?,
             is_shaped: shaping::slow(&site.name(), peers, &rate)?,
         })
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::site::{Links, Site, SlowLink};
+use plan::{Loss, SplitMix64};
 use std::sync::Arc;
 
 /// How long a packet is waited for that must not arrive.
@@ -85,6 +86,7 @@ fn a_delay_holds_in_one_direction() {
     let how = SlowLink {
         bytes_per_s: None,
         delay: Some(delay),
+        loss: None,
     };
     for _ in 0..2 {
         one.slow(&[ip(&to)], &how).unwrap();
@@ -98,6 +100,41 @@ fn a_delay_holds_in_one_direction() {
         assert_eq!(travels(&from, &to, delay + SILENCE), None);
         one.restore(&[ip(&to)]).unwrap();
         one.speed_up().unwrap();
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
+
+/// Of numbered packets, exactly those arrive that the generator spares.
+#[test]
+fn a_seed_chooses_the_packets_that_get_lost() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    assert!(travels(&from, &to, LIMIT).is_some());
+    let loss = Loss {
+        share: 0.3,
+        seed: 7,
+    };
+    let how = SlowLink {
+        bytes_per_s: None,
+        delay: None,
+        loss: Some(loss),
+    };
+    one.slow(&[ip(&to)], &how).unwrap();
+    for number in 0..100 {
+        from.send_to(&[number], to.local_addr().unwrap()).unwrap();
+    }
+    let mut random = SplitMix64::new(loss.seed);
+    let arrives = |_: &u8| random.unit() >= loss.share;
+    for number in (0..100).filter(arrives) {
+        let mut packet = [0; 16];
+        to.set_read_timeout(Some(LIMIT)).unwrap();
+        let (length, _) = to.recv_from(&mut packet).unwrap();
+        assert_eq!(&packet[..length], [number]);
+    }
+    one.speed_up().unwrap();
+    for _ in 0..20 {
         assert!(travels(&from, &to, LIMIT).is_some());
     }
 }

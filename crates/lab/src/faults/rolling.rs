@@ -1,0 +1,69 @@
+//! Restarts the members of a cluster in turn, as an administrator does for an upgrade: replicas first,
+//! then one of them takes over, and the old primary is the last. Each is back before the next.
+
+use std::time::Instant;
+
+use plan::{Fault, FaultKind, FaultTarget};
+
+use super::strike::{Strike, Struck};
+use crate::cluster::Cluster;
+
+impl<'a> Strike<'a> {
+    /// Has the fault strike, step by step if it has several; returns those that took effect.
+    pub(super) fn run_steps(self) -> Vec<Struck<'a>> {
+        match (self.fault.target, &self.instance.cluster) {
+            (FaultTarget::All, Some(cluster)) => self.restart_all(cluster),
+            _ => self.run().into_iter().collect(),
+        }
+    }
+
+    fn restart_all(&self, cluster: &Cluster) -> Vec<Struck<'a>> {
+        let mut waiting: Vec<usize> = (0..cluster.members().len()).collect();
+        let (mut struck, mut ready) = (Vec::new(), Ok(()));
+        for number in 1.. {
+            let Some((kind, target)) = next(cluster, &mut waiting) else {
+                break;
+            };
+            let step = self.step(number, kind, target);
+            if let Err(error) = &ready {
+                step.omit(&format!("the server before it did not return: {error}"));
+                break;
+            }
+            // One that did not take effect has said why.
+            let Some(done) = step.run() else { break };
+            ready = done.scene.wait_until_it_replicates();
+            struck.push(done);
+        }
+        struck
+    }
+
+    fn step(&self, number: u32, kind: FaultKind, target: FaultTarget) -> Self {
+        let fault = self.fault.clone();
+        Self {
+            step: number,
+            fault: Fault {
+                kind,
+                target,
+                ..fault
+            },
+            at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
+            sender: self.sender.clone(),
+            ..*self
+        }
+    }
+}
+
+/// What is done next; `None` if no member is waiting.
+fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultKind, FaultTarget)> {
+    let is_replica = |index: &usize| *index != cluster.primary_index();
+    let index = match waiting.iter().position(is_replica) {
+        Some(replica) => waiting.remove(replica),
+        None if waiting.is_empty() => return None,
+        None if cluster.members().len() > 1 => {
+            return Some((FaultKind::Switchover, FaultTarget::Replica));
+        }
+        None => waiting.remove(0),
+    };
+    let member = cluster.members().get(index)?;
+    Some((FaultKind::Restart, FaultTarget::Server(member.number)))
+}

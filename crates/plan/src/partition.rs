@@ -1,0 +1,53 @@
+//! Which side of a partition loses touch with its cluster.
+
+/// The side of a partition that the members of the other side count as lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostSide {
+    /// That of the fault's target.
+    Target,
+    /// That of the other members.
+    Rest,
+    /// None: with the bridge, each of them is a majority.
+    Neither,
+}
+
+impl LostSide {
+    /// Of a cluster with so many members, of which so many are on the target's side, and so many are a
+    /// bridge. Of equal sides, the target's is lost.
+    #[must_use]
+    pub fn of(members: u32, side: u32, bridge: u32) -> Self {
+        let rest = members.saturating_sub(side + bridge);
+        match side.min(rest) + bridge {
+            reached if 2 * reached > members => Self::Neither,
+            _ if (1..side).contains(&rest) => Self::Rest,
+            _ => Self::Target,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_side_is_lost_unless_the_bridge_gives_it_a_majority() {
+        for (members, side, bridge, lost) in [
+            (1, 1, 0, LostSide::Target),
+            (2, 1, 0, LostSide::Target),
+            (3, 1, 0, LostSide::Target),
+            (3, 2, 0, LostSide::Rest),
+            (4, 2, 0, LostSide::Target),
+            (5, 3, 0, LostSide::Rest),
+            (3, 1, 1, LostSide::Neither),
+            (4, 1, 1, LostSide::Target),
+            (5, 2, 1, LostSide::Neither),
+            (5, 3, 1, LostSide::Rest),
+        ] {
+            assert_eq!(
+                LostSide::of(members, side, bridge),
+                lost,
+                "{members} {side} {bridge}"
+            );
+        }
+    }
+}
