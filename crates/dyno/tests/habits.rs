@@ -247,7 +247,7 @@ fn units_work_alike_in_every_option() {
     let load = &done.trials[0].setup.planned.load;
     assert_eq!(done.searches[0].limit_ms, 20.0);
     // As many users as are needed, up to a limit.
-    assert_eq!(load.threads, 64);
+    assert_eq!(load.threads, 8);
 }
 
 #[test]

@@ -175,7 +175,6 @@ fn an_open_loop_has_fewer_users_of_an_engine_in_process() {
     for (server, users) in [
         ("server.engine = 'mariadb'", 64),
         ("server.engine = 'sqlite'", 8),
-        ("server.url = 'sqlite:t.db'", 8),
         ("server.url = 'mysql://bench@127.0.0.1/sbtest'", 64),
     ] {
         let open = format!("title = 't'\n{server}\nload.rate = 100\n");
