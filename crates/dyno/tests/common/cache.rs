@@ -54,11 +54,13 @@ impl Cache {
         self.in_runs().into_iter().find(is_its)
     }
 
-    /// The process of server `number`.
+    /// The process of server `number`, once it runs its program: before, it would survive dyno's death.
     pub fn server(&self, number: u32) -> Option<u32> {
         let part = format!("/s{number}.");
-        let mut servers = self.processes().into_iter();
-        let server = servers.find(|process| process.words.contains(&part));
+        let is_server = |process: &Process| {
+            process.words.contains(&part) && !process.words.starts_with("setpriv ")
+        };
+        let server = self.processes().into_iter().find(is_server);
         server.map(|process| process.pid)
     }
 
