@@ -174,11 +174,11 @@ fn clusters_are_ranked_by_their_recovery() {
             "",
         ),
         (
-            "[[variant]]\nname = \"Group Replication\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"35s\"\n",
+            "[[variant]]\nname = \"Group Replication\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"40s\"\n",
             "",
         ),
         (
-            "[[variant]]\nname = \"Patroni\"\nserver.engine = \"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"55s\"\n",
+            "[[variant]]\nname = \"Patroni\"\nserver.engine = \"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"50s\"\n",
             "",
         ),
     ];

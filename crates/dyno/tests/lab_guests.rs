@@ -14,7 +14,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use common::{Cache, Finished, Program, wait_until};
+use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
+use measure::summary::TrialSummary;
 use measure::warning::Warning;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -162,36 +164,46 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
 }
 
 /// The log is written to the guest's page cache with every commit, and to its disk with every commit
-/// or never.
+/// or never. An emulated guest takes long to boot, so only `./test --all` tries what loses nothing.
 #[test]
 fn a_guest_without_power_loses_what_was_not_written_to_its_disk() {
-    let cache = Cache::new();
     if image().is_none() {
         return;
     }
-    let more = "[server.config]\ninnodb_log_file_buffering = \"ON\"\n\
-                innodb_flush_log_at_timeout = 2700\n\
-                [ledger]\nrate = 50\n\
-                [[fault]]\nat = \"4s\"\ncut_power = \"primary\"\nheal = \"1s\"\n\
-                [sweep]\n\"server.config.innodb_flush_log_at_trx_commit\" = [1, 2]\n";
-    let done = Program::study(&format!("{STUDY}{more}"))
-        .args("--set load.time=45s --set load.rate=20")
-        .cache(&cache)
-        .run()
-        .succeeds();
-    let [durable, lazy] = <[_; 2]>::try_from(done.result().trials).unwrap();
-    for trial in [&durable, &lazy] {
-        assert_eq!(trial.outcome, Outcome::Completed);
-        let fault = &trial.faults[0];
-        assert!(
-            fault.healed_s.is_some() && fault.error.is_none(),
-            "{fault:?}"
-        );
-        assert!(trial.ledgers[0].acknowledged > 0, "{:?}", trial.ledgers);
+    let lazy = without_power(2);
+    assert!(lazy.lost > 0, "{lazy:?}");
+    if std::env::var_os("DYNO_TEST_ALL").is_some() {
+        let durable = without_power(1);
+        assert_eq!(durable.lost, 0, "{durable:?}");
     }
-    assert_eq!(durable.ledgers[0].lost, 0, "{:?}", durable.ledgers);
-    assert!(lazy.ledgers[0].lost > 0, "{:?}", lazy.ledgers);
+}
+
+/// The ledger of a server in a guest whose power is cut, with this `innodb_flush_log_at_trx_commit`.
+fn without_power(flush: u8) -> LedgerSummary {
+    let cache = Cache::new();
+    let more = format!(
+        "[server.config]\ninnodb_log_file_buffering = \"ON\"\n\
+         innodb_flush_log_at_timeout = 2700\ninnodb_flush_log_at_trx_commit = {flush}\n\
+         [ledger]\nrate = 50\n\
+         [[fault]]\nat = \"4s\"\ncut_power = \"primary\"\nheal = \"1s\"\n"
+    );
+    let run = |time| {
+        let program = Program::study(&format!("{STUDY}{more}"));
+        let program = program
+            .args("--set load.rate=20 --set")
+            .arg(&format!("load.time={time}"));
+        program.cache(&cache).run().succeeds().trial()
+    };
+    let is_back = |trial: &TrialSummary| {
+        trial.faults[0].healed_s.is_some() && trial.ledgers[0].unchecked.is_empty()
+    };
+    // A busy machine takes longer to boot it again.
+    let trial = ["45s", "150s"].into_iter().map(run).find(is_back).unwrap();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    assert_eq!(trial.faults[0].error, None);
+    assert!(trial.ledgers[0].acknowledged > 0, "{:?}", trial.ledgers);
     cache.assert_nothing_left();
+    trial.ledgers[0].clone()
 }
 
 /// The log of the only server of the only trial.
