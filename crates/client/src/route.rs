@@ -47,9 +47,9 @@ struct Server {
 }
 
 impl Route {
-    /// A route whose open servers are changed by its owner. A server that refuses a write because it
-    /// is read-only has lost its role, and its users reconnect, if it accepted one before or with
-    /// `expects_writes`.
+    /// A route whose owner opens and closes servers. A server that refuses a write because it is
+    /// read-only counts as away, and its users reconnect, if it accepted a write before or
+    /// `expects_writes` is set.
     #[must_use]
     pub fn new(servers: usize, is_open: impl Fn(usize) -> bool, expects_writes: bool) -> Self {
         let server = |index| Server {

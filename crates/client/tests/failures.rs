@@ -179,7 +179,7 @@ fn a_connection_that_idled_too_long_is_lost() {
 fn a_server_that_accepts_no_more_writes_is_away() {
     for server in both(&[]) {
         prepare(&server);
-        // Administrators write to a read-only server.
+        // A read-only server still accepts writes from administrators.
         server.sql("REVOKE ALL ON *.* FROM victim; GRANT SELECT, UPDATE ON *.* TO victim");
         run(async {
             let mut session = session(&server, "victim").await;

@@ -166,7 +166,7 @@ fn one_damaged_trial_leaves_a_comparison_of_the_others() {
     let words = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "No verdict: not interleaved.";
     assert!(words.contains(said), "{}", done.shown());
-    // The points that are whole have a change.
+    // Intact points still show their change.
     assert!(done.stdout.contains("-4.24"), "{}", done.shown());
 }
 

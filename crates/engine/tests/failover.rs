@@ -228,7 +228,7 @@ fn survives(mut members: Members, waiting: &str) {
     members.server(3).sql("INSERT INTO t VALUES (5)");
     members.wait_for_rows(2, "1,3,4,5");
 
-    // One that has no source has nothing to apply first.
+    // A server without a source has no received transactions to apply first.
     members.promote(1);
 }
 

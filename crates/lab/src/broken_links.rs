@@ -65,8 +65,8 @@ impl Cluster {
         self.separate(&[index], &[], lost)
     }
 
-    /// Cuts members off from the others and from what they share, except from those that are spared:
-    /// packets are lost, and no error tells the sender.
+    /// Drops all packets between one side and the other members and shared services, except the
+    /// spared ones. Senders get no error.
     ///
     /// # Errors
     /// When the members share the loopback interface; when the kernel refuses, in which case no link

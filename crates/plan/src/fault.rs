@@ -40,7 +40,7 @@ pub struct Fault {
     /// For a slow link: which of its packets get lost; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// For a partition: the other members on the target's side.
+    /// For a partition: members that stay on the target's side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<FaultTarget>,
     /// For a partition: the member that both sides still reach.
@@ -73,12 +73,12 @@ impl Fault {
         Some(self.at.saturating_add(self.heal?))
     }
 
-    /// Whom it is done to: its target, and who is on the same side of a partition.
+    /// The target, and the members that stay on its side of a partition.
     pub fn targets(&self) -> impl Iterator<Item = FaultTarget> {
         [self.target].into_iter().chain(self.with.iter().copied())
     }
 
-    /// The same, and a bridge, for people: `primary with server 2, bridge server 3`.
+    /// Describes the targets and the bridge: `primary with server 2, bridge server 3`.
     #[must_use]
     pub fn target_words(&self) -> String {
         let mut words = self.target.to_string();

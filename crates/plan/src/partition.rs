@@ -7,13 +7,13 @@ pub enum LostSide {
     Target,
     /// That of the other members.
     Rest,
-    /// None: with the bridge, each of them is a majority.
+    /// Neither: together with the bridge, each side has a majority.
     Neither,
 }
 
 impl LostSide {
-    /// Of a cluster with so many members, of which so many are on the target's side, and so many are a
-    /// bridge. Of equal sides, the target's is lost.
+    /// Takes the number of members, of those on the target's side, and of bridges (0 or 1). Of two equal
+    /// sides, the target's is lost.
     #[must_use]
     pub fn of(members: u32, side: u32, bridge: u32) -> Self {
         let rest = members.saturating_sub(side + bridge);

@@ -236,7 +236,7 @@ fn two_wild_runs_are_undecided_without_an_interval() {
     assert!(line.contains("undecided") && !line.contains('('), "{line}");
 }
 
-/// Clusters that notice failures in different ways, by variant and with the variants side by side.
+/// Clusters with different failure detectors, in one row per variant and side by side.
 #[test]
 fn tables_say_how_each_cluster_notices_and_acknowledges() {
     let mut result = out_of_order(1);

@@ -29,8 +29,7 @@ pub(super) fn written(config: &Configured<'_>, logs: &[Log], by: &str) -> String
     unsynced.unwrap_or_else(|| format!("disk of {by}"))
 }
 
-/// The place of a commit for which the primary has waited as these settings of semi-synchronous
-/// replication have it.
+/// Where a commit is when it is acknowledged, under these settings of semi-synchronous replication.
 pub(super) fn semi_synchronous(
     config: &Configured<'_>,
     logs: &[Log],

@@ -1,4 +1,4 @@
-//! Cuts members off from the others, in both directions or in one, or from their clients.
+//! Network partitions: between members, in one direction or both, or between members and clients.
 
 use std::time::Instant;
 
@@ -70,7 +70,7 @@ impl Fault for Partition {
         }
     }
 
-    /// Whoever is lost is cut off from what the members share, too.
+    /// The side that loses the majority is also cut off from shared services such as the coordinator.
     fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
         let cluster = scene.cluster()?;
         let (side, bridge) = self.sides(scene)?;

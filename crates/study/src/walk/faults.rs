@@ -304,7 +304,7 @@ impl Walk {
         self.sides_differ(parts);
     }
 
-    /// No member is named twice in a partition; each `replica` is another one.
+    /// Rejects partitions that name a member twice; each `replica` stands for a different member.
     fn sides_differ(&mut self, parts: &Parts) {
         let target = parts.target.iter().map(|target| target.value);
         let mut named: Vec<_> = target.chain(parts.with.iter().copied()).collect();

@@ -1,5 +1,5 @@
-//! Delays what a namespace sends to others, where the kernel has no module for that, and loses some of
-//! it.
+//! Delays the packets that a namespace sends, where the kernel has no module for that, and drops a
+//! share of them.
 //!
 //! Routes to the others lead through a TUN device. A thread of dyno reads packets from it, and sends
 //! each of them on, through the interface that it would have taken, when its time has come. A seed
@@ -160,8 +160,8 @@ impl Line {
         }
     }
 
-    /// Whether a packet does not get lost. What the kernel sends by IPv6 of its own accord does, and is
-    /// no packet of the seed's.
+    /// Whether a packet is forwarded. The kernel's own IPv6 packets are dropped without drawing from
+    /// the seeded generator, so that they do not shift its choices.
     fn carries(&mut self, packet: &[u8]) -> bool {
         let is_v4 = packet.first().is_some_and(|byte| byte >> 4 == 4);
         let mut is_lost = || {
