@@ -37,7 +37,7 @@ pub struct Fault {
         skip_serializing_if = "Option::is_none"
     )]
     pub delay: Option<Duration>,
-    /// For a slow link: which of its packets get lost; `None`: none.
+    /// For a slow link: which packets are dropped; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
     /// For a partition: members that stay on the target's side.
@@ -92,10 +92,10 @@ impl Fault {
     }
 }
 
-/// Packets of a link that get lost.
+/// Packet loss of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// Which share of them, above 0 and below 1.
+    /// The share of packets that are dropped, above 0 and below 1.
     pub share: f64,
     /// Seed of the generator that chooses them.
     pub seed: u64,
@@ -161,7 +161,7 @@ choice! {
         Drop = "drop",
         /// Drops what a node sends to clients; the other members still reach it.
         CutClients = "cut_clients",
-        /// Limits, delays, or loses what a node sends.
+        /// Limits or delays what a node sends, or drops some of it.
         SlowLink = "slow_link",
         /// Fills the file system that a node's data is on.
         FillDisk = "fill_disk",

@@ -70,7 +70,7 @@ impl Fault for Partition {
         }
     }
 
-    /// The side that loses the majority is also cut off from shared services such as the coordinator.
+    /// The lost side is also cut off from shared services such as the coordinator.
     fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
         let cluster = scene.cluster()?;
         let (side, bridge) = self.sides(scene)?;

@@ -27,8 +27,8 @@ pub trait Links: fmt::Debug + Send + Sync {
     /// The first refusal of the kernel; the other addresses were restored.
     fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
 
-    /// Limits, delays, or loses what the site sends to these addresses, all of them together; returns when that took
-    /// effect. A site has at most one such limit.
+    /// Limits or delays what the site sends to these addresses, all of them together, or drops a share
+    /// of it; returns when that took effect. A site has at most one such limit.
     ///
     /// # Errors
     /// When the kernel refuses, or packets can be neither delayed nor lost.
