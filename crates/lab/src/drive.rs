@@ -118,6 +118,7 @@ fn drive_with(
             outputs: beside.outputs,
             watches,
             clock,
+            interrupted,
         };
         threads.extend(faults::spawn(scope, schedule, &sender)?);
         let schedule = ledger::Schedule { trial, clock };

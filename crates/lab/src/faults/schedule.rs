@@ -1,6 +1,7 @@
 //! When the faults of a trial strike.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ pub(crate) struct Schedule<'a> {
     /// When the loads have ended, later faults do not strike, and those that must not outlive the
     /// load are ended.
     pub(crate) clock: Clock<'a>,
+    /// Becomes true when the trial is interrupted.
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 /// Starts a thread for the faults of a trial, unless it has none. It ends once the trial is over.

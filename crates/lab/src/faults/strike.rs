@@ -383,14 +383,18 @@ impl<'a> Strike<'a> {
 
     /// Where it strikes now.
     fn scene(&self) -> Result<Scene<'a>, LabError> {
+        let switches = self.fault.kind == FaultKind::Switchover;
         let mut scene = Scene {
             instance: self.instance,
             index: None,
             was_primary: false,
-            over: self.schedule.clock.over,
+            over: match switches {
+                // Cut short, it leaves members without a primary, or the old primary shut down.
+                true => self.schedule.interrupted,
+                false => self.schedule.clock.over,
+            },
         };
         if let Some(cluster) = &self.instance.cluster {
-            let switches = self.fault.kind == FaultKind::Switchover;
             let is_out = |node| {
                 // The primary cannot take over from itself.
                 let is_primary = cluster.primary().is_some_and(|one| one.number == node);
