@@ -217,6 +217,6 @@ fn the_limit_of_open_files_is_raised_as_far_as_the_users_need_it() {
         program.args("--threads 200 --warmup 0s --events 400").run()
     };
     assert_eq!(run(600, 4096).succeeds().trial().transactions.count, 400);
-    let words = ["200 virtual users", "700", "ulimit -n 2056"];
+    let words = ["200 virtual users", "700", "ulimit -n 2120"];
     run(600, 700).fails(2, &words);
 }

@@ -5,7 +5,7 @@ use workload::ledger::APPENDERS;
 use crate::trial::Trial;
 
 /// Maximum number of files that dyno has open besides those of the loads.
-pub(crate) const OWN_FILES: u64 = 256;
+pub(crate) const OWN_FILES: u64 = 320;
 /// Of an event loop: two for the kernel's event queue, two timers, and one to wake it.
 const WORKER: u64 = 5;
 /// Of an in-process database: the database, its log or journal, shared memory, a temporary file.

@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(with(None, required(1000, 4, 0)).level(), Passed);
         assert_eq!(
             with(Some(1024), required(1000, 4, 0)),
-            Observed::severe("/proc/self/limits: 1024 open files; the load needs 1256")
-                .with("NEEDED", 1256)
+            Observed::severe("/proc/self/limits: 1024 open files; the load needs 1320")
+                .with("NEEDED", 1320)
         );
     }
 

@@ -1,35 +1,76 @@
 //! Ports: free ones, and which process has taken one.
 
+use std::collections::VecDeque;
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use host::sockets;
 
 use crate::error::LabError;
 
-/// A port that is free on 127.0.0.1. Another process may take it before the server does. In a
-/// network namespace of its own, a server has all ports.
+/// Below the ports that Linux gives to clients by default: a client could get one before the server
+/// for which it was found listens there.
+const RANGE: Range<u16> = 20_000..32_768;
+/// How many ports are tried.
+const TRIES: u32 = 1_000;
+/// How many reservations are kept: more than the servers of a trial have ports.
+const KEPT: usize = 64;
+
+/// Reservations, the oldest first. Every dyno of this host respects the UDP port of the same number,
+/// which no server uses.
+static RESERVED: Mutex<VecDeque<UdpSocket>> = Mutex::new(VecDeque::new());
+
+/// A port that is free on 127.0.0.1 and reserved among the dynos of this host. In a network namespace
+/// of its own, a server has all ports.
 pub(crate) fn free() -> Result<u16, LabError> {
-    Ok(reserve()?.1)
+    let (reservation, port) = reserve()?;
+    keep(reservation);
+    Ok(port)
 }
 
 /// As many free ports, all of them different.
 pub(super) fn several(count: usize) -> Result<Vec<u16>, LabError> {
-    // A port is not found again while it is reserved.
-    let reserved: Vec<_> = (0..count)
-        .map(|_| reserve())
-        .collect::<Result<_, LabError>>()?;
-    Ok(reserved.into_iter().map(|(_, port)| port).collect())
+    let reserved = (0..count).map(|_| reserve());
+    let reserved = reserved.collect::<Result<Vec<_>, LabError>>()?;
+    let ports = reserved.into_iter().map(|(reservation, port)| {
+        keep(reservation);
+        port
+    });
+    Ok(ports.collect())
 }
 
-fn reserve() -> Result<(TcpListener, u16), LabError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let reserved = listener.and_then(|listener| {
-        let port = listener.local_addr()?.port();
-        Ok((listener, port))
-    });
-    reserved.map_err(LabError::at("find a free port on", "127.0.0.1".as_ref()))
+fn reserve() -> Result<(UdpSocket, u16), LabError> {
+    let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
+    for _ in 0..TRIES {
+        let address = (Ipv4Addr::LOCALHOST, random_port());
+        let reservation = UdpSocket::bind(address);
+        let is_free = |reservation| TcpListener::bind(address).map(|_| reservation);
+        match reservation.and_then(is_free) {
+            Ok(reservation) => return Ok((reservation, address.1)),
+            Err(error) => refused = error,
+        }
+    }
+    Err(LabError::at("find a free port on", "127.0.0.1".as_ref())(
+        refused,
+    ))
+}
+
+fn random_port() -> u16 {
+    let random = RandomState::new().build_hasher().finish();
+    let offset = random % u64::from(RANGE.end - RANGE.start);
+    RANGE.start + u16::try_from(offset).unwrap_or_default()
+}
+
+fn keep(reservation: UdpSocket) {
+    let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    reserved.push_back(reservation);
+    if reserved.len() > KEPT {
+        reserved.pop_front();
+    }
 }
 
 /// Checks that no process of this host's network listens there.
@@ -88,5 +129,15 @@ mod tests {
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 500);
+    }
+
+    #[test]
+    fn what_another_dyno_has_reserved_is_not_free() {
+        let (reservation, port) = reserve().unwrap();
+        assert!(RANGE.contains(&port));
+        let again = UdpSocket::bind((Ipv4Addr::LOCALHOST, port));
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(reservation);
+        UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
     }
 }
