@@ -1,6 +1,5 @@
 //! How servers replicate: an optional capability of an engine.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -419,11 +418,6 @@ impl Formation {
     /// A text of a server that may contain the password it was sent.
     pub(crate) fn without_password(&self, text: &str) -> String {
         text.replace(&self.password, "***")
-    }
-
-    /// The addresses of the members, without repetition.
-    pub fn ips(&self) -> BTreeSet<IpAddr> {
-        self.members.iter().map(|member| member.ip).collect()
     }
 
     /// The members that follow the first one.

@@ -38,15 +38,17 @@ const CHECKED_EVERY: Duration = Duration::from_secs(15);
 /// What a transaction waits for.
 const CONSISTENCY: &str = "group_replication_consistency";
 const STOP: &str = "STOP GROUP_REPLICATION";
-/// What every member's configuration has. The cache of messages is 1 GiB by default, in each
+/// What every member's configuration has. Members talk to each other as accounts of the server, as those of
+/// InnoDB Cluster do since 8.0.30: who is refused is logged, which the group's own ports do not do. The cache of messages is 1 GiB by default, in each
 /// member; 128 MiB is the least.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 14] = [
     LOG_REFUSALS,
     ("log_bin", "binlog"),
     ("relay_log", "relay"),
     ("gtid_mode", "ON"),
     ("enforce_gtid_consistency", "ON"),
     ("plugin_load_add", "group_replication.so"),
+    ("group_replication_communication_stack", "MYSQL"),
     ("group_replication_start_on_boot", "OFF"),
     ("group_replication_bootstrap_group", "OFF"),
     ("group_replication_ssl_mode", "VERIFY_CA"),
@@ -66,21 +68,16 @@ impl Replication for GroupReplication {
     }
 
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let seeds = cluster.group_addresses();
-        let seeds: Vec<String> = seeds.map(|address| address.to_string()).collect();
-        let place = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
-        let allowed: Vec<String> = cluster.ips().iter().map(|ip| format!("{ip}/32")).collect();
+        let seeds: Vec<String> = (1..=cluster.count())
+            .map(|number| address(cluster, number))
+            .collect();
         let ip = cluster.member(number).map(|member| member.ip.to_string());
         let own = [
             ("report_host", ip.unwrap_or_default()),
             ("server_id", number.to_string()),
             ("group_replication_group_name", uuid(&cluster.id)),
-            (
-                "group_replication_local_address",
-                seeds.get(place).cloned().unwrap_or_default(),
-            ),
+            ("group_replication_local_address", address(cluster, number)),
             ("group_replication_group_seeds", seeds.join(",")),
-            ("group_replication_ip_allowlist", allowed.join(",")),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
         let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
@@ -159,10 +156,6 @@ impl Replication for GroupReplication {
             let message = format!("{} cannot switch over: {error}", member.login.server);
             EngineError::failed(Cause::Server, message)
         })
-    }
-
-    fn group_ports(&self) -> usize {
-        1
     }
 
     fn view_query(&self) -> &'static str {
@@ -267,9 +260,7 @@ fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
 
 /// Has a member that lost the majority go on without the others.
 fn leave_others(member: &Member<'_>) -> Result<(), EngineError> {
-    let place = usize::try_from(member.number.saturating_sub(1)).unwrap_or_default();
-    let own = member.cluster.group_addresses().nth(place);
-    let own = own.map_or_else(String::new, |address| address.to_string());
+    let own = address(member.cluster, member.number);
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
     run(member, &[force(own), force(String::new())])
 }
@@ -284,6 +275,12 @@ fn start(member: &Member<'_>, is_new: bool) -> Result<(), EngineError> {
         true => run(member, &[bootstrap("ON"), start, bootstrap("OFF")]),
         false => run(member, &[start]),
     }
+}
+
+/// Where the others reach a member: where its clients do.
+fn address(cluster: &Formation, number: u32) -> String {
+    let address = cluster.client_address(number);
+    address.map_or_else(String::new, |address| address.to_string())
 }
 
 /// 32 hexadecimal digits in a UUID's groups.

@@ -196,7 +196,8 @@ fn nobody_else_joins_group_replication() {
     let server = nodes[0].launcher.installed.program.clone();
     let data = format!("--datadir={}", path("data"));
     intruder.run(&server, &["--no-defaults", "--initialize-insecure", &data]);
-    let ports = crate::servers::port::several(2).unwrap();
+    let port = crate::servers::free_port().unwrap();
+    let seeds: Vec<String> = nodes.iter().map(|one| one.address().to_string()).collect();
     let id = &formation(&nodes).id;
     let name = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");
     let config = fs::read_to_string(keep.path().join("1/my.cnf")).unwrap();
@@ -206,7 +207,7 @@ fn nobody_else_joins_group_replication() {
     let arguments = [
         data,
         format!("--socket={}", path("s")),
-        format!("--port={}", ports[0]),
+        format!("--port={port}"),
         "--bind-address=127.0.0.1".to_owned(),
         "--secure-file-priv=NULL".to_owned(),
         "--mysqlx=OFF".to_owned(),
@@ -217,9 +218,10 @@ fn nobody_else_joins_group_replication() {
         "--report-host=127.0.0.1".to_owned(),
         "--plugin-load-add=group_replication.so".to_owned(),
         format!("--group-replication-group-name={name}"),
-        format!("--group-replication-local-address=127.0.0.1:{}", ports[1]),
-        format!("--group-replication-group-seeds={}", group(&nodes)),
-        "--group-replication-ip-allowlist=127.0.0.1/32".to_owned(),
+        format!("--group-replication-local-address=127.0.0.1:{port}"),
+        format!("--group-replication-group-seeds={}", seeds.join(",")),
+        "--group-replication-communication-stack=MYSQL".to_owned(),
+        "--group-replication-recovery-get-public-key=ON".to_owned(),
         "--group-replication-start-on-boot=OFF".to_owned(),
     ];
     let arguments: Vec<String> = std::iter::once("--no-defaults".to_owned())
@@ -242,9 +244,17 @@ fn nobody_else_joins_group_replication() {
             assert!(ended.is_none(), "{}", intruder.log());
             sleep(PAUSE);
         }
+        // It connects to itself first, as the same account.
+        let own = "SET sql_log_bin = 0; CREATE USER IF NOT EXISTS intruder IDENTIFIED BY 'guess'; \
+                   GRANT ALL ON *.* TO intruder";
+        assert!(
+            ask_intruder(own).wait(|| ()).success(),
+            "{}",
+            intruder.log()
+        );
         // It tries again for a minute.
         fs::write(intruder.log_path(), "").unwrap();
-        let joins = ask_intruder("START GROUP_REPLICATION");
+        let joins = ask_intruder("START GROUP_REPLICATION USER = 'intruder', PASSWORD = 'guess'");
         while !intruder
             .log()
             .contains("The member was unable to join the group")
@@ -254,6 +264,7 @@ fn nobody_else_joins_group_replication() {
         }
         drop((joins, running));
     }
+    assert_noticed(&nodes, "Access denied for user 'intruder'");
     assert_refused(&nodes, &client);
 }
 
