@@ -22,7 +22,7 @@ pub enum EngineError {
         searched: Searched,
     },
     /// Only other versions are installed.
-    #[error("the study requires {engine} {wanted}, but only {} is installed", found.join(" and "))]
+    #[error("the study requires {engine} {wanted}, but found only {}", found.join(" and "))]
     WrongVersion {
         /// Which engine.
         engine: &'static str,

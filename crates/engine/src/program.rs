@@ -145,11 +145,14 @@ fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
 }
 
 fn on_host(engine: &'static dyn Server) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
-    let mut add = |program: PathBuf| {
-        if program.is_file() && places.iter().all(|(known, _)| *known != program) {
+    let (mut places, mut known) = (Vec::<Place>::new(), Vec::new());
+    // A program may have several names, and a directory as well.
+    let mut add = |program: PathBuf| match program.canonicalize() {
+        Ok(file) if file.is_file() && !known.contains(&file) => {
+            known.push(file);
             places.push((program, None));
         }
+        _ => {}
     };
     let directories = engine.directories();
     let usual = USUAL_PLACES.iter().map(PathBuf::from);
