@@ -60,12 +60,12 @@ class Run:
             fail(f"{self.name} ended early:\n{self.tail()}")
 
     def watch(self, deadline):
-        """Samples its memory until the deadline; returns True if it ends before."""
+        """Samples its memory until the deadline; returns True if it ends before. It is highest just before the end."""
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 return True
             self.peak_mb = max(self.peak_mb, peak_mb(self.process.pid) or 0)
-            time.sleep(min(0.05, max(0.0, deadline - time.monotonic())))
+            time.sleep(min(0.002, max(0.0, deadline - time.monotonic())))
         return False
 
     def end(self, limit_s):

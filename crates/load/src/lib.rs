@@ -11,6 +11,7 @@ mod context;
 mod control;
 mod cpu;
 mod cut;
+mod memory;
 mod outage;
 mod outcome;
 mod pulse;

@@ -14,6 +14,7 @@ use crate::barrier::Barrier;
 use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
+use crate::memory;
 use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
@@ -59,15 +60,10 @@ where
     C::Session: 'static,
     W: Workload,
 {
-    run_on(
-        Threads::new(barrier),
-        spec,
-        connector,
-        workload,
-        stop,
-        pulse,
-        on_event,
-    )
+    let threads = Threads::new(barrier);
+    let outcome = run_on(threads, spec, connector, workload, stop, pulse, on_event);
+    memory::release();
+    outcome
 }
 
 /// Runs a load on any runtime.
