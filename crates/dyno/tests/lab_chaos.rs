@@ -42,7 +42,7 @@ fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
     let place = Cache::new();
     let study = format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 1000\n\
-         [load]\nthreads = 4\nwarmup = \"2s\"\ntime = \"25s\"\n[topology]\n{cluster}\n\
+         [load]\nthreads = 4\nthink = \"20ms\"\nwarmup = \"2s\"\ntime = \"25s\"\n[topology]\n{cluster}\n\
          [chaos]\nfaults = \"any\"\nrate = \"1 per 6s\"\nseed = {seed}\n"
     );
     let begun = Instant::now();

@@ -19,7 +19,7 @@ use measure::warning::Warning;
 fn study(engine: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
-         [load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
+         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
     ))
 }
 

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Cache, Finished, Program, SmallDisk, mariadb, wait_until};
+use common::{Cache, Finished, Program, SmallDisk, in_time, mariadb, wait_until};
 use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
@@ -22,7 +22,7 @@ const COUNTED: &str = "io.reads_per_s";
 fn study(engine: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
-         [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
+         [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
     ))
 }
 
@@ -81,7 +81,7 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
 /// Runs for a time in which all faults are healed, under load and monitored; a slow machine needs
 /// more of it.
 fn with_time_to_heal(engine: &str, rest: &str, place: &Cache) -> Finished {
-    let run = |time| study(engine, time, rest).cache(place).run().succeeds();
+    let run = |time: &str| study(engine, time, rest).cache(place).run().succeeds();
     let is_back = |done: &Finished| {
         let trial = done.trial();
         let last_s = trial.faults.iter().filter_map(|fault| fault.healed_s);
@@ -95,8 +95,7 @@ fn with_time_to_heal(engine: &str, rest: &str, place: &Cache) -> Finished {
                 point.t_s >= last_s && point.values.keys().any(counted)
             })
     };
-    let done = ["14s", "30s"].into_iter().map(run).find(is_back);
-    done.unwrap_or_else(|| run("150s"))
+    in_time(&["14s", "30s", "150s"], run, is_back)
 }
 
 /// No transaction ended in the seconds between these times, and some did after the second one.
@@ -244,7 +243,7 @@ fn a_server_whose_disk_was_full_goes_on() {
     let place = Cache::new();
     let text = format!(
         "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
-         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"25s\"\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"25s\"\n\
          [[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n",
         disk.shown()
     );
@@ -271,7 +270,7 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     let place = Cache::new();
     let text = format!(
         "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
-         [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"1h\"\n\
+         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1h\"\n\
          [topology]\ninstances = 2\n\
          [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\
          [[fault]]\nat = \"1s\"\npause = 2\nheal = \"never\"\n",
@@ -309,7 +308,7 @@ fn a_command_breaks_and_heals_what_dyno_did_not_start() {
     let text = |command: &str| {
         format!(
             "title = \"t\"\n[server]\nurl = {:?}\n[data]\nrows = 100\n\
-             [load]\nthreads = 2\nwarmup = \"0s\"\ntime = \"4s\"\n\
+             [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"4s\"\n\
              [[fault]]\nat = \"1s\"\ncommand = {command}\nheal_command = [\"touch\", {:?}]\nheal = \"1s\"\n",
             common::database(&server, "faults"),
             healed.display().to_string()

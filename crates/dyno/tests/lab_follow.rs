@@ -8,10 +8,13 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 
-use common::{Cache, Finished, LAZY_DISK, Program, Running, has_second, trial_dir};
+use common::{Cache, Finished, LAZY_DISK, Program, Running, has_second, in_time, trial_dir};
 use measure::event::{NodeEvent, NodeEventKind};
+use measure::series::SeriesPoint;
 use measure::setup::Outcome;
+use measure::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{HaProxy, MariaDb, Server};
 
@@ -19,7 +22,7 @@ use testkit::{HaProxy, MariaDb, Server};
 fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
-         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nwarmup = \"0s\"\ntime = \"{time}\"\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"{time}\"\n\
          [topology]\ncluster = \"{cluster}\"\nmembers = 3\n{rest}\n"
     ))
 }
@@ -31,6 +34,15 @@ fn moves(done: &Finished) -> Vec<NodeEvent> {
     events
 }
 
+/// Whether transactions ended after a member became the primary.
+fn has_followed(done: &Finished) -> bool {
+    let moves = moves(done);
+    let series = done.series();
+    let after = |second: &SeriesPoint| moves.iter().all(|moved| second.t_s > moved.at_s + 1.0);
+    let has_ended = |second: &SeriesPoint| after(second) && second.tps > Some(0.0);
+    !moves.is_empty() && series.iter().any(has_ended)
+}
+
 /// The load went on after a member became the primary, which is the only change.
 #[track_caller]
 fn assert_followed(done: &Finished) -> NodeEvent {
@@ -40,9 +52,7 @@ fn assert_followed(done: &Finished) -> NodeEvent {
     };
     assert_ne!(moved.node, 1);
     assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
-    let series = done.series();
-    let mut after = series.iter().filter(|second| second.t_s > moved.at_s + 1.0);
-    assert!(after.any(|second| second.tps > Some(0.0)), "{series:?}");
+    assert!(has_followed(done), "{:?}", done.series());
     assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
     moved.clone()
 }
@@ -51,8 +61,9 @@ fn assert_followed(done: &Finished) -> NodeEvent {
 fn users_follow_the_member_that_a_group_elects() {
     let place = Cache::new();
     let fault = "[[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
-    let study = study("mysql", "group-replication", "40s", fault);
-    let done = study.cache(&place).run().succeeds();
+    let study = |time: &str| study("mysql", "group-replication", time, fault);
+    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let done = in_time(&["40s", "150s"], run, has_followed);
     let moved = assert_followed(&done);
     assert!(moved.at_s > 3.0, "{moved}");
     place.assert_nothing_left();
@@ -63,8 +74,9 @@ fn users_follow_the_member_that_a_group_elects() {
 fn users_follow_a_planned_switchover_of_a_group() {
     let place = Cache::new();
     let fault = "[[fault]]\nat = \"3s\"\nswitchover = \"replica\"";
-    let study = study("mysql", "group-replication", "20s", fault);
-    let done = study.cache(&place).run().succeeds();
+    let study = |time: &str| study("mysql", "group-replication", time, fault);
+    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let done = in_time(&["12s", "60s"], run, has_followed);
     assert_followed(&done);
     place.assert_nothing_left();
 }
@@ -78,6 +90,13 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     common::wait_until("the load", || {
         has_second(&out, 1, "measure") || dyno.has_ended()
     });
+    // Somebody else tries to log in, whom the server refuses.
+    let port = place.ports()[0];
+    let mut guess = Command::new("psql");
+    guess.arg(format!(
+        "postgres://intruder:guess@127.0.0.1:{port}/postgres"
+    ));
+    assert!(!guess.output().unwrap().status.success());
     // As `pg_ctl promote` does.
     let server = place.server(2).unwrap();
     let data = fs::read_link(format!("/proc/{server}/cwd")).unwrap();
@@ -87,6 +106,14 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::USR1).unwrap();
     let done = dyno.wait().succeeds();
     assert_eq!(assert_followed(&done).node, 2);
+    let warnings = done.trial().warnings;
+    let is_noticed = warnings.iter().any(|warning| {
+        let Warning::Strangers { seen } = warning else {
+            return false;
+        };
+        seen.iter().any(|what| what.contains("intruder"))
+    });
+    assert!(is_noticed, "{warnings:?}");
     place.assert_nothing_left();
 }
 
@@ -150,7 +177,7 @@ fn promote(replica: &Server) {
 #[test]
 fn users_follow_the_primary_of_servers_that_run_already() {
     let servers = replicating();
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 300s";
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
     let mut dyno = Program::bench(&url(&servers)).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {
@@ -193,7 +220,7 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
     let [primary, replica] = &servers;
     let proxy = HaProxy::start(&[primary.port(), replica.port()]);
     let url = format!("mysql://root@127.0.0.1:{}/followed", proxy.port());
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --warmup 0s --time 300s";
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
     let mut dyno = Program::bench(&url).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {
@@ -209,8 +236,7 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
 #[test]
 fn users_of_any_member_are_spread_over_all_that_are_there() {
     let mut servers = replicating();
-    let load =
-        "--workload oltp_point_select --rows 100 --threads 4 --warmup 0s --time 300s --follow any";
+    let load = "--workload oltp_point_select --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s --follow any";
     let mut dyno = Program::bench(&url(&servers)).args(load).start();
     let out = dyno.dir().join("out");
     common::wait_until("the load", || {

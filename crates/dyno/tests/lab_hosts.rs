@@ -11,7 +11,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{Cache, Program, entries};
+use common::{Cache, Finished, Program, entries, in_time};
 use measure::setup::Outcome;
 use tempfile::TempDir;
 use testkit::SshHost;
@@ -28,8 +28,9 @@ rows = 500
 
 [load]
 threads = 2
+think = "20ms"
 warmup = "0s"
-time = "6s"
+time = "TIME"
 
 [[variant]]
 name = "here"
@@ -46,14 +47,15 @@ heal = "300ms"
 "#;
 
 /// The study with its second variant on this host.
-fn program(host: &SshHost, below: &Path) -> Program {
+fn program(host: &SshHost, below: &Path, time: &str) -> Program {
     let site = format!(
         "site.host = \"{}\"\nsite.ssh_config = \"{}\"\nsite.directory = \"{}\"\n",
         SshHost::NAME,
         host.config().display(),
         below.display()
     );
-    Program::study(&format!("{STUDY}{site}{FAULT}"))
+    let study = STUDY.replace("TIME", time);
+    Program::study(&format!("{study}{site}{FAULT}"))
 }
 
 fn directory() -> TempDir {
@@ -67,7 +69,17 @@ fn directory() -> TempDir {
 #[test]
 fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
-    let done = program(&host, below.path()).cache(&cache).run().succeeds();
+    let run = |time: &str| {
+        program(&host, below.path(), time)
+            .cache(&cache)
+            .run()
+            .succeeds()
+    };
+    let is_healed = |done: &Finished| {
+        let mut faults = done.result().trials.into_iter().flat_map(|one| one.faults);
+        faults.all(|fault| fault.healed_s.is_some())
+    };
+    let done = in_time(&["5s", "60s"], run, is_healed);
     let [here, there] = <[_; 2]>::try_from(done.result().trials).unwrap();
     for trial in [&here, &there] {
         assert_eq!(trial.outcome, Outcome::Completed);
@@ -102,7 +114,7 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
 fn a_host_that_does_not_answer_is_refused_before_the_first_trial() {
     let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
     fs::write(host.authorized_keys(), "").unwrap();
-    let refused = program(&host, below.path()).cache(&cache).run();
+    let refused = program(&host, below.path(), "5s").cache(&cache).run();
     refused.fails(
         3,
         &["study.toml:", "host elsewhere", "none of this user's keys"],

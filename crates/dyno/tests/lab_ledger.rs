@@ -13,8 +13,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 use common::{
-    Cache, Finished, Program, Running, csv, database, has_second, mariadb, postgres, trial_dir,
-    wait_until,
+    Cache, Finished, Program, Running, csv, database, has_second, in_time, mariadb, postgres,
+    trial_dir, wait_until,
 };
 use measure::ledger::{Entry, Fate, History, LedgerSummary};
 use measure::warning::Warning;
@@ -24,7 +24,7 @@ use rustix::process::Signal;
 fn study(server: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\n{server}\n[data]\nrows = 100\n\
-         [load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"{time}\"\n[ledger]\nrate = 100\n{rest}\n"
+         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n[ledger]\nrate = 100\n{rest}\n"
     ))
 }
 
@@ -54,9 +54,9 @@ fn keeps_what_it_acknowledged(engine: &str) {
     let place = Cache::new();
     let server = format!("engine = \"{engine}\"");
     // A server that is slow to start needs more time.
-    let runs = ["8s", "40s", "160s"].into_iter();
-    let mut runs = runs.map(|time| study(&server, time, KILL).cache(&place).run().succeeds());
-    let done = runs.find(|done| ledger(done).unchecked.is_empty()).unwrap();
+    let run = |time: &str| study(&server, time, KILL).cache(&place).run().succeeds();
+    let is_checked = |done: &Finished| ledger(done).unchecked.is_empty();
+    let done = in_time(&["8s", "40s", "160s"], run, is_checked);
     let ledger = ledger(&done);
     assert!(ledger.is_intact(), "{ledger:?}");
     assert!(ledger.acknowledged > 10, "{ledger:?}");

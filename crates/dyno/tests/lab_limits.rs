@@ -19,7 +19,7 @@ const SERVER: i32 = 3;
 const KEPT: i32 = 4;
 
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
-    [load]\nworkload = \"oltp_read_only\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
+    [load]\nworkload = \"oltp_read_only\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
 
 #[test]
 fn more_than_this_host_has_is_refused_with_the_numbers() {

@@ -22,7 +22,7 @@ use rustix::process::Signal;
 /// Patroni's smallest time to live, so that it soon fails over.
 const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [server.config]\nwork_mem = \"5MB\"\nmax_worker_processes = 9\n[data]\nrows = 100\n\
-     [load]\nthreads = 2\nwarmup = \"1s\"\n\
+     [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
 fn kept(done: &Finished, file: &str) -> String {

@@ -11,7 +11,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Cache, Finished, Program, trial_dir};
+use common::{Cache, Finished, Program, in_time, trial_dir};
 use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
@@ -165,20 +165,17 @@ fn comes_back(engine: &str, cluster: &str, heals: [&str; 3], back: &str) {
         + &kill_all("12s", 3, first)
         + &kill_all("12100ms", 1, second)
         + &kill_all("12200ms", 2, third);
-    let run = |time| {
+    let run = |time: &str| {
         study(engine, cluster, time, &faults)
             .cache(&place)
             .run()
             .succeeds()
     };
-    // A slow machine needs more time.
     let is_back = |done: &Finished| {
         let recovery = trial(done).faults.pop().unwrap().recovery;
         recovery.is_some_and(|found| found.rejoined_s.is_some() && found.load_write_s.is_some())
     };
-    let done = Some(run("46s"))
-        .filter(is_back)
-        .unwrap_or_else(|| run("200s"));
+    let done = in_time(&["60s", "200s"], run, is_back);
     let trial = trial(&done);
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
     let [switched, killed @ ..] = trial.faults.as_slice() else {

@@ -92,7 +92,7 @@ fn a_server_that_is_not_installed() {
 #[test]
 fn a_server_of_another_version() {
     let done = study("engine = \"mariadb\"\nversion = \"9.1\"", "").run();
-    let done = done.fails(SERVER, &["study.toml:10:11", "MariaDB 9.1", "but only 1"]);
+    let done = done.fails(SERVER, &["study.toml:10:11", "MariaDB 9.1", "found only 1"]);
     assert!(!done.out().exists());
 }
 

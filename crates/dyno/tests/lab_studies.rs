@@ -11,7 +11,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Cache, Finished, Program, csv, is_rounded, tables};
+use common::{Cache, Finished, Program, csv, in_time, is_rounded, tables};
 use measure::instance::{InstanceSummary, ResetHow};
 use measure::latency::Latency;
 use measure::setup::Outcome;
@@ -19,7 +19,7 @@ use measure::slice::Phase;
 use measure::summary::TrialSummary;
 
 /// What makes a study take seconds.
-const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.time=1s \
+const SMALL: &str = "--set data.tables=2 --set data.rows=500 --set load.think=5ms \
                      --set load.warmup=0s --set server.config.innodb_flush_log_at_trx_commit=0 \
                      --set server.config.postgres.fsync=off";
 
@@ -29,8 +29,12 @@ fn run(name: &str, words: &str) -> Finished {
 }
 
 fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
-    let program = Program::shipped(name).args(SMALL).args(words);
-    let done = program.cache(cache).run().succeeds();
+    let run = |time: &str| {
+        let program = Program::shipped(name).args(SMALL).args(words);
+        let program = program.arg("--set").arg(&format!("load.time={time}"));
+        program.cache(cache).run().succeeds()
+    };
+    let done = in_time(&["1s", "5s"], run, has_enough);
     cache.assert_nothing_left();
     let result = done.result();
     assert_eq!(result.trials.len(), result.design.trials as usize);
@@ -45,6 +49,17 @@ fn run_in(cache: &Cache, name: &str, words: &str) -> Finished {
         assert_tables_are_the_numbers(&done);
     }
     done
+}
+
+/// Whether a slow machine has completed transactions on each server, and sampled it.
+fn has_enough(done: &Finished) -> bool {
+    let trials = done.result().trials;
+    trials.iter().all(|trial| {
+        let mut instances = trial.instances.iter();
+        let is_sampled = |name: String| trial.metrics.contains_key(&name);
+        instances.all(|one| one.transactions.count > 0)
+            && watched(trial).into_iter().all(is_sampled)
+    })
 }
 
 fn look_at(trial: &TrialSummary, dir: &Path) {
@@ -132,9 +147,8 @@ fn assert_times_are_merged(trial: &TrialSummary, dir: &Path) {
     assert_eq!((times.p50, times.p99), (ms(0.5), ms(0.99)));
 }
 
-fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
-    let points = store::read_monitors(dir).unwrap();
-    assert!(!points.is_empty(), "{}", dir.display());
+/// What each trial samples.
+fn watched(trial: &TrialSummary) -> Vec<String> {
     let mut names = vec!["cpu.user".to_owned(), "generator.cpu".to_owned()];
     for number in 1..=trial.setup.planned.topology.instances {
         names.push(format!("server[{number}].cpu"));
@@ -144,7 +158,12 @@ fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
             false => format!("server[{number}].cache.hit_pct"),
         });
     }
-    for name in names {
+    names
+}
+
+fn assert_is_watched(trial: &TrialSummary, dir: &Path) {
+    let points = store::read_monitors(dir).unwrap();
+    for name in watched(trial) {
         assert!(
             trial.metrics.contains_key(&name),
             "{name}: {:?}",

@@ -9,21 +9,33 @@ mod common;
 
 use std::fs::read_to_string;
 
-use common::{Cache, Finished, Program};
+use common::{Cache, Finished, Program, in_time};
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 /// A study of small trials whose servers have file systems of their own, with these lines and
-/// arguments more; `None` where dyno cannot make them: then the error says why.
-fn run(engine: &str, rest: &str, words: &str) -> Option<Finished> {
+/// arguments more, for the first of these times that is enough; `None` where dyno cannot make them: then the
+/// error says why.
+fn run(engine: &str, rest: &str, words: &str, times: &[&str]) -> Option<Finished> {
     let text = format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 500\n\
          [volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n\
          [log_volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n{rest}\n"
     );
     let cache = Cache::new();
-    let done = Program::study(&text).args(words).cache(&cache).run();
+    let run = |time: &str| {
+        let words = format!("{words} --set load.time={time}");
+        Program::study(&text).args(&words).cache(&cache).run()
+    };
+    let is_enough = |done: &Finished| {
+        let is_whole = |trial: &TrialSummary| {
+            trial.transactions.count > 0
+                && trial.faults.iter().all(|fault| fault.healed_s.is_some())
+        };
+        done.code() != Some(0) || done.result().trials.iter().all(is_whole)
+    };
+    let done = in_time(times, run, is_enough);
     if done.stderr.contains("cannot set up the volume") {
         done.fails(2, &["study.toml:", "filesystem"]);
         testkit::skip("no file systems can be made here");
@@ -49,9 +61,9 @@ fn of_devices(trial: &TrialSummary, metric: &str) -> Vec<f64> {
 /// Also where only the container's own mounts are seen.
 #[test]
 fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
-    let rest = "[site]\nkind = \"container\"\n[load]\nthreads = 2\nwarmup = \"1s\"\ntime = \"8s\"\n\
+    let rest = "[site]\nkind = \"container\"\n[load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
                 [ledger]\nrate = 50\n[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"1s\"\n";
-    let Some(done) = run("mariadb", rest, "") else {
+    let Some(done) = run("mariadb", rest, "", &["6s", "60s"]) else {
         return;
     };
     let trial = done.trial();
@@ -70,8 +82,8 @@ fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
 #[test]
 fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
     let words = "--set server.reset=none --set server.config.max_wal_size=96MB";
-    let rest = "[load]\nwarmup = \"0s\"\ntime = \"1s\"\n[sweep]\n\"load.threads\" = [1, 2]\n";
-    let Some(done) = run("postgres", rest, words) else {
+    let rest = "[load]\nwarmup = \"0s\"\n[sweep]\n\"load.threads\" = [1, 2]\n";
+    let Some(done) = run("postgres", rest, words, &["1s", "10s"]) else {
         return;
     };
     let trials = done.result().trials;
@@ -86,13 +98,13 @@ fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
 fn no_device_does_more_than_its_limit() {
     let limits = "read_iops = 200\nwrite_iops = 40\n";
     let rest = format!(
-        "{limits}[load]\nwarmup = \"2s\"\ntime = \"4s\"\nthreads = 8\ndistribution = \"uniform\"\n\
+        "{limits}[load]\nwarmup = \"2s\"\nthreads = 8\ndistribution = \"uniform\"\n\
          [server.config]\ninnodb_buffer_pool_size = \"8M\"\ninnodb_flush_method = \"O_DIRECT\"\n\
          [[variant]]\nname = \"reads\"\nload.workload = \"oltp_point_select\"\n\
          [[variant]]\nname = \"writes\"\nload.workload = \"oltp_update_non_index\"\n"
     );
     let words = "--set data.rows=60000 --set volume.read_iops=200 --set volume.write_iops=40";
-    let Some(done) = run("mariadb", &rest, words) else {
+    let Some(done) = run("mariadb", &rest, words, &["4s", "20s"]) else {
         return;
     };
     let limited = [("read_iops", 200.0), ("write_iops", 40.0)];

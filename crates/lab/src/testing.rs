@@ -89,9 +89,7 @@ pub(crate) fn trial() -> Trial {
 /// A private server without tables, of the first engine that has servers; its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
     let never = AtomicBool::new(false);
-    let user = rustix::process::geteuid().as_raw();
-    let root = format!("/tmp/dyno-testkit-cache-{user}");
-    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let home = Home::open_in(&testkit::kept_root(), 2 << 30).unwrap();
     let engine = engine::servers().next().unwrap();
     let installed = servers::find(engine, None, None).unwrap();
     let listener = engine::data::Listener {

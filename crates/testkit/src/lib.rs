@@ -19,6 +19,8 @@
     reason = "test support: the panic is the test's failure message"
 )]
 
+use std::path::PathBuf;
+
 mod disk;
 mod docker_daemon;
 mod engine;
@@ -40,6 +42,12 @@ pub use server::{Builder, Server};
 pub use skip::skip;
 pub use ssh_host::SshHost;
 pub use tls::openssl;
+
+/// The root of what tests keep for the next tests of the same user: templates of servers' data.
+pub fn kept_root() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("dyno-testkit-cache-{user}"))
+}
 
 /// What to SELECT from a table in MySQL or MariaDB to get the count and the checksum of its rows.
 pub const CHECKSUM_COLUMNS: &str = "COUNT(*), BIT_XOR(CRC32(CONCAT_WS(',',id,k,c,pad)))";

@@ -101,9 +101,7 @@ impl Builder {
 
 /// The place of the tests' servers and templates, the same for all tests of a user.
 fn home() -> Home {
-    let user = rustix::process::geteuid().as_raw();
-    let root = PathBuf::from(format!("/tmp/dyno-testkit-cache-{user}"));
-    Home::open_in(&root, CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
+    Home::open_in(&crate::kept_root(), CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// An option of the command line, `--name=value`, as one of a configuration file.

@@ -193,9 +193,7 @@ fn letter(number: u64) -> char {
 }
 
 fn testkit_home() -> Home {
-    let user = rustix::process::geteuid().as_raw();
-    let root = format!("/tmp/dyno-testkit-cache-{user}");
-    Home::open_in(root.as_ref(), 2 << 30).unwrap()
+    Home::open_in(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 fn own_prefix(home: &Home) -> String {

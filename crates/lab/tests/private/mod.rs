@@ -44,9 +44,7 @@ pub(crate) fn open_dir() -> TempDir {
 
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
-    let user = rustix::process::geteuid().as_raw();
-    let root = PathBuf::from(format!("/tmp/dyno-testkit-cache-{user}"));
-    Home::open_in(&root, 2 << 30).unwrap()
+    Home::open_in(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {

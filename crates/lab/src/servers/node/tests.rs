@@ -31,9 +31,7 @@ fn cluster(
     config: &[(&str, &str)],
     keep: &Path,
 ) -> Vec<Node> {
-    let user = rustix::process::geteuid().as_raw();
-    let root = format!("/tmp/dyno-testkit-cache-{user}");
-    let home = Home::open_in(root.as_ref(), 2 << 30).unwrap();
+    let home = Home::open_in(&testkit::kept_root(), 2 << 30).unwrap();
     let installed = crate::servers::find(engine, None, None).unwrap();
     let listener = engine::data::Listener {
         tell: &mut |_| {},
