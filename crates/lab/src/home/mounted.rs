@@ -4,6 +4,7 @@
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
 
+use std::fs;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -71,8 +72,13 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
 }
 
 fn take_down(mount: &Mount) -> Result<(), LabError> {
-    release(&mount.point, Path::new(&mount.source));
-    unmount(&mount.point)
+    let files = release(&mount.point, Path::new(&mount.source));
+    unmount(&mount.point)?;
+    for file in files {
+        // Without a scrub, there is none.
+        let _ = fs::remove_file(file);
+    }
+    Ok(())
 }
 
 fn is_loop_on_file_in(device: &Path, dir: &Path) -> bool {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const STATUS_DIR: &str = "/var/lib/btrfs";
 /// Work on a whole volume, which a program of its own does.
 #[derive(Debug)]
 pub(crate) struct Job {
-    child: Child,
+    pub(super) child: Child,
     kind: FaultKind,
     /// The number of the device that is replaced, and the new one.
     replacement: Option<(u32, LoopDevice)>,
@@ -178,17 +178,28 @@ impl Job {
     }
 }
 
-/// Ends what the kernel still does for a job on a file system of dyno's, and removes what the
-/// program of a scrub keeps of it. `source` is its device.
-pub(crate) fn release(mount_point: &Path, source: &Path) {
-    let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
-        return;
-    };
-    release_at(mount_point);
-    let id = dir.file_name().unwrap_or_default().to_string_lossy();
-    for name in ["status", "progress"] {
-        let _ = fs::remove_file(format!("{STATUS_DIR}/scrub.{name}.{id}"));
+/// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
+///
+/// Returns the [`scrub_files`], to be removed once it is unmounted: the program of a scrub writes
+/// them again before it closes the file system.
+pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
+    let files = scrub_files(source);
+    if !files.is_empty() {
+        release_at(mount_point);
     }
+    files
+}
+
+/// The files that a program of a scrub keeps about the file system on this device: none for kinds
+/// that have no scrub.
+pub(super) fn scrub_files(source: &Path) -> Vec<PathBuf> {
+    let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
+        return Vec::new();
+    };
+    let id = dir.file_name().unwrap_or_default().to_string_lossy();
+    let kinds = ["status", "progress"].into_iter();
+    let names = kinds.map(|kind| format!("{STATUS_DIR}/scrub.{kind}.{id}"));
+    names.map(PathBuf::from).collect()
 }
 
 fn release_at(mount_point: &Path) {

@@ -5,9 +5,11 @@ use std::mem::ManuallyDrop;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::{Compression, Devices, FileSystemKind, Profile, Spanned};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::SmallDisk;
 
@@ -530,4 +532,33 @@ fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
         drop(volume);
         assert_nothing_left(home.run_dir());
     }
+}
+
+/// The program of a scrub outlives its dyno if that is killed before `setpriv` has run, and it
+/// writes its file when the scrub is canceled.
+#[test]
+fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
+    let (_dir, home) = home();
+    let plan = volume_of(plan_of(FileSystemKind::Btrfs, 1, Profile::Single));
+    let Some(volume) = made(&home, &plan) else {
+        return;
+    };
+    let made = volume.made().unwrap();
+    let files = devices::scrub_files(made.loops()[0].path());
+    let are_kept = || files.iter().any(|file| file.exists());
+    fs::write(made.path().join("data"), content(1_000_000).repeat(200)).unwrap();
+    let scrub = made.scrub().unwrap();
+    while !are_kept() {
+        sleep(Duration::from_millis(1));
+    }
+    let program = Pid::from_child(&scrub.child);
+    kill_process(program, Signal::STOP).unwrap();
+    std::thread::scope(|scope| {
+        let end = scope.spawn(|| volume.end());
+        // It is canceled by now, or the test proves nothing.
+        sleep(Duration::from_secs(1));
+        kill_process(program, Signal::CONT).unwrap();
+        end.join().unwrap().unwrap();
+    });
+    assert!(!are_kept());
 }
