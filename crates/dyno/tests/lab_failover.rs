@@ -168,7 +168,7 @@ fn switchovers_of_mysql_leave_nothing_behind() {
     switchovers_leave_nothing_behind("mysql", "semi-synchronous", &at);
 }
 
-/// A former primary is shut down, and becomes a copy of its successor, even if the load ends meanwhile.
+/// The former primary is shut down and becomes a standby, even if the load ends in the meantime.
 #[test]
 fn switchovers_of_postgres_leave_nothing_behind() {
     switchovers_leave_nothing_behind("postgres", "asynchronous", &["2s", "11800ms"]);

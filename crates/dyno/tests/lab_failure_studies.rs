@@ -35,11 +35,11 @@ fn is_over(fault: &FaultRecord) -> bool {
     recovery.is_some_and(|found| found.first_write_s.is_some())
 }
 
-/// Runs a study of which the load takes `time`, and in which each of these texts is replaced; `None`
-/// if this user may not.
+/// Runs a study in which each of these texts is replaced, for `time_s`, or longer if its faults are
+/// not over by then; `None` if this user may not.
 fn run_if_permitted(
     name: &str,
-    time: (&str, u32),
+    time_s: u32,
     changes: &[(&str, &str)],
     is_enough: fn(&FaultRecord) -> bool,
 ) -> Option<Finished> {
@@ -50,24 +50,20 @@ fn run_if_permitted(
         text = text.replace(from, to);
     }
     let place = Cache::new();
-    // At full speed, members of a slow machine fall behind.
-    text = text.replace("[load]\n", "[load]\nthink = \"20ms\"\n");
-    text = text.replace("rows = 10_000", "rows = 1_000");
-    let (whole, short_s) = time;
-    assert!(text.contains(whole), "{name} has no {whole:?}");
     let run = |time: &str| {
-        let text = text.replace(whole, &format!("time = \"{time}\""));
-        Program::study(&text).cache(&place).run()
+        // At full speed, members of a slow machine fall behind.
+        let light = "--set load.think=20ms --set data.rows=1000 --set load.time=";
+        let study = Program::study(&text).args(&format!("{light}{time}"));
+        study.cache(&place).run()
     };
     let is_whole = |done: &Finished| {
-        let of_trials = || done.result().trials.into_iter();
-        is_refused(done)
-            || of_trials()
-                .flat_map(|one| one.faults)
-                .all(|fault| is_enough(&fault))
+        is_refused(done) || {
+            let mut trials = done.result().trials.into_iter();
+            trials.all(|trial| trial.faults.iter().all(is_enough))
+        }
     };
-    let times = [1, 4].map(|factor| format!("{}s", short_s * factor));
-    let done = in_time(&times.each_ref().map(|time| &**time), run, is_whole);
+    let [short, long] = [time_s, 4 * time_s].map(|time_s| format!("{time_s}s"));
+    let done = in_time(&[&short, &long], run, is_whole);
     if is_refused(&done) {
         return None;
     }
@@ -82,13 +78,13 @@ fn run_if_permitted(
     Some(done)
 }
 
-fn run(name: &str, time: (&str, u32), changes: &[(&str, &str)]) -> Finished {
-    run_if_permitted(name, time, changes, took_effect).unwrap()
+fn run(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
+    run_if_permitted(name, time_s, changes, took_effect).unwrap()
 }
 
 /// The same, for clusters that lose nothing.
-fn loses_nothing(name: &str, time: (&str, u32), changes: &[(&str, &str)]) -> Finished {
-    let done = run(name, time, changes);
+fn loses_nothing(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
+    let done = run(name, time_s, changes);
     for trial in &done.result().trials {
         assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
     }
@@ -100,7 +96,7 @@ fn loses_nothing(name: &str, time: (&str, u32), changes: &[(&str, &str)]) -> Fin
     done
 }
 
-/// What a failure is to be understood by.
+/// What explains a failed assertion.
 fn shown(trial: &TrialSummary) -> String {
     let label = &trial.setup.planned.label;
     format!(
@@ -112,7 +108,7 @@ fn shown(trial: &TrialSummary) -> String {
 #[test]
 fn a_group_goes_on_without_a_replica() {
     let short = [("at = \"15s\"", "at = \"4s\"")];
-    let done = loses_nothing("p5-replica-failure", ("time = \"40s\"", 12), &short);
+    let done = loses_nothing("p5-replica-failure", 12, &short);
     let trial = done.trial();
     assert_eq!(trial.ledgers[0].checked.len(), 2, "{}", shown(&trial));
 }
@@ -123,7 +119,7 @@ fn a_group_replaces_its_primary() {
         ("at = \"15s\"", "at = \"3s\""),
         ("heal = \"30s\"", "heal = \"28s\""),
     ];
-    let trial = loses_nothing("p5-primary-failure", ("time = \"75s\"", 45), &short).trial();
+    let trial = loses_nothing("p5-primary-failure", 45, &short).trial();
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
     assert!(recovery.detected_s.is_some(), "{}", shown(&trial));
     assert!(
@@ -144,7 +140,7 @@ fn galera_goes_on_without_a_member() {
         ("at = \"15s\"", "at = \"3s\""),
         ("heal = \"15s\"", "heal = \"9s\""),
     ];
-    loses_nothing("galera-failure", ("time = \"150s\"", 30), &short);
+    loses_nothing("galera-failure", 30, &short);
 }
 
 #[test]
@@ -157,7 +153,7 @@ fn patroni_loses_what_a_primary_without_its_manager_accepts() {
         ("heal = \"20s\"", "heal = \"8s\""),
     ];
     for attempt in 1..=ATTEMPTS {
-        let done = run("patroni-failure", ("time = \"240s\"", 65), &short);
+        let done = run("patroni-failure", 65, &short);
         let lost = done.trial().ledgers[0].lost;
         println!("attempt {attempt}: {lost} lost");
         if lost > 0 {
@@ -176,8 +172,7 @@ fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas()
         ("at = \"12s\"", "at = \"2s\""),
         ("at = \"15s\"", "at = \"5s\""),
     ];
-    let Some(done) = run_if_permitted("async-loss", ("time = \"30s\"", 9), &short, took_effect)
-    else {
+    let Some(done) = run_if_permitted("async-loss", 9, &short, took_effect) else {
         return testkit::skip("this user may not make network namespaces");
     };
     for trial in &done.result().trials {
@@ -214,8 +209,7 @@ fn clusters_are_ranked_by_their_recovery() {
             "",
         ),
     ];
-    let done =
-        run_if_permitted("failover-ranking", ("time = \"22s\"", 16), &short, is_over).unwrap();
+    let done = run_if_permitted("failover-ranking", 16, &short, is_over).unwrap();
     let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
     for trial in &done.result().trials {
         let variant = trial.setup.planned.variant().unwrap();
@@ -236,8 +230,7 @@ fn a_group_goes_on_without_the_host_of_its_primary() {
         ("fail_host = \"replica\"", "fail_host = \"primary\""),
         ("heal = \"40s\"", "heal = \"never\""),
     ];
-    let Some(done) = run_if_permitted("p5-host-failure", ("time = \"90s\"", 50), &short, is_over)
-    else {
+    let Some(done) = run_if_permitted("p5-host-failure", 50, &short, is_over) else {
         return testkit::skip("this user may not make network namespaces");
     };
     let trial = done.trial();
@@ -259,7 +252,6 @@ fn only_copies_survive_the_loss_of_a_disk() {
             "",
         ),
         ("warmup = \"5s\"", "warmup = \"1s\""),
-        ("rows = 20_000", "rows = 1_000"),
         ("heal = \"10s\"", "heal = \"2s\""),
         ("at = \"15s\"", "at = \"1s\""),
         ("at = \"40s\"", "at = \"7s\""),
@@ -267,12 +259,7 @@ fn only_copies_survive_the_loss_of_a_disk() {
         ("at = \"80s\"", "at = \"17s\""),
         ("at = \"95s\"", "at = \"19s\""),
     ];
-    let Some(done) = run_if_permitted(
-        "p5-disk-failure",
-        ("time = \"125s\"", 30),
-        &short,
-        took_effect,
-    ) else {
+    let Some(done) = run_if_permitted("p5-disk-failure", 30, &short, took_effect) else {
         return testkit::skip("this user may not make volumes, or their tools are missing");
     };
     let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();

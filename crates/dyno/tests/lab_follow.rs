@@ -90,7 +90,7 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     common::wait_until("the load", || {
         has_second(&out, 1, "measure") || dyno.has_ended()
     });
-    // Somebody else tries to log in, whom the server refuses.
+    // The server refuses a login that is not dyno's.
     let port = place.ports()[0];
     let mut guess = Command::new("psql");
     guess.arg(format!(

@@ -14,9 +14,9 @@ use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-/// A study of small trials whose servers have file systems of their own, with these lines and
-/// arguments more, for the first of these times that is enough; `None` where dyno cannot make them: then the
-/// error says why.
+/// Runs a study of small trials whose servers have file systems of their own, with additional lines
+/// and arguments, for the first of these times that suffices; `None` where dyno cannot make file
+/// systems: the error says why.
 fn run(engine: &str, rest: &str, words: &str, times: &[&str]) -> Option<Finished> {
     let text = format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 500\n\

@@ -44,8 +44,8 @@ use std::time::{Duration, Instant};
 /// busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What a study gives in the first of these times that is long enough, for a load ends on time while
-/// a slow machine still starts and heals servers; in the last one, whatever it gives.
+/// Runs a study with each of these load times until its result is whole; the last result counts
+/// either way. A load ends on time even if a slow machine is still starting or healing servers.
 pub fn in_time(
     times: &[&str],
     run: impl Fn(&str) -> Finished,

@@ -38,9 +38,10 @@ const CHECKED_EVERY: Duration = Duration::from_secs(15);
 /// What a transaction waits for.
 const CONSISTENCY: &str = "group_replication_consistency";
 const STOP: &str = "STOP GROUP_REPLICATION";
-/// What every member's configuration has. Members talk to each other as accounts of the server, as those of
-/// InnoDB Cluster do since 8.0.30: who is refused is logged, which the group's own ports do not do. The cache of messages is 1 GiB by default, in each
-/// member; 128 MiB is the least.
+/// The settings of every member. Members connect to each other's server ports with a server account,
+/// the default of InnoDB Cluster since 8.0.30, so that refused logins are in the error log; XCom's
+/// own port does not log them. The message cache of each member, 1 GiB by default, has its minimum
+/// size, 128 MiB.
 const SETTINGS: [(&str, &str); 14] = [
     LOG_REFUSALS,
     ("log_bin", "binlog"),
@@ -277,7 +278,7 @@ fn start(member: &Member<'_>, is_new: bool) -> Result<(), EngineError> {
     }
 }
 
-/// Where the others reach a member: where its clients do.
+/// The address at which other members reach a member: that of its clients.
 fn address(cluster: &Formation, number: u32) -> String {
     let address = cluster.client_address(number);
     address.map_or_else(String::new, |address| address.to_string())

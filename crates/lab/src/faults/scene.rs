@@ -30,7 +30,7 @@ pub(super) struct Scene<'a> {
     pub(super) index: Option<usize>,
     /// Whether it was the primary when the fault struck.
     pub(super) was_primary: bool,
-    /// Becomes true when the fault must not go on: when the loads have ended, or the trial is interrupted.
+    /// Becomes true when the fault must stop: at the end of the loads, or when the trial is interrupted.
     pub(super) over: &'a AtomicBool,
 }
 

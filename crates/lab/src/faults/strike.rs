@@ -389,7 +389,7 @@ impl<'a> Strike<'a> {
             index: None,
             was_primary: false,
             over: match switches {
-                // Cut short, it leaves members without a primary, or the old primary shut down.
+                // A switchover that is cut short leaves no primary, or the old primary shut down.
                 true => self.schedule.interrupted,
                 false => self.schedule.clock.over,
             },

@@ -12,16 +12,16 @@ use host::sockets;
 
 use crate::error::LabError;
 
-/// Below the ports that Linux gives to clients by default: a client could get one before the server
-/// for which it was found listens there.
+/// Below Linux's default range of ephemeral ports: a client could be given a port before the server
+/// listens on it.
 const RANGE: Range<u16> = 20_000..32_768;
 /// How many ports are tried.
 const TRIES: u32 = 1_000;
 /// How many reservations are kept: more than the servers of a trial have ports.
 const KEPT: usize = 64;
 
-/// Reservations, the oldest first. Every dyno of this host respects the UDP port of the same number,
-/// which no server uses.
+/// Reservations, the oldest first: UDP sockets bound to the same numbers, which no server uses and
+/// every dyno of this host tries to bind.
 static RESERVED: Mutex<VecDeque<UdpSocket>> = Mutex::new(VecDeque::new());
 
 /// A port that is free on 127.0.0.1 and reserved among the dynos of this host. In a network namespace

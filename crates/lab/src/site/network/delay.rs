@@ -1,9 +1,8 @@
-//! Delays the packets that a namespace sends, where the kernel has no module for that, and drops a
-//! share of them.
+//! Delays or drops packets that a namespace sends, without the kernel's `netem` module.
 //!
-//! Routes to the others lead through a TUN device. A thread of dyno reads packets from it, and sends
-//! each of them on, through the interface that it would have taken, when its time has come. A seed
-//! decides which of them get lost.
+//! Routes to the peers lead through a TUN device. A thread reads packets from it and sends each on
+//! through the original interface once its delay has passed. A seeded generator chooses the packets
+//! that are dropped.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -39,7 +38,7 @@ const ATTACH: Opcode = opcode::write::<i32>(b'T', 202);
 const PACKETS: u16 = 0x0001 | 0x1000;
 /// Larger than any packet.
 const PACKET_BYTES: usize = 65_536;
-/// How many packets may wait; further ones get lost, as in the queue of a router.
+/// How many packets may wait; further ones are dropped, as in the queue of a router.
 const MAX_WAITING: usize = 100_000;
 /// How soon the thread notices that it is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
