@@ -258,3 +258,14 @@ fn repeats_are_an_option_and_scripts_get_an_honest_answer() {
         .run()
         .fails(USAGE, &["cannot run SQL scripts", "pgbench -f"]);
 }
+
+#[test]
+fn an_option_of_a_benchmark_is_a_key_of_a_study() {
+    for (words, key) in [
+        ("run studies/quickstart.toml --threads 4", "load.threads"),
+        ("plan studies/quickstart.toml --rows=4", "data.rows"),
+    ] {
+        let done = Program::new().args(words).run();
+        done.fails(USAGE, &[&format!("--set {key}=VALUE")]);
+    }
+}

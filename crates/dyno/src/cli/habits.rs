@@ -122,18 +122,30 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
     let Some(ContextValue::String(word)) = error.get(kind) else {
         return None;
     };
-    let remedy = match workload(word) {
-        Some(workload) => format!(
+    let remedy = match (workload(word), study_key(word, arguments)) {
+        (_, Some(key)) => format!("change a key of the study with --set {key}=VALUE"),
+        (Some(workload), _) => format!(
             "give the workload as an option of dyno bench, which loads missing data itself: {}",
             bench(&format!(
                 "{} --workload {workload}",
                 address::typed(arguments)
             ))
         ),
-        None => hints(word, arguments)?,
+        (None, None) => hints(word, arguments)?,
     };
     let message = format!("unexpected argument `{word}`");
     Some(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+}
+
+/// The key that an option of `dyno bench` stands for, typed after a command that takes a study.
+fn study_key(word: &str, arguments: &[String]) -> Option<String> {
+    let takes_study = arguments
+        .get(1)
+        .is_some_and(|name| name == "run" || name == "plan");
+    let flag = word.strip_prefix("--").filter(|_| takes_study)?;
+    let mut keys = plan::key::KEYS.iter();
+    let key = keys.find(|key| key.flag_name().is_some_and(|name| name == flag))?;
+    Some(key.name.to_owned())
 }
 
 /// The workload that sysbench's script of this name or path runs.
