@@ -133,3 +133,99 @@ pub(crate) fn remove_all(run: &Path) -> Result<(), LabError> {
     });
     removed.fold(Ok(()), Result::and)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Output};
+
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+    use super::*;
+
+    /// An account that no test runs as.
+    const NOBODY: &str = "65534";
+
+    /// A directory as on a machine, with the node `1`.
+    fn made() -> (tempfile::TempDir, PathBuf) {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("dyno-1");
+        fs::create_dir_all(dir.join("1")).unwrap();
+        fs::write(dir.join(MARKER), "").unwrap();
+        (parent, dir)
+    }
+
+    fn remove(dir: &Path) -> Output {
+        let script = script(REMOVE, &[dir.as_os_str(), MARKER.as_ref()]);
+        Command::new("sh").args(["-c", &script]).output().unwrap()
+    }
+
+    /// A process that carries a node's directory in its environment.
+    fn process(dir: &Path, user: &str) -> Child {
+        let options = ["--reuid", user, "--clear-groups", "sleep", "1000"];
+        let mut command = Command::new("setpriv");
+        let command = command.args(options).env("DYNO_RUN_DIR", dir.join("1"));
+        command.spawn().unwrap()
+    }
+
+    /// A segment of shared memory, and the process that created it.
+    fn segment(user: &str) -> (String, u32) {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", user, "--clear-groups", "ipcmk", "-M", "64"]);
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        (said.split_whitespace().last().unwrap().to_owned(), pid)
+    }
+
+    fn exists(segment: &str) -> bool {
+        let all = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+        all.lines()
+            .any(|line| line.split_whitespace().nth(1) == Some(segment))
+    }
+
+    #[test]
+    fn what_another_account_has_is_not_ended_with_a_directory() {
+        if !rustix::process::geteuid().is_root() {
+            return testkit::skip("only root can act as another account");
+        }
+        let (_parent, dir) = made();
+        let (mut own, mut foreign) = (process(&dir, "0"), process(&dir, NOBODY));
+        let ((own_segment, own_pid), (foreign_segment, foreign_pid)) =
+            (segment("0"), segment(NOBODY));
+        for (node, pid) in [("1", own_pid), ("2", foreign_pid)] {
+            fs::create_dir_all(dir.join(node)).unwrap();
+            fs::write(dir.join(node).join("process"), pid.to_string()).unwrap();
+        }
+        let removed = remove(&dir);
+        let (is_alive, has_segment) = (
+            foreign.try_wait().unwrap().is_none(),
+            exists(&foreign_segment),
+        );
+        foreign.kill().unwrap();
+        foreign.wait().unwrap();
+        Command::new("ipcrm")
+            .args(["-m", &foreign_segment])
+            .status()
+            .unwrap();
+        assert!(removed.status.success() && !dir.exists(), "{removed:?}");
+        assert!(is_alive && has_segment);
+        assert!(!own.wait().unwrap().success() && !exists(&own_segment));
+    }
+
+    #[test]
+    fn a_directory_with_a_mounted_file_system_stays() {
+        if !rustix::process::geteuid().is_root() {
+            return testkit::skip("only root can mount");
+        }
+        let (_parent, dir) = made();
+        let point = dir.join("1");
+        mount("test", &point, "tmpfs", MountFlags::empty(), None).unwrap();
+        fs::write(point.join("file"), "").unwrap();
+        let removed = remove(&dir);
+        let is_there = point.join("file").exists();
+        unmount(&point, UnmountFlags::empty()).unwrap();
+        assert!(!removed.status.success() && is_there, "{removed:?}");
+        assert!(String::from_utf8_lossy(&removed.stdout).contains("mounted"));
+        assert!(remove(&dir).status.success() && !dir.exists());
+    }
+}
