@@ -11,14 +11,12 @@ const READINGS: usize = 5;
 
 /// The current time of the monotonic clock, in nanoseconds.
 #[inline]
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
 /// A past instant on the same clock, in nanoseconds, to within about 50 ns.
-#[must_use]
 pub fn monotonic_ns_of(instant: Instant) -> u64 {
     let readings = (0..READINGS).map(|_| {
         let before_ns = monotonic_ns();

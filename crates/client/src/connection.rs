@@ -70,9 +70,6 @@ pub trait Protocol: Sized + 'static {
     fn quit(&mut self, out: &mut Vec<u8>);
 
     /// Takes bytes of a reply; returns the reply once it is whole.
-    ///
-    /// # Errors
-    /// When the bytes violate the protocol.
     fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply<Self>>, ProtocolError>;
 
     /// An error that the server reported between two statements, before it closed the connection.
@@ -117,17 +114,11 @@ pub struct Connection<P> {
 
 impl<P: Protocol> Connection<P> {
     /// Connects and logs in, within 10 seconds.
-    ///
-    /// # Errors
-    /// Why the connection could not be opened; [`Error::remedy`] says what to do.
     pub async fn open(target: &P::Target) -> Result<Self, Error> {
         Self::open_within(LOGIN_LIMIT, target).await
     }
 
     /// Connects and logs in, within `limit`.
-    ///
-    /// # Errors
-    /// See [`Connection::open`].
     pub async fn open_within(limit: Duration, target: &P::Target) -> Result<Self, Error> {
         // Waiting for the permit does not count: the limit is for the server.
         let permit = permit_to_connect().await;
@@ -146,9 +137,6 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// The two ends of the connection.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn peer(&self) -> std::io::Result<Peer> {
         self.stream.peer()
     }
@@ -159,15 +147,11 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// TLS version and cipher, if the connection uses TLS.
-    #[must_use]
     pub fn tls_description(&self) -> Option<String> {
         self.stream.tls_description()
     }
 
     /// Makes the kernel stamp the arrival of replies from now on, where it can.
-    ///
-    /// # Errors
-    /// The system's; replies are then not stamped.
     pub fn stamp_replies(&mut self) -> std::io::Result<()> {
         self.stream.stamp_arrivals()
     }
@@ -175,22 +159,17 @@ impl<P: Protocol> Connection<P> {
     /// When the last byte of the last reply reached this host, by the kernel's stamp, in
     /// nanoseconds of the monotonic clock; `None` if there is no stamp.
     #[inline]
-    #[must_use]
     pub fn reply_arrived_ns(&self) -> Option<u64> {
         self.stream.arrived_ns()
     }
 
     /// Whether a transaction may be open, according to the last reply.
     #[inline]
-    #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         self.protocol.is_in_transaction()
     }
 
     /// Runs a text statement and returns its rows.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Error> {
         self.out.clear();
         self.protocol.query(&mut self.out, sql);
@@ -208,9 +187,6 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Runs a text statement and returns its counts.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn run(&mut self, sql: &str) -> Result<Done, Error> {
         self.out.clear();
         self.protocol.query(&mut self.out, sql);
@@ -218,10 +194,6 @@ impl<P: Protocol> Connection<P> {
         done::<P>(reply, sql)
     }
 
-    /// Prepares a statement.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn prepare(&mut self, sql: &str) -> Result<P::Statement, Error> {
         self.out.clear();
         self.protocol.prepare(&mut self.out, sql);
@@ -232,9 +204,6 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Executes a prepared statement; `sql` is its text, for errors.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn execute(
         &mut self,
         statement: &mut P::Statement,
@@ -249,9 +218,6 @@ impl<P: Protocol> Connection<P> {
 
     /// Runs a statement that loads rows from the client, and sends what `fill` appends until it
     /// appends nothing. No file is read, whatever name the server asks for.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn load(
         &mut self,
         sql: &str,

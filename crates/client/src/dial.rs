@@ -46,9 +46,6 @@ type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Io<TcpSocket>>> + 'a>>;
 
 /// Connects to the first address that answers. Each is tried once the previous one has
 /// failed, or has not answered for a moment.
-///
-/// # Errors
-/// The system's, of the last address that failed.
 pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
     let mut attempts: Vec<Attempt<'_>> = Vec::new();

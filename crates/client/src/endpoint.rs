@@ -49,9 +49,6 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// A host's port, or a Unix socket, where the protocol may have no TLS (`has_unix_tls`).
-    ///
-    /// # Errors
-    /// When the host has no address, or the TLS options do not work.
     pub(crate) fn new(
         host: String,
         port: u16,

@@ -15,7 +15,6 @@ pub enum Error {
     /// No connection.
     #[error("cannot connect to {server}: {source}")]
     Connect {
-        /// The server.
         server: String,
         /// The system's error.
         source: std::io::Error,
@@ -23,7 +22,6 @@ pub enum Error {
     /// The server accepted the connection but did not complete the login.
     #[error("{server} did not complete the login within {limit:?}")]
     Timeout {
-        /// The server.
         server: String,
         /// How long dyno waited.
         limit: Duration,
@@ -33,16 +31,10 @@ pub enum Error {
     Lost(#[source] std::io::Error),
     /// The TLS handshake failed.
     #[error("TLS with {server} failed: {why}")]
-    Tls {
-        /// The server.
-        server: String,
-        /// Why.
-        why: TlsFailure,
-    },
+    Tls { server: String, why: TlsFailure },
     /// The server requests a password, and there is none.
     #[error("{server} requests a password: {why}")]
     NoPassword {
-        /// The server.
         server: String,
         /// Why there is none.
         why: NoPassword,
@@ -50,7 +42,6 @@ pub enum Error {
     /// dyno does not send the server the password that it requests.
     #[error("the password was not sent to {server}: {why}")]
     Withheld {
-        /// The server.
         server: String,
         /// Why not.
         why: Withheld,
@@ -58,7 +49,6 @@ pub enum Error {
     /// dyno does not support the server's version.
     #[error("{server} runs {version}; dyno supports {supported}")]
     Unsupported {
-        /// The server.
         server: String,
         /// Its product and version.
         version: String,
@@ -104,7 +94,6 @@ pub enum NoPassword {
 
 impl Error {
     /// What the user can do about it, if anything.
-    #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self {
             Self::Connect { source, .. } => connect_remedy(source),
@@ -132,19 +121,16 @@ impl Error {
     }
 
     /// The server's own error number, if it reported one.
-    #[must_use]
     pub fn number(&self) -> Option<u32> {
         self.server_error()?.number
     }
 
     /// The SQLSTATE, if the server reported the error.
-    #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         self.server_error().map(ServerError::sqlstate)
     }
 
     /// Whether the server answered, so that it is alive: a refusal is an answer, too.
-    #[must_use]
     pub fn is_answer(&self) -> bool {
         let asks_password = matches!(self, Self::Withheld { .. } | Self::NoPassword { .. });
         asks_password || self.server_error().is_some()
@@ -158,7 +144,6 @@ impl Error {
     }
 
     /// The error as a workload sees it; `statement` is the one that was running.
-    #[must_use]
     pub fn into_session_error(self, statement: Option<&str>) -> SessionError {
         let kind = self.failure_kind();
         let (sqlstate, number, message) = match self {

@@ -8,7 +8,6 @@ use std::ops::Range;
 /// let urls = client::hosts::split("mysql://u@h1:1,h2/db");
 /// assert_eq!(urls, ["mysql://u@h1:1/db", "mysql://u@h2/db"]);
 /// ```
-#[must_use]
 pub fn split(url: &str) -> Vec<String> {
     let Some(hosts) = hosts(url) else {
         return vec![url.to_owned()];
@@ -19,7 +18,6 @@ pub fn split(url: &str) -> Vec<String> {
 }
 
 /// The first URL, with the hosts of all.
-#[must_use]
 pub fn join(urls: &[String]) -> String {
     let Some(first) = urls.first() else {
         return String::new();

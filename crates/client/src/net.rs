@@ -29,9 +29,6 @@ pub enum Address {
 
 impl Address {
     /// The addresses of a host.
-    ///
-    /// # Errors
-    /// The system's message, when it has none.
     pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
         let found = (host, port).to_socket_addrs();
         let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
@@ -56,10 +53,6 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Connects.
-    ///
-    /// # Errors
-    /// The system's, of the last address that was tried.
     pub async fn connect(address: &Address) -> Result<Self> {
         let socket = match address {
             Address::Tcp(addresses) => Socket::Tcp(dial::tcp(addresses).await?),
@@ -77,9 +70,6 @@ impl Stream {
     }
 
     /// The two ends of the connection.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn peer(&self) -> Result<Peer> {
         Ok(match &self.socket {
             Socket::Tcp(io) => Peer::Tcp {
@@ -93,9 +83,6 @@ impl Stream {
     }
 
     /// Makes the kernel stamp arriving data from now on, where it can: on TCP.
-    ///
-    /// # Errors
-    /// The system's; arriving data is then not stamped.
     pub fn stamp_arrivals(&mut self) -> Result<()> {
         match &mut self.socket {
             Socket::Tcp(io) => {
@@ -110,7 +97,6 @@ impl Stream {
     /// in nanoseconds of the monotonic clock; `None` if there is no stamp. Not checked
     /// against any other clock.
     #[inline]
-    #[must_use]
     pub fn arrived_ns(&self) -> Option<u64> {
         match &self.socket {
             Socket::Tcp(io) => io.monotonic_ns(io.socket().arrived()?),
@@ -119,13 +105,11 @@ impl Stream {
     }
 
     /// Whether the peer is a Unix socket.
-    #[must_use]
     pub fn is_unix(&self) -> bool {
         matches!(self.socket, Socket::Unix(_))
     }
 
     /// The TLS version and cipher, where there is TLS.
-    #[must_use]
     pub fn tls_description(&self) -> Option<String> {
         let tls = self.tls.as_ref()?;
         let version = tls.protocol_version()?;
@@ -139,10 +123,6 @@ impl Stream {
         certificates.first().map(AsRef::as_ref)
     }
 
-    /// Starts TLS.
-    ///
-    /// # Errors
-    /// The handshake's, with rustls's message for a certificate that is refused.
     pub async fn start_tls(
         &mut self,
         config: Arc<rustls::ClientConfig>,
@@ -170,9 +150,6 @@ impl Stream {
     }
 
     /// Writes all of `bytes`.
-    ///
-    /// # Errors
-    /// The system's, or TLS's.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(tls) = &mut self.tls else {
             return self.socket.write_all(bytes).await;
@@ -188,9 +165,6 @@ impl Stream {
     }
 
     /// Writes as many of `bytes` as possible without waiting; under TLS none.
-    ///
-    /// # Errors
-    /// The system's.
     #[inline]
     pub fn try_write(&mut self, bytes: &[u8]) -> Result<usize> {
         match &self.tls {
@@ -201,9 +175,6 @@ impl Stream {
 
     /// Waits for bytes and passes them to `take`, possibly in several pieces; ends when `take`
     /// returns a value, or after one read of the socket.
-    ///
-    /// # Errors
-    /// The system's, or TLS's; `UnexpectedEof` when the peer has closed.
     pub async fn receive<R>(
         &mut self,
         mut take: impl FnMut(&[u8]) -> Option<R>,
@@ -237,9 +208,6 @@ impl Stream {
     }
 
     /// The same as a poll function.
-    ///
-    /// # Errors
-    /// As [`Stream::receive`]'s.
     #[inline]
     pub fn poll_receive<R>(
         &mut self,

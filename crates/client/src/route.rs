@@ -50,7 +50,6 @@ impl Route {
     /// A route whose owner opens and closes servers. A server that refuses a write because it is
     /// read-only counts as away, and its users reconnect, if it accepted a write before or
     /// `expects_writes` is set.
-    #[must_use]
     pub fn new(servers: usize, is_open: impl Fn(usize) -> bool, expects_writes: bool) -> Self {
         let server = |index| Server {
             is_open: is_open(index),
@@ -71,7 +70,6 @@ impl Route {
     }
 
     /// A route to the first server, whatever happens to it.
-    #[must_use]
     pub fn fixed() -> Self {
         Self::new(1, |_| true, false)
     }
@@ -99,13 +97,11 @@ impl Route {
     }
 
     /// Whether users connect to a server.
-    #[must_use]
     pub fn is_open(&self, server: usize) -> bool {
         self.lock().is_open(server)
     }
 
     /// How many connections of users there are to a server.
-    #[must_use]
     pub fn connections(&self, server: usize) -> usize {
         let state = self.lock();
         state.servers.get(server).map_or(0, |it| it.sockets.len())

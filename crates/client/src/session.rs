@@ -12,7 +12,7 @@ use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionErro
 use crate::connection::{Connection, Protocol};
 use crate::error::Error;
 use crate::route::{Place, Route};
-use crate::statement_protocol::StatementProtocol;
+use plan::StatementProtocol;
 
 /// Opens connections to one server, or to those of several that its route has open.
 #[derive(Debug)]

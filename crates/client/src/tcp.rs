@@ -41,9 +41,6 @@ impl TcpSocket {
     }
 
     /// Asks the kernel to stamp arriving data from now on.
-    ///
-    /// # Errors
-    /// The system's, where it does not support such stamps.
     pub(crate) fn stamp_arrivals(&mut self) -> Result<()> {
         enable_stamps(self.stream.as_raw_fd())?;
         self.stamps = true;

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use plan::TlsMode;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -15,41 +16,6 @@ use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureSc
 
 /// Longest file of a public key that is read.
 const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
-
-/// Whether to use TLS, and what to verify (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TlsMode {
-    /// No TLS.
-    Disable,
-    /// TLS if the server offers it; the certificate is not verified.
-    #[default]
-    Preferred,
-    /// TLS or no connection; the certificate is not verified.
-    Required,
-    /// As `Required`; the certificate must be signed by a trusted authority.
-    VerifyCa,
-    /// As `VerifyCa`; the certificate must also match the server's name.
-    VerifyFull,
-}
-
-impl TlsMode {
-    /// Whether the server's certificate is verified.
-    pub(crate) fn verifies(self) -> bool {
-        matches!(self, Self::VerifyCa | Self::VerifyFull)
-    }
-
-    /// Its name on a command line and in a study.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Disable => "disable",
-            Self::Preferred => "preferred",
-            Self::Required => "required",
-            Self::VerifyCa => "verify-ca",
-            Self::VerifyFull => "verify-full",
-        }
-    }
-}
 
 /// The user's TLS options, and who may have the password itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,9 +52,6 @@ pub enum ServerPublicKey {
 
 impl ServerPublicKey {
     /// Reads the key from a file (PEM).
-    ///
-    /// # Errors
-    /// Why the file cannot be read, or that it contains no RSA public key.
     pub fn read(file: &Path) -> Result<Self, String> {
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let mut pem = Vec::new();
@@ -157,7 +120,6 @@ impl TlsFailure {
 
 impl TlsOptions {
     /// No TLS: for a server on this host, where nobody can eavesdrop.
-    #[must_use]
     pub fn disabled() -> Self {
         Self {
             mode: Some(TlsMode::Disable),
@@ -166,7 +128,6 @@ impl TlsOptions {
     }
 
     /// The mode, given or implied.
-    #[must_use]
     pub fn mode(&self) -> TlsMode {
         match (self.mode, &self.ca) {
             (Some(mode), _) => mode,
@@ -178,9 +139,6 @@ impl TlsOptions {
 
     /// Refuses options that would have no effect: whoever names an authority or a certificate
     /// relies on it.
-    ///
-    /// # Errors
-    /// Which option would have none.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mode = self.mode();
         let name = mode.name();
@@ -198,9 +156,6 @@ impl TlsOptions {
     }
 
     /// The configuration for rustls.
-    ///
-    /// # Errors
-    /// Why a file cannot be read, or that it contains no certificate or key.
     pub(crate) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = self.verifier(&provider)?;

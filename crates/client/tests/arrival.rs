@@ -20,7 +20,7 @@ use client::net::{Address, Stream};
 use client::route::Route;
 use common::{account, closed, open, run};
 use testkit::MariaDb;
-use workload::catalog::{Catalog, Class};
+use workload::catalog::{Catalog, StatementClass};
 use workload::session::{Connect, Session};
 
 /// Long enough for a machine that is busy with other tests.
@@ -73,7 +73,7 @@ async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
         stamp_replies,
     };
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("select", Class::Read);
+    let label = catalog.labels.intern("select", StatementClass::Read);
     catalog.add(label, "SELECT 1".to_owned());
     connector.connect(&Arc::new(catalog)).await.unwrap()
 }

@@ -15,7 +15,7 @@ use client::reactor::Reactor;
 use client::route::Route;
 use common::{accepting, account, root, run};
 use testkit::{MariaDb, MySql, Server};
-use workload::catalog::{Catalog, Class, Label};
+use workload::catalog::{Catalog, StatementClass, Label};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 fn both(options: &[&str]) -> [Server; 2] {
@@ -37,7 +37,7 @@ fn connector(server: &Server, user: &str) -> Connector {
 
 async fn session(server: &Server, user: &str) -> MysqlSession {
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("update", Class::Write);
+    let label = catalog.labels.intern("update", StatementClass::Write);
     catalog.add(label, "UPDATE t SET k = k + 1 WHERE id = ?".to_owned());
     let catalog = Arc::new(catalog);
     connector(server, user).connect(&catalog).await.unwrap()

@@ -17,7 +17,7 @@ use client::mysql::{Connector, StatementProtocol, Target};
 use client::route::Route;
 use common::{open, root, run};
 use testkit::MariaDb;
-use workload::catalog::{Catalog, Class};
+use workload::catalog::{Catalog, StatementClass};
 use workload::session::{Connect, FailureKind, Session};
 
 fn connector(targets: impl IntoIterator<Item = Target>, route: &Arc<Route>) -> Connector {
@@ -48,7 +48,7 @@ fn users_of_a_server_that_hangs_move_to_the_next() {
     let route = Arc::new(Route::new(2, |server| server == 0, true));
     let connector = connector([root(&old), root(&new)], &route);
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("sleep", Class::Read);
+    let label = catalog.labels.intern("sleep", StatementClass::Read);
     catalog.add(label, "SELECT SLEEP(1000), @@port".to_owned());
     let catalog = Arc::new(catalog);
     run(async {

@@ -18,9 +18,6 @@ use crate::study_file::PlannedStudy;
 const LONGEST_TITLE: usize = 200;
 
 /// The study without its server, to check the options before connecting to a server.
-///
-/// # Errors
-/// Conflicting options.
 pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> {
     let is_of_load = |option: &TypedOption| option.key.needs != Needs::Members;
     let study = parse(&text(args, "any server", &[any_server()], &is_of_load))?;
@@ -29,9 +26,6 @@ pub(crate) fn without_server(args: &BenchArgs) -> Result<PlannedStudy, Failure> 
 }
 
 /// The study that a command line stands for.
-///
-/// # Errors
-/// Conflicting options.
 pub(crate) fn as_study(
     args: &BenchArgs,
     database: &Database,
@@ -43,9 +37,6 @@ pub(crate) fn as_study(
 }
 
 /// How to log in according to the command line.
-///
-/// # Errors
-/// Conflicting options, or an unreadable option file.
 pub(crate) fn access(args: &LoginArgs) -> Result<Access, Failure> {
     server::access(&login(args)?, args.option_file.as_deref())
 }

@@ -94,9 +94,6 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads the command line. Help, the version and clap's own errors are printed and end the process.
-///
-/// # Errors
-/// An option of another tool that dyno does not have.
 pub(crate) fn parse() -> Result<Cli, Failure> {
     let mut arguments: Vec<_> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == "bench") {

@@ -19,9 +19,6 @@ pub(crate) fn suggestion(column: &str) -> Option<String> {
     if is_known(&full_name(column)) {
         return None;
     }
-    if let Some(new_name) = engine::renamed_metric(column) {
-        return Some(format!("it is now called `{new_name}`"));
-    }
     if TEXTS.contains(&column) {
         return Some("it is a text, and only numbers stand here; faults.csv has it".to_owned());
     }

@@ -211,7 +211,6 @@ fn shown_sizes(plan: &plan::Plan) -> String {
     }
 }
 
-/// The needs of one trial.
 fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));

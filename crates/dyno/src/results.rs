@@ -41,7 +41,6 @@ pub(crate) struct Results {
     faults: BTreeMap<(u32, u32, u32), String>,
 }
 
-/// The files of a trial.
 struct TrialFiles {
     trial: TrialWriter,
     instances: BTreeMap<u32, InstanceWriter>,
@@ -178,9 +177,6 @@ impl Results {
     }
 
     /// Judges the results, prints them, and writes the report, even if one of these fails.
-    ///
-    /// # Errors
-    /// A threshold that was not met, or results that could not be stored or printed.
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(Failure::from);
@@ -211,7 +207,6 @@ impl Results {
         sheet.text(layout())
     }
 
-    /// Prints the result as JSON.
     fn print_json(&self) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&self.result)
             .map_err(|error| Failure::new(Exit::Internal, error))?;

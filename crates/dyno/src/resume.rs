@@ -43,10 +43,6 @@ const MOUNT: [Fact<Place>; 1] = [("mount options", |of| of.options.clone())];
 
 /// Compares the environment and the servers of the stored trials with those `here`; returns the
 /// differences that matter for comparing trials from before and after the interruption.
-///
-/// # Errors
-/// Another host, disk, server version or order of trials, or a trial that needs the data of the
-/// previous one.
 pub(crate) fn check(
     stored: &RunResult,
     here: &Environment,

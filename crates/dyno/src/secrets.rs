@@ -42,11 +42,6 @@ pub(crate) fn forbid_core_dumps() {
 
 /// Re-executes dyno if its command line contains a password, with the URLs in the environment
 /// instead: other users can read a command line (`ps`), but not an environment.
-///
-/// # Errors
-/// A password that cannot be distinguished from the rest of its URL, a URL that is given with
-/// different passwords, or with and without one, or a failure to re-execute dyno. dyno must exit
-/// then, so that its command line disappears.
 pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     let mut urls = Vec::new();
     let mut arguments = Vec::new();
@@ -80,10 +75,6 @@ pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     Err(Failure::new(Exit::Usage, message).remedy(Some(OTHER_WAYS)))
 }
 
-/// The password in the environment.
-///
-/// # Errors
-/// A password that is not valid UTF-8.
 pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
     match std::env::var(PASSWORD_VARIABLE) {
         Ok(password) => Ok(Some(password)),
@@ -124,9 +115,6 @@ fn joined_urls(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
 }
 
 /// The argument without the passwords of the URLs in it, and these URLs.
-///
-/// # Errors
-/// A URL that may contain a password in an unexpected place.
 fn without_passwords(argument: &str) -> Result<(String, Vec<ArgumentUrl>), Failure> {
     let lower = argument.to_ascii_lowercase();
     // The URL of an engine in process has no password.

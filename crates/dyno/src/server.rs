@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use client::{ServerPublicKey, TlsMode, TlsOptions};
+use client::{ServerPublicKey, TlsOptions};
 use lab::{Access, Database, Lab};
 use plan::LoginSpec;
 
@@ -49,13 +49,7 @@ fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
         None => ServerPublicKey::Unknown,
     };
     Ok(TlsOptions {
-        mode: login.tls_mode.map(|mode| match mode {
-            plan::TlsMode::Disable => TlsMode::Disable,
-            plan::TlsMode::Preferred => TlsMode::Preferred,
-            plan::TlsMode::Required => TlsMode::Required,
-            plan::TlsMode::VerifyCa => TlsMode::VerifyCa,
-            plan::TlsMode::VerifyFull => TlsMode::VerifyFull,
-        }),
+        mode: login.tls_mode,
         ca: login.tls_ca.clone(),
         authority: None,
         certificate: login.tls_cert.clone(),

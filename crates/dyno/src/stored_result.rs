@@ -78,9 +78,6 @@ impl StoredResult {
     }
 
     /// Reads results of the same workload. Unreadable ones are reported and skipped.
-    ///
-    /// # Errors
-    /// No readable result, a result that is given twice, or different workloads without `--force`.
     pub(crate) fn read_all(args: &ResultsArgs, screen: &Screen) -> Result<Vec<Self>, Failure> {
         let mut all: Vec<Self> = Vec::new();
         let mut unread = None;

@@ -8,9 +8,6 @@ use crate::failure::Failure;
 use crate::results::{Conclusion, Results};
 
 /// Runs trials and concludes their result; `locate` adds the cause of a failure in the study.
-///
-/// # Errors
-/// The first failure of a trial, of storing or showing the results, or of a threshold.
 pub(crate) fn run(
     lab: &mut Lab,
     trials: &[Trial],

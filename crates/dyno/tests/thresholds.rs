@@ -76,10 +76,6 @@ fn what_was_not_measured_is_missed() {
 fn what_cannot_be_judged_is_refused_before_anything_runs() {
     for (threshold, said) in [
         ("response_ms.p9 < 5", "did you mean `response_ms.p9"),
-        (
-            "server.innodb.pool_hit_rate > 99",
-            "it is now called `server.cache.hit_pct`",
-        ),
         ("tps", "has no comparison operator"),
         (
             "tps < 5 per second",

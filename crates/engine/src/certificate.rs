@@ -38,9 +38,6 @@ impl fmt::Debug for Certificate {
 
 impl Certificate {
     /// Generates a certificate for servers at these addresses, which are also each other's clients.
-    ///
-    /// # Errors
-    /// When the operating system has no random bytes.
     pub fn generate(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Self, EngineError> {
         let names = addresses.into_iter().map(|address| address.to_string());
         let generated = authority().and_then(|(signed, issuer)| {

@@ -15,7 +15,6 @@ use crate::version;
 pub struct Demand {
     /// Connections.
     pub users: u64,
-    /// Tables.
     pub tables: u64,
     /// Tables that all connections together have open at once.
     pub open_tables: u64,
@@ -30,7 +29,6 @@ pub struct Demand {
 pub struct Facts {
     /// Its URL without the password, or which of a study's servers it is.
     pub name: String,
-    /// Its engine.
     pub engine: &'static dyn Server,
     /// Its version number, `10.11.14`.
     pub version: String,
@@ -78,7 +76,6 @@ fn elsewhere(server: &Facts) -> Observed {
 }
 
 /// Runs the checks on a server. A setting that the study varies is noted at most.
-#[must_use]
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
         let remedy = |remedy| server.remedy(remedy);

@@ -11,9 +11,6 @@ const SPARE_CONNECTIONS: u32 = 50;
 
 /// Rejects settings that cannot be written, or that `reserved` gives a reason against. Names may
 /// contain letters, digits and `punctuation`.
-///
-/// # Errors
-/// The first of them, with the reason.
 pub(crate) fn check_settings(
     config: &Settings,
     punctuation: &str,

@@ -22,7 +22,7 @@ use crate::data::{Listener, PrepareError, Prepared, Wanted};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::remote::Rows;
-use crate::replication::{MemberState, View};
+use crate::replication::{Role, View};
 use crate::sql::Sql;
 
 /// How to reach a database, in addition to its URL.
@@ -68,9 +68,6 @@ pub struct Load<'a> {
 
 impl Load<'_> {
     /// Runs it on the connections of an engine.
-    ///
-    /// # Errors
-    /// When the load could not start, or a worker died.
     pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
     where
         C: Connect + Send + Sync + 'static,
@@ -114,7 +111,6 @@ pub struct ServerReport {
 
 /// An open database: of a server, of several that replicate, or in process.
 pub trait Database: Any + fmt::Debug + Send + Sync {
-    /// Its engine.
     fn engine(&self) -> &'static dyn Engine;
 
     /// The engine's version number, `10.11.14`.
@@ -127,9 +123,6 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 
     /// Loads the tables of `wanted` that are missing.
-    ///
-    /// # Errors
-    /// When the database cannot be reached, existing tables do not fit, or loading fails.
     fn prepare(
         &self,
         wanted: &Wanted<'_>,
@@ -137,28 +130,16 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     ) -> Result<Prepared, PrepareError>;
 
     /// Count and checksum of all rows, from the marks.
-    ///
-    /// # Errors
-    /// When the marks cannot be read.
     fn checksum(&self) -> Result<workload::rows::Checksum, PrepareError>;
 
     /// Reads every row and index entry of all tables once.
-    ///
-    /// # Errors
-    /// When the database refuses, the connection is lost, or the user interrupts it.
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError>;
 
     /// Runs a load on connections of the engine's own type: nothing below is dispatched
     /// dynamically.
-    ///
-    /// # Errors
-    /// When the load could not start, or a worker died.
     fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
 
     /// Opens a connection that observes the database beside its load.
-    ///
-    /// # Errors
-    /// Why the server could not be reached within `limit`; an in-process database has none.
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;
 
     /// The same database for loads whose routes choose among these servers; `None` if a server
@@ -182,7 +163,7 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn role(&self, rows: &Rows) -> View {
         let _ = rows;
         View {
-            state: MemberState::Primary,
+            state: Role::Primary,
             others: String::new(),
         }
     }
@@ -204,17 +185,11 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
     /// that no two servers share (directories, ports) are omitted.
-    ///
-    /// # Errors
-    /// Why they could not be read.
     fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
         Ok(Vec::new())
     }
 
     /// Reads what checks need from a server; `None` if there are no checks.
-    ///
-    /// # Errors
-    /// Why the server could not be asked.
     fn ask(&self) -> Option<Result<ServerReport, String>> {
         None
     }
@@ -226,9 +201,6 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
 
     /// Asks a server where it runs, and calls `look` while the connection is open: the kernel
     /// lists both of its ends only then.
-    ///
-    /// # Errors
-    /// Why the server could not be asked.
     fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
         let _ = look;
         Err("it runs in process".to_owned())
@@ -237,13 +209,11 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
 
 impl dyn Database {
     /// The engine and its version: `MariaDB 10.11.14`.
-    #[must_use]
     pub fn product(&self) -> String {
         format!("{} {}", self.engine().title(), self.version())
     }
 
     /// Whether it runs in this process, where its calls block.
-    #[must_use]
     pub fn is_in_process(&self) -> bool {
         self.engine().in_process().is_some()
     }

@@ -42,9 +42,6 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
     /// Opens the database that a URL names, and reads its version. An in-process engine creates
     /// temporary databases in `directory`.
-    ///
-    /// # Errors
-    /// When the URL is malformed, or the server cannot be reached.
     fn open(
         &self,
         url: &str,
@@ -66,7 +63,6 @@ pub trait Engine: fmt::Debug + Send + Sync {
 /// An engine that runs in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
-    /// The engine.
     pub engine: &'static dyn Engine,
     /// The built-in version.
     pub version: &'static str,

@@ -8,13 +8,11 @@ pub use crate::cause::Cause;
 use crate::data::PrepareError;
 use crate::server_error::ServerError;
 
-/// An error of an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The server is not installed.
     #[error("no {engine} server was found {}", searched.describe())]
     NoServer {
-        /// Which engine.
         engine: &'static str,
         /// How to install it.
         remedy: &'static str,
@@ -24,7 +22,6 @@ pub enum EngineError {
     /// Only other versions are installed.
     #[error("the study requires {engine} {wanted}, but found only {}", found.join(" and "))]
     WrongVersion {
-        /// Which engine.
         engine: &'static str,
         /// The version, or the beginning of one.
         wanted: String,
@@ -34,7 +31,6 @@ pub enum EngineError {
     /// A server program does not run.
     #[error("{} does not run: {words}", program.display())]
     BadProgram {
-        /// The program.
         program: PathBuf,
         /// What it printed.
         words: String,
@@ -58,7 +54,6 @@ pub enum EngineError {
     /// The server refuses the login.
     #[error("cannot log in to {server}: {words}")]
     Login {
-        /// Which server.
         server: String,
         /// In its own words.
         words: String,
@@ -74,7 +69,6 @@ pub enum EngineError {
     /// Any other error.
     #[error("{message}")]
     Failed {
-        /// Its cause.
         cause: Cause,
         /// What failed, and why.
         message: String,
@@ -131,8 +125,6 @@ impl EngineError {
         }
     }
 
-    /// Its cause.
-    #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
             Self::ReservedSetting { .. } | Self::BadSetting { .. } => Cause::Usage,
@@ -147,7 +139,6 @@ impl EngineError {
     }
 
     /// What the user can do about it.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             Self::NoServer { remedy, .. } => remedy,

@@ -17,7 +17,6 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 /// The longest reply that is read, in bytes.
 const MAX_REPLY_BYTES: u64 = 64 << 10;
 
-/// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// The status code, such as 200.
@@ -32,18 +31,12 @@ impl Reply {
 }
 
 /// Asks for a page.
-///
-/// # Errors
-/// When it cannot be reached, or does not answer by HTTP within 2 s.
 pub(crate) fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
     let request = Request::get(path);
     request.exchange(&address, connect(address, ANSWER_LIMIT)?)
 }
 
 /// Asks for a page of a program of this cluster.
-///
-/// # Errors
-/// As [`get`]'s, and when the program does not have the cluster's key.
 pub(crate) fn get_as(
     certificate: &Certificate,
     address: SocketAddr,
@@ -54,9 +47,6 @@ pub(crate) fn get_as(
 }
 
 /// Sends a request with a text in JSON to a program of this cluster; each read may take `limit`.
-///
-/// # Errors
-/// As [`get_as`]'s.
 pub(crate) fn send(
     address: SocketAddr,
     (method, path): (&str, &str),

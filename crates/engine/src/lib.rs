@@ -34,7 +34,6 @@ mod version;
 pub use database::{Access, Database, Load, ServerLocation, ServerReport, StatementSettings};
 pub use engine::{Engine, InProcess};
 pub use error::{Cause, EngineError, Searched};
-pub use mysql::renamed_metric;
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};

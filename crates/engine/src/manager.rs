@@ -31,7 +31,6 @@ pub struct Service {
 
 impl Service {
     /// Whether it is ready.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         let (path, word) = self.health;
         http::get(self.address, path)
@@ -84,9 +83,6 @@ impl fmt::Debug for ManagerFile {
 }
 
 /// A program of this name, on `PATH` or in the usual directories.
-///
-/// # Errors
-/// When there is none; `remedy` says how to install it.
 pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, EngineError> {
     let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
     let mut found = on_path(name).into_iter().chain(usual);

@@ -24,7 +24,7 @@ use crate::database::{Database, Load, ServerLocation, StatementSettings};
 use crate::engine::Engine;
 use crate::error::{Cause, EngineError};
 use crate::remote::{Rows, ask, connected, first_cell};
-use crate::replication::{MemberState, View};
+use crate::replication::{Role, View};
 use crate::server_error::ServerError;
 use crate::settings;
 use crate::sql::{Blocking, Sql};
@@ -49,7 +49,7 @@ pub(crate) trait NetworkEngine: Loads {
     const SIZE_QUERY: &'static str;
 
     /// The role of a server with this answer to [`Self::ROLE_QUERY`].
-    fn role(rows: &Rows) -> MemberState;
+    fn role(rows: &Rows) -> Role;
 
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
@@ -123,9 +123,6 @@ pub(crate) fn open<P: NetworkEngine>(
 }
 
 /// The target of each host of a URL, by the engine's own `parse`.
-///
-/// # Errors
-/// Those of all hosts.
 pub(crate) fn targets<T>(
     url: &str,
     parse: impl Fn(&str) -> Result<T, TargetError>,
@@ -135,9 +132,6 @@ pub(crate) fn targets<T>(
 
 /// Creates the database that is missing, by the engine's own `create`, which leaves replicas as
 /// they are.
-///
-/// # Errors
-/// When that failed on every server: the errors of all.
 pub(crate) fn create_if_missing<T>(
     targets: &[T],
     create: impl Fn(&T) -> Result<(), EngineError>,
@@ -150,9 +144,6 @@ pub(crate) fn create_if_missing<T>(
 }
 
 /// What was done on each server.
-///
-/// # Errors
-/// Those of all servers on which it failed.
 fn all<T>(done: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
     let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
     for one in done {
@@ -189,7 +180,7 @@ pub(crate) async fn is_primary<P: NetworkEngine>(
     connection: &mut Connection<P>,
 ) -> Result<bool, client::Error> {
     let rows = connection.rows(P::ROLE_QUERY).await?;
-    Ok(P::role(&rows) == MemberState::Primary)
+    Ok(P::role(&rows) == Role::Primary)
 }
 
 fn open_one<P: NetworkEngine>(
@@ -329,7 +320,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
             // A server without others was not asked.
             state: match self.is_member {
                 true => P::role(rows),
-                false => MemberState::Primary,
+                false => Role::Primary,
             },
             others: String::new(),
         }

@@ -29,13 +29,11 @@ const BELOW_BASEDIR: [&str; 6] = [
 /// A server program that is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// Which engine it is.
     pub engine: &'static dyn Server,
     /// Its version number, `10.11.14`.
     pub version: String,
     /// Its version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`.
     pub build: String,
-    /// The program.
     pub program: PathBuf,
     /// The base directory in which it was found; `None` for one of the system's.
     pub(crate) basedir: Option<PathBuf>,
@@ -43,7 +41,6 @@ pub struct Installed {
 
 impl Installed {
     /// The directory that has all its files: its base directory, or that of its programs.
-    #[must_use]
     pub fn directory(&self) -> PathBuf {
         let programs = self.program.parent();
         let directory = self.basedir.as_deref().or(programs);
@@ -55,9 +52,6 @@ impl Installed {
 /// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
 /// version or its first components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and
 /// returns its output, or why it does not run.
-///
-/// # Errors
-/// When there is none, only other versions, or one that does not run.
 pub fn find<E: From<EngineError>>(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
@@ -104,9 +98,6 @@ pub fn find<E: From<EngineError>>(
 
 /// Checks that a file with the name of an engine's server program exists where [`find`] searches.
 /// The file is not run, so it may be another engine's, or broken.
-///
-/// # Errors
-/// When there is none.
 pub fn exists(engine: &'static dyn Server, basedir: Option<&Path>) -> Result<(), EngineError> {
     match places(engine, basedir).is_empty() {
         true => Err(no_server(engine, basedir)),
@@ -168,7 +159,6 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
 
 /// The directory whose subdirectories `scripts/install-servers.sh` and `scripts/build-guest.sh` fill:
 /// the same rule as there. `None` if the environment names none.
-#[must_use]
 pub fn installations() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match (set("DYNO_SERVERS"), set("HOME")) {
@@ -203,7 +193,6 @@ pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
 
 impl Installed {
     /// A program that does not exist, for tests.
-    #[must_use]
     pub fn nowhere(engine: &'static dyn Server, version: &str) -> Self {
         Self {
             engine,
@@ -215,7 +204,6 @@ impl Installed {
     }
 
     /// `MariaDB 10.11.14`.
-    #[must_use]
     pub fn shown(&self) -> String {
         format!("{} {}", self.engine, self.version)
     }

@@ -49,7 +49,6 @@ fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
 }
 
 /// The engine that a study calls `name`.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     ENGINES.into_iter().find(|engine| engine.name() == name)
 }
@@ -65,9 +64,6 @@ pub fn in_process() -> impl Iterator<Item = InProcess> {
 }
 
 /// The engine whose databases have such URLs.
-///
-/// # Errors
-/// When no engine knows the scheme.
 pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     let engine = ENGINES

@@ -124,9 +124,6 @@ pub(crate) fn url_path(path: &Path) -> String {
 /// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
 /// not changed for `limit`, and a new connection is not answered either. So a statement may
 /// take hours, and the work ends at most twice the limit and 10 s after the server hung.
-///
-/// # Errors
-/// When the server hangs; the work is then dropped.
 pub(crate) async fn unless_hung<P: Protocol, T>(
     target: &P::Target,
     limit: Duration,

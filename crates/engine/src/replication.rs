@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+pub use measure::recovery::Role;
 use plan::{Conduct, Quorum};
 
 use crate::certificate::Certificate;
@@ -57,24 +58,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
     }
 
     /// Has a member that accepts connections join.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn join(&self, member: &Member<'_>) -> Result<(), EngineError>;
 
     /// Has a member that was restarted join again.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses; it may succeed later.
     fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
         let _ = member;
         Ok(())
     }
 
     /// Has a member leave before it is shut down, where its server does not do so reliably.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn leave(&self, member: &Member<'_>) -> Result<(), EngineError> {
         let _ = member;
         Ok(())
@@ -82,9 +74,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// What is done on the primary once the others replicate: when the cluster has formed, and when
     /// a member has returned.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
         let _ = member;
         Ok(())
@@ -128,9 +117,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// What runs beside the members of a cluster; their files are in `dir`, and `own` is the
     /// directory in which they may write.
-    ///
-    /// # Errors
-    /// When a program is not installed.
     fn services(
         &self,
         cluster: &Formation,
@@ -149,9 +135,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// The cluster manager of the member `number`, exactly if there is a
     /// [`Replication::process_file`].
-    ///
-    /// # Errors
-    /// When it is not installed.
     fn manager(
         &self,
         cluster: &Formation,
@@ -169,17 +152,11 @@ pub trait Replication: fmt::Debug + Send + Sync {
     fn view(&self, rows: &[Vec<Option<String>>]) -> View;
 
     /// Makes a member the primary, because the old one has been lost.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses; where members elect their primary.
     fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
         Err(unable(self.name(), member, "promote a member"))
     }
 
     /// Has the primary refuse writes from now on; `false`: only shutting it down does.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
         let _ = member;
         Ok(false)
@@ -187,17 +164,11 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// How much a member has of what the primary wrote, whether it has been applied or not; of the
     /// primary, how much it wrote. Only comparable among the members of one cluster.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses; where it is never asked for.
     fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
         Err(unable(self.name(), member, "compare members"))
     }
 
     /// Makes a member replicate from the member `primary`.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses; where members choose for themselves.
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
         let _ = primary;
         Err(unable(self.name(), member, "choose a member's primary"))
@@ -205,9 +176,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Makes the member `to` the primary in place of this one, as an administrator does before
     /// maintenance.
-    ///
-    /// # Errors
-    /// When a member cannot be reached, or refuses; where members cannot do that.
     fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
         let _ = to;
         Err(unable(
@@ -218,9 +186,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
     }
 
     /// The only member that this one, the primary, would switch over to; `None`: any replica.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
     fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
         let _ = member;
         Ok(None)
@@ -242,9 +207,6 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Who takes part in the cluster, as this member sees it, or is logged in to it, and is not
     /// dyno's: `a member at 127.0.0.1:4567`.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError>;
 
     /// What lines of a member's log contain that say that it refused somebody who wanted to log in or
@@ -252,10 +214,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     fn refusals(&self) -> &'static [&'static str];
 
     /// A member's role, and whether it replicates.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError>;
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError>;
 }
 
 /// A program that copies the data of another member.
@@ -273,9 +232,6 @@ pub struct Copying {
 pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// The size of the group that accepts commits to which a member that runs belongs, lost members
     /// included as long as it has not noticed; `None` if there is none.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError>;
 
     /// What [`Replication::received`] would return if the member ran, from the output of
@@ -292,28 +248,14 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     }
 
     /// Has a member that runs begin the group anew, by itself.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     fn begin(&self, member: &Member<'_>) -> Result<(), EngineError>;
-}
-
-/// What a member says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberState {
-    /// It accepts writes.
-    Primary,
-    /// It applies what the primary writes.
-    Replica,
-    /// It is connected to no primary, for now.
-    Detached,
 }
 
 /// How a member sees its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Its own role.
-    pub state: MemberState,
+    pub state: Role,
     /// What it sees of the other members: any change of this text is a change of its view.
     pub others: String,
 }
@@ -331,7 +273,6 @@ pub struct MemberAddress {
 
 /// A member of a cluster whose server runs.
 pub struct Member<'a> {
-    /// Its cluster.
     pub cluster: &'a Formation,
     /// Its place among the members, from 1.
     pub number: u32,

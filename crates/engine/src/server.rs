@@ -43,9 +43,6 @@ pub trait Server: Engine {
 
     /// The version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`, from the
     /// program's output; `None` if the program belongs to another engine.
-    ///
-    /// # Errors
-    /// Why the output has no version.
     fn build(&self, printed: &str) -> Result<Option<String>, String>;
 
     /// A setting's name in the server's own spelling.
@@ -59,9 +56,6 @@ pub trait Server: Engine {
 
     /// Rejects settings that cannot be written to a configuration file, or that only the
     /// laboratory may set.
-    ///
-    /// # Errors
-    /// The first of them, with the reason.
     fn check_settings(&self, config: &Settings) -> Result<(), EngineError>;
 
     /// Whether a setting decides the format of the data files; `name` is in lower case, with `_`.
@@ -92,9 +86,6 @@ pub trait Server: Engine {
 
     /// How to initialize a data directory that has the database `database`, and in which nobody
     /// can log in.
-    ///
-    /// # Errors
-    /// When a program is missing.
     fn initialization(
         &self,
         installed: &Installed,
@@ -160,15 +151,9 @@ pub trait Server: Engine {
 
     /// Tries once to log in through the Unix socket, and sets the password unless
     /// [`Server::files`] do.
-    ///
-    /// # Errors
-    /// When the attempt could not be made.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
 
     /// Changes the password of a server that listens on `address`, for this run of it only.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, or refuses.
     fn set_password(
         &self,
         login: &Login<'_>,
@@ -181,9 +166,6 @@ pub trait Server: Engine {
 
     /// Opens a database of a server over TCP. `public_key` is that of
     /// [`LoginAttempt::Ready`].
-    ///
-    /// # Errors
-    /// When the server does not answer, or refuses.
     fn connect(
         &self,
         server: SocketAddr,
@@ -242,7 +224,6 @@ impl fmt::Display for dyn Server {
 
 impl dyn Server {
     /// The way of this name in which its servers replicate.
-    #[must_use]
     pub fn replicates_as(&self, kind: &str) -> Option<&'static dyn Replication> {
         let mut kinds = self.replication().iter().copied();
         kinds.find(|known| known.name() == kind)
@@ -258,7 +239,6 @@ impl PartialEq for dyn Server {
 impl Eq for dyn Server {}
 
 /// Whether two spellings name the same setting.
-#[must_use]
 pub(crate) fn same_name(server: &dyn Server, one: &str, other: &str) -> bool {
     server.plain_name(one) == server.plain_name(other)
 }
@@ -296,7 +276,6 @@ pub struct Paths {
 
 impl Paths {
     /// The configuration file of an engine's server.
-    #[must_use]
     pub fn config(&self, server: &dyn Server) -> PathBuf {
         self.dir.join(server.config_file())
     }
@@ -314,7 +293,6 @@ pub struct LogEntries {
 
 impl LogEntries {
     /// Whether an entry with this name is one of them.
-    #[must_use]
     pub fn include(&self, name: &OsStr) -> bool {
         let name = name.as_encoded_bytes();
         let mut prefixes = self.prefixes.iter();
@@ -325,9 +303,7 @@ impl LogEntries {
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The file for its standard input, if any.
     pub input: Option<PathBuf>,

@@ -14,7 +14,6 @@ pub struct ServerError {
 
 impl ServerError {
     /// What the user can do about it.
-    #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         self.remedy
     }

@@ -13,10 +13,6 @@ use crate::remote::Rows;
 /// A connection that blocks its thread, which also opened it. Dropping it closes it.
 pub trait Sql {
     /// Runs a statement and returns its rows as text; without rows, none.
-    ///
-    /// # Errors
-    /// The server's; that it did not answer within `limit`, after which the connection is of no
-    /// more use.
     fn rows(&mut self, sql: &str, limit: Duration) -> Result<Rows, SessionError>;
 }
 

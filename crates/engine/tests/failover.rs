@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::certificate::Certificate;
-use engine::replication::{Formation, Member, MemberAddress, MemberState, Replication};
+use engine::replication::{Formation, Member, MemberAddress, Role, Replication};
 use engine::{EngineError, Login};
 use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};
@@ -89,8 +89,8 @@ impl Members {
         for number in 1..=3 {
             formed.on(number, |member| kind.join(member)).unwrap();
         }
-        formed.wait_for_state(2, MemberState::Replica);
-        formed.wait_for_state(3, MemberState::Replica);
+        formed.wait_for_state(2, Role::Replica);
+        formed.wait_for_state(3, Role::Replica);
         formed
     }
 
@@ -115,11 +115,11 @@ impl Members {
         })
     }
 
-    fn state(&self, number: u32) -> MemberState {
+    fn state(&self, number: u32) -> Role {
         self.on(number, |member| self.kind.state(member)).unwrap()
     }
 
-    fn wait_for_state(&self, number: u32, state: MemberState) {
+    fn wait_for_state(&self, number: u32, state: Role) {
         wait_until(|| self.state(number) == state);
     }
 
@@ -134,7 +134,7 @@ impl Members {
 
     fn promote(&self, number: u32) {
         self.on(number, |member| self.kind.promote(member)).unwrap();
-        assert_eq!(self.state(number), MemberState::Primary);
+        assert_eq!(self.state(number), Role::Primary);
     }
 
     /// Starts a member as the laboratory does: it refuses writes until it is known to be the
@@ -185,13 +185,13 @@ fn survives(mut members: Members, waiting: &str) {
     let waits = members.server(2).sql(&format!("SELECT @@global.{waiting}"));
     assert_eq!(waits[0][0], "1", "for the other replica");
     members.follow(3, 2).unwrap();
-    members.wait_for_state(3, MemberState::Replica);
+    members.wait_for_state(3, Role::Replica);
     members.server(2).sql("INSERT INTO t VALUES (3)");
     members.wait_for_rows(3, "1,3");
 
     // It returns, and neither accepts writes nor loses its own silently.
     members.restart(1);
-    assert_eq!(members.state(1), MemberState::Detached);
+    assert_eq!(members.state(1), Role::Detached);
     let error = members.follow(1, 2).unwrap_err();
     let (text, remedy) = (error.to_string(), error.remedy());
     assert!(
@@ -200,7 +200,7 @@ fn survives(mut members: Members, waiting: &str) {
     );
     assert!(text.contains(&lost(&members)), "{text}");
     assert!(remedy.unwrap().contains("lost"));
-    assert_eq!(members.state(1), MemberState::Detached);
+    assert_eq!(members.state(1), Role::Detached);
     members.wait_for_rows(1, "1,2");
 
     // A primary without such transactions replicates from its successor.
@@ -208,7 +208,7 @@ fn survives(mut members: Members, waiting: &str) {
     members.promote(3);
     members.restart(2);
     members.follow(2, 3).unwrap();
-    members.wait_for_state(2, MemberState::Replica);
+    members.wait_for_state(2, Role::Replica);
     members.server(3).sql("INSERT INTO t VALUES (4)");
     members.wait_for_rows(2, "1,3,4");
 
@@ -223,8 +223,8 @@ fn survives(mut members: Members, waiting: &str) {
     // One that nobody replaced is the primary again.
     members.server(3).kill();
     members.restart(3);
-    assert_eq!(members.state(3), MemberState::Primary);
-    members.wait_for_state(2, MemberState::Replica);
+    assert_eq!(members.state(3), Role::Primary);
+    members.wait_for_state(2, Role::Replica);
     members.server(3).sql("INSERT INTO t VALUES (5)");
     members.wait_for_rows(2, "1,3,4,5");
 

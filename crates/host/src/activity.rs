@@ -54,7 +54,6 @@ struct Counters {
 
 impl Activity {
     /// Watches a machine and the given disks for `interval`.
-    #[must_use]
     pub fn watch(files: &dyn Files, interval: Duration, disks: &[String]) -> Self {
         let before = counters(files, disks);
         sleep(interval);

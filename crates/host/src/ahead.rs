@@ -26,7 +26,6 @@ struct State {
 
 impl<'a> ReadAhead<'a> {
     /// Reads these files, each as often as it is named.
-    #[must_use]
     pub fn new(files: &'a dyn Files, paths: Vec<PathBuf>) -> Self {
         let mut state = State::default();
         let texts = files.read_all(&paths);
@@ -40,7 +39,6 @@ impl<'a> ReadAhead<'a> {
     }
 
     /// What was read, in order: what to read ahead the next time.
-    #[must_use]
     pub fn into_paths(self) -> Vec<PathBuf> {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).asked

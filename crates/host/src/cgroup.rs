@@ -50,7 +50,6 @@ pub struct Cgroup {
 impl Cgroup {
     /// The directory of the group. In a container, the mounted hierarchy may start at a group
     /// below the root, and groups outside it are shown as `/..`.
-    #[must_use]
     pub fn dir(&self, files: &dyn Files) -> PathBuf {
         let below = Path::new(&self.path).strip_prefix(&self.mount.root);
         let parts = below.unwrap_or(Path::new("")).components();
@@ -74,20 +73,17 @@ impl Cgroup {
     }
 
     /// Whether the hierarchy has a controller of version 1.
-    #[must_use]
     pub fn has(&self, controller: &str) -> bool {
         self.controllers.iter().any(|name| name == controller)
     }
 
     /// Whether the hierarchy is of version 2.
-    #[must_use]
     pub fn is_unified(&self) -> bool {
         self.controllers.is_empty()
     }
 }
 
 /// The groups of this process in all mounted hierarchies.
-#[must_use]
 pub fn groups(files: &dyn Files) -> Vec<Cgroup> {
     let text = text(files, "/proc/self/cgroup").unwrap_or_default();
     let Ok(ProcessCGroups(groups)) = ProcessCGroups::from_buf_read(text.as_bytes()) else {

@@ -21,7 +21,6 @@ pub(crate) struct DeviceStack {
 /// The names of the block devices directly below `dir`, with whole disks in place of partitions;
 /// empty if its file system has no block device (tmpfs, overlay, network). These are the names
 /// in `/proc/diskstats`.
-#[must_use]
 pub fn below_dir(files: &dyn Files, dir: &Path) -> Vec<String> {
     let Ok(dir) = files.resolve(dir) else {
         return Vec::new();

@@ -19,11 +19,8 @@ pub struct HostFacts {
     pub os: Option<String>,
     /// Name, release and architecture of the kernel.
     pub kernel: Option<String>,
-    /// Its CPUs.
     pub cpu: Cpu,
-    /// Its memory.
     pub memory: Memory,
-    /// Its timekeeping.
     pub timekeeping: Timekeeping,
     /// The hypervisor and the container that it runs in, for example `KVM, Docker`.
     pub virtualization: Option<String>,
@@ -52,7 +49,6 @@ pub struct Limits {
 
 impl HostFacts {
     /// Reads a machine, which takes milliseconds.
-    #[must_use]
     pub fn read(files: &dyn Files) -> Self {
         let read = |path: &str| text(files, path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");

@@ -22,9 +22,6 @@ const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 /// another machine must implement.
 pub trait Files: Sync {
     /// Reads a text file, up to a limit. Invalid UTF-8 is replaced.
-    ///
-    /// # Errors
-    /// When the file does not exist or cannot be read.
     fn read(&self, path: &Path) -> io::Result<String>;
 
     /// Reads text files as [`Files::read`] does, in this order. Another machine answers once for all
@@ -34,21 +31,12 @@ pub trait Files: Sync {
     }
 
     /// Lists a directory sorted by name, up to a limit.
-    ///
-    /// # Errors
-    /// When the directory does not exist or cannot be read.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// Resolves symbolic links.
-    ///
-    /// # Errors
-    /// When the path does not exist or is not accessible.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// The space in the file system of a path.
-    ///
-    /// # Errors
-    /// When the path does not exist, or the operating system does not report it.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 
@@ -77,7 +65,6 @@ pub fn line(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// The number in a file.
 pub fn number(files: &dyn Files, path: impl AsRef<Path>) -> Option<u64> {
     line(files, path)?.parse().ok()
 }
@@ -143,7 +130,6 @@ pub struct RootDir(Cow<'static, str>);
 
 impl RootDir {
     /// The files below `dir`, for example the root directory of a test.
-    #[must_use]
     pub fn at(dir: &Path) -> Self {
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         Self(Cow::Owned(dir.to_string_lossy().into_owned()))

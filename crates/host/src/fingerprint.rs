@@ -10,7 +10,6 @@ use crate::storage::Storage;
 
 /// The fingerprint of this host and of the storage below `dirs`, the directories of data and
 /// results. `command` is stored verbatim and must not contain secrets.
-#[must_use]
 pub fn fingerprint(dyno_version: &str, command: &str, dirs: &[&Path]) -> Environment {
     let storage = dirs.iter().map(|path| Storage::read(&LOCAL, path));
     Environment {

@@ -35,7 +35,6 @@ struct Io {
 /// What the groups of one site, or of several, used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UsageChange {
-    /// In % of one CPU.
     cpu: Option<f64>,
     memory_bytes: Option<f64>,
     read_iops: Option<f64>,
@@ -46,7 +45,6 @@ pub struct UsageChange {
 }
 
 /// Reads the groups of a site, in the hierarchies of all controllers.
-#[must_use]
 pub fn read(files: &dyn Files, groups: &[PathBuf]) -> Usage {
     let mut usage = Usage::default();
     for dir in groups {
@@ -104,7 +102,6 @@ fn old_io(requests: &str, bytes: &str) -> Option<Io> {
 }
 
 /// The change between two readings.
-#[must_use]
 pub fn derive(before: &Usage, after: &Usage, seconds: f64) -> UsageChange {
     let rate = |before: Option<u64>, after: Option<u64>| Some(growth(before?, after?)? / seconds);
     let io = |of: fn(&Io) -> u64| rate(before.io.as_ref().map(of), after.io.as_ref().map(of));

@@ -27,7 +27,6 @@ pub struct Memory {
 
 impl Memory {
     /// Reads the memory of a machine.
-    #[must_use]
     pub fn read(files: &dyn Files) -> Self {
         let meminfo = text(files, "/proc/meminfo").unwrap_or_default();
         let field = |name: &str| field_bytes(&meminfo, name);

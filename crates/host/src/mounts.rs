@@ -22,20 +22,17 @@ pub struct Mount {
 
 impl Mount {
     /// Whether an option is set.
-    #[must_use]
     pub fn has_option(&self, wanted: &str) -> bool {
         self.options.split(',').any(|option| option == wanted)
     }
 }
 
 /// All mounts visible to this process, in the order in which they were mounted.
-#[must_use]
 pub fn all(files: &dyn Files) -> Vec<Mount> {
     text(files, "/proc/self/mountinfo").map_or_else(Vec::new, |text| parse(&text))
 }
 
 /// The mount that contains `path`, which must be absolute and without symbolic links.
-#[must_use]
 pub fn containing<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let depth = |mount: &&Mount| mount.point.components().count();
     // `max_by_key` returns the last of equal ones, which hides the earlier mounts at that point.
@@ -46,7 +43,6 @@ pub fn containing<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
 /// Parses `/proc/self/mountinfo`.
 ///
 /// Parsed by hand, because `procfs-core` does not unescape paths and loses the order of options.
-#[must_use]
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }

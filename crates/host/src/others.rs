@@ -59,7 +59,6 @@ impl OtherPrograms {
     }
 
     /// The CPU time of each program so far, in seconds.
-    #[must_use]
     pub fn used_s(&self) -> &BTreeMap<String, f64> {
         &self.used_s
     }

@@ -49,7 +49,6 @@ pub struct ProcessChange {
 }
 
 /// Reads the counters of a process; `pid` is a number or `self`. `None` if it has ended.
-#[must_use]
 pub fn read(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
     let mut process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
     process.written_bytes = written_bytes(files, &pid);
@@ -57,7 +56,6 @@ pub fn read(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
 }
 
 /// The parent of a process; `None` if the process has ended.
-#[must_use]
 pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
     read(files, pid).map(|process| process.parent)
 }
@@ -67,7 +65,6 @@ pub fn parent(files: &dyn Files, pid: u32) -> Option<u32> {
 ///
 /// When a parent waits for a child that ended, the kernel adds the child's time to the parent's, so
 /// the CPU time never decreases when children end. Shared memory counts once.
-#[must_use]
 pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
     for _ in 0..FAMILY_TRIES {
         let before = read(files, pid)?;
@@ -83,7 +80,6 @@ pub fn read_family(files: &dyn Files, pid: u32) -> Option<ProcessStat> {
 
 /// A process and its descendants that have not ended, each after its parent; none if the process
 /// has ended.
-#[must_use]
 pub fn family(files: &dyn Files, pid: u32) -> Vec<Relative> {
     let relative = |pid, process: &ProcessStat| Relative {
         pid,
@@ -184,7 +180,6 @@ pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
 }
 
 /// The change between two readings; `None` if they are of different processes.
-#[must_use]
 pub fn derive(before: &ProcessStat, after: &ProcessStat, seconds: f64) -> Option<ProcessChange> {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     (before.started == after.started).then(|| ProcessChange {

@@ -17,13 +17,11 @@ pub struct Socket {
 }
 
 /// The socket that listens on a port, on any address.
-#[must_use]
 pub fn listening(port: u16) -> Option<Socket> {
     find(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
 }
 
 /// The local end of a connection between two processes of this host.
-#[must_use]
 pub fn connected(local: SocketAddr, remote: SocketAddr) -> Option<Socket> {
     find(|entry| {
         canonical(entry.local_address) == canonical(local)
@@ -32,7 +30,6 @@ pub fn connected(local: SocketAddr, remote: SocketAddr) -> Option<Socket> {
 }
 
 /// The process that has the socket open; `None` if this user lacks the permission to see it.
-#[must_use]
 pub fn holder(socket: &Socket) -> Option<u32> {
     let link = format!("socket:[{}]", socket.inode);
     processes().find(|pid| has_open(*pid, &link))

@@ -55,7 +55,6 @@ pub struct StackedDevice {
 
 impl Storage {
     /// Reads the storage below a directory.
-    #[must_use]
     pub fn read(files: &dyn Files, path: &Path) -> Self {
         let real = existing(files, path);
         let real = real.as_deref();
@@ -100,7 +99,6 @@ impl Storage {
     }
 
     /// Whether all its disks rotate; `None` if one does not report it, or if they differ.
-    #[must_use]
     pub fn is_rotational(&self) -> Option<bool> {
         let mut known = self.described.disks.iter().map(|disk| disk.rotational);
         let first = known.next()??;

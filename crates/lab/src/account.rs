@@ -28,9 +28,6 @@ struct Other {
 
 impl Account {
     /// The account for this process's servers; servers refuse to be root.
-    ///
-    /// # Errors
-    /// When this is root and the host has no unprivileged user.
     pub fn for_servers() -> Result<Self, LabError> {
         let uid = rustix::process::geteuid();
         let passwd = Path::new("/etc/passwd");
@@ -42,9 +39,6 @@ impl Account {
     }
 
     /// The account for servers on a machine with this `/etc/passwd`, for a user with this ID.
-    ///
-    /// # Errors
-    /// When that is root and the machine has no unprivileged user.
     pub(crate) fn on_machine(uid: u32, passwd: &str) -> Result<Self, LabError> {
         if uid != 0 {
             return Ok(Self { other: None });
@@ -64,9 +58,6 @@ impl Account {
     }
 
     /// Changes the owner of `path` to the account. Does not follow symbolic links.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub fn own(&self, path: &Path) -> Result<(), LabError> {
         let Some(other) = &self.other else {
             return Ok(());

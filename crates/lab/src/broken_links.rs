@@ -40,9 +40,6 @@ enum How {
 
 impl BrokenLinks {
     /// Repairs them; returns when the last of them worked again.
-    ///
-    /// # Errors
-    /// The first one that could not be repaired; the others were.
     pub(crate) fn heal(self) -> Result<Instant, LabError> {
         let mut healed = Ok(Instant::now());
         for (site, peers) in &self.links {
@@ -58,19 +55,12 @@ impl BrokenLinks {
 
 impl Cluster {
     /// Cuts a member off from all others and from what they share.
-    ///
-    /// # Errors
-    /// As [`Cluster::separate`].
     pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, LabError> {
         self.separate(&[index], &[], lost)
     }
 
     /// Drops all packets between one side and the other members and shared services, except the
     /// spared ones. Senders get no error.
-    ///
-    /// # Errors
-    /// When the members share the loopback interface; when the kernel refuses, in which case no link
-    /// stays cut.
     pub(crate) fn separate(
         &self,
         side: &[usize],
@@ -110,9 +100,6 @@ impl Cluster {
     }
 
     /// Limits or delays what a member sends to all others and to what they share.
-    ///
-    /// # Errors
-    /// When the members share the loopback interface; when the kernel refuses.
     pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, LabError> {
         let (peers, member) = (
             self.addresses(|other| other != index),

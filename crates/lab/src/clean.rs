@@ -7,17 +7,11 @@ use crate::home::{self, Cleaned};
 use crate::template::cache;
 
 /// Removes what dead runs left behind, and with `templates` every template that no process uses.
-///
-/// # Errors
-/// As [`home::Home::open`]'s.
 pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
     clean_in(&home::place()?, templates)
 }
 
 /// The same in a given directory. Creates nothing, so that it works on a full disk.
-///
-/// # Errors
-/// As [`home::Home::open`]'s.
 pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
     let Some((root, mut cleaned)) = home::remove_dead_runs(root)? else {
         return Ok(Cleaned::default());

@@ -48,10 +48,6 @@ pub(crate) struct Member {
 impl Cluster {
     /// The cluster of nodes that have joined it, once all of them replicate. The first one is the
     /// primary.
-    ///
-    /// # Errors
-    /// The first node that does not replicate within 60 s or ends, with its log's last lines; a
-    /// node whose database cannot be opened; the user's wish to stop.
     pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, LabError> {
         let replication = nodes.first().and_then(Node::replication);
         let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {

@@ -28,7 +28,6 @@ const STEP_BYTES: u64 = 1 << 30;
 pub struct Copied {
     /// Bytes in the files, without holes.
     pub bytes: u64,
-    /// Its duration.
     pub took: Duration,
     /// Every block is shared with the original until one of them is written.
     pub is_shared: bool,
@@ -48,10 +47,6 @@ impl Copied {
 /// Copies the directory `from` to `to`, which must not exist. Everything in it must belong to
 /// `account`, as will the copy. Only files and directories are copied; a data directory contains
 /// nothing else of importance. Symbolic links are never followed: a server could have planted them.
-///
-/// # Errors
-/// Errors of the operating system, such as a full disk; something that belongs to another account.
-/// A partial copy remains then.
 pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
     copy_entries(from, to, account, &|_| true)
 }

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::Scope;
 
-use client::StatementProtocol;
 use client::route::Route;
 use engine::StatementSettings;
 use load::{Barrier, LoadError, LoadEvent, LoadOutcome, LoadSpec, Stop};
-use plan::{Protocol, ReplyTime};
+use plan::ReplyTime;
 use workload::built_in::BuiltIn;
 
 use crate::Database;
@@ -29,9 +28,6 @@ use crate::trial_monitor::{LoadMessage, LoadResults, Monitoring, TrialMessage, T
 use crate::watch::{self, Watch};
 
 /// Drives every instance of the rig with its own load; all start together.
-///
-/// # Errors
-/// When a load could not start.
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
@@ -193,10 +189,7 @@ impl<'a> Load<'a> {
         };
         let planned = &self.trial.planned.load;
         let sending = StatementSettings {
-            protocol: match planned.protocol {
-                Protocol::Prepared => StatementProtocol::Prepared,
-                Protocol::Text => StatementProtocol::Text,
-            },
+            protocol: planned.protocol,
             stamp_replies: planned.reply_time == ReplyTime::Kernel,
         };
         let load = engine::Load {

@@ -73,7 +73,6 @@ pub enum LabError {
     ForeignData {
         /// The file or directory.
         path: PathBuf,
-        /// Its owner.
         owner: u32,
         /// The expected owner.
         uid: u32,
@@ -197,13 +196,11 @@ pub enum LabError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The server refused a setting of the study.
     #[error("{server} refused the setting {name}: {words}")]
     RejectedSetting {
-        /// Which server.
         server: String,
         /// As written in the study.
         name: String,
@@ -223,7 +220,6 @@ pub enum LabError {
     /// A server ended before it was ready, or a program that initializes data failed.
     #[error("{server} failed: it {how}; its log ends:\n{log}")]
     NotStarted {
-        /// Which server.
         server: String,
         /// `ended with exit code 1`, `was killed by signal 9`.
         how: String,
@@ -235,14 +231,10 @@ pub enum LabError {
     Ended(String),
     /// A fault was to strike or heal a server that does not run.
     #[error("{server} is not running")]
-    NotRunning {
-        /// Which server.
-        server: String,
-    },
+    NotRunning { server: String },
     /// A process did not react to a signal.
     #[error("a process of {server} did not obey {signal} within 10 s")]
     Disobeyed {
-        /// Which server.
         server: String,
         /// The signal's name.
         signal: &'static str,
@@ -256,7 +248,6 @@ pub enum LabError {
     /// A server runs but does not answer.
     #[error("{server} did not {what} within {limit_s} s; its log ends:\n{log}")]
     TooSlow {
-        /// Which server.
         server: String,
         /// `answer` or `stop`.
         what: &'static str,
@@ -280,7 +271,6 @@ pub enum LabError {
 
 impl LabError {
     /// What the user can do about it.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             Self::Io { source, .. } => return io_remedy(source),

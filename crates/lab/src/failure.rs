@@ -36,14 +36,12 @@ impl Failure {
     }
 
     /// Adds a remedy, if there is one.
-    #[must_use]
     pub fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
         self.remedy = remedy.map(Into::into);
         self
     }
 
     /// Adds the location in the study that caused it.
-    #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self

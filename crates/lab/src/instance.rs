@@ -112,7 +112,6 @@ impl Instance {
         }
     }
 
-    /// The endpoint of the primary.
     pub(crate) fn primary(&self) -> &Endpoint {
         let running = self.running.as_ref().and_then(RunningCluster::primary);
         running.unwrap_or(&self.endpoint)

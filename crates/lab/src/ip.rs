@@ -14,9 +14,6 @@ const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (
 
 /// Runs one of the programs of iproute2 with these arguments, separated by spaces; returns what it
 /// prints.
-///
-/// # Errors
-/// When it is not installed; when it fails, in its own words.
 pub(crate) fn run(program: &str, arguments: &str) -> Result<String, LabError> {
     run_with(program, arguments, "")
 }

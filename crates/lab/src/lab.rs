@@ -43,9 +43,6 @@ pub struct Lab {
 
 impl Lab {
     /// The cache. The first call opens it and removes what dead runs left behind.
-    ///
-    /// # Errors
-    /// As [`Home::open`]'s.
     pub fn home(&self) -> Result<&Home, Failure> {
         if let Some(home) = self.home.get() {
             return Ok(home);
@@ -56,9 +53,6 @@ impl Lab {
 
     /// Checks that this host can provide the CPU quota, the network, and the disk that a study asks
     /// for.
-    ///
-    /// # Errors
-    /// What is missing, with its location in the study.
     pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
         let home = self.home()?;
         let checked = (spec.clone(), topology.clone());
@@ -79,9 +73,6 @@ impl Lab {
 
     /// Checks that the programs of the private servers accept the settings of every trial. Starts
     /// no server.
-    ///
-    /// # Errors
-    /// The first rejected setting, in the program's own words and with its location in the study.
     pub fn check_settings(
         &self,
         trials: &[Trial],
@@ -117,9 +108,6 @@ impl Lab {
 
     /// Opens the database at a URL. A temporary database of an in-process engine is removed with the
     /// laboratory.
-    ///
-    /// # Errors
-    /// When the URL names no database, or the server cannot be reached.
     pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
         let engine = engine::of_url(url)?;
         let directory = match engine.in_process() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Sql;
-use engine::replication::{MemberState, Replication, View};
+use engine::replication::{Role, Replication, View};
 use workload::session::SessionError;
 
 use crate::Database;
@@ -67,9 +67,6 @@ pub(crate) fn row_of_watch(server: u32) -> u32 {
 }
 
 /// Asks a member once for its view of its cluster, with as much patience as a probe ever has.
-///
-/// # Errors
-/// Why it did not answer.
 pub(crate) fn view_of(
     database: &Database,
     replication: Option<&'static dyn Replication>,
@@ -80,9 +77,6 @@ pub(crate) fn view_of(
 }
 
 /// Creates the table of probes, with rows for these servers.
-///
-/// # Errors
-/// Why the primary refused.
 pub(crate) fn create_table(
     primary: &Database,
     servers: impl Iterator<Item = u32>,
@@ -101,9 +95,6 @@ pub(crate) fn create_table(
 }
 
 /// Removes the table of probes.
-///
-/// # Errors
-/// Why the primary refused.
 pub(crate) fn drop_table(primary: &Database) -> Result<(), SessionError> {
     let sql = format!("DROP TABLE IF EXISTS {TABLE}");
     let mut connection = primary.connect(MAX_LIMIT)?;
@@ -132,7 +123,7 @@ impl MemberProbe {
         let asked_at = Instant::now();
         let view = self.view();
         let answered_at = Instant::now();
-        let is_primary = |view: &View| view.state == MemberState::Primary;
+        let is_primary = |view: &View| view.state == Role::Primary;
         let write = view.as_ref().is_ok_and(is_primary).then(|| self.write());
         Probed {
             asked_at,
@@ -143,9 +134,6 @@ impl MemberProbe {
     }
 
     /// Asks for the member's view. A single server is its own primary.
-    ///
-    /// # Errors
-    /// Why it did not answer.
     pub(crate) fn view(&mut self) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
             let rows = self.rows(replication.view_query())?;

@@ -35,7 +35,6 @@ impl Merger {
         }
     }
 
-    /// Adds a second of a load.
     pub(crate) fn add(&mut self, load: usize, second: Second) {
         if let Some(pending) = self.loads.get_mut(load) {
             pending.workers = pending.workers.max(second.workers.len());

@@ -21,7 +21,6 @@ const START: Duration = Duration::from_secs(2);
 /// What decides the needs of a trial.
 #[derive(Debug, Clone)]
 pub struct Inputs<'a> {
-    /// The engine of its servers.
     pub engine: &'static dyn Server,
     /// The study's settings.
     pub config: &'a [(String, String)],
@@ -55,7 +54,6 @@ pub struct Needs {
 }
 
 /// Estimates what a trial needs; a little too high, on purpose.
-#[must_use]
 pub fn of(inputs: &Inputs<'_>) -> Needs {
     let instances = u64::from(inputs.instances.max(1));
     let server = inputs
@@ -96,9 +94,6 @@ pub struct Disk {
 }
 
 /// Reads the file system of a directory.
-///
-/// # Errors
-/// When the directory does not exist, or the operating system fails.
 pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, LabError> {
     let space = space(files, path)?;
     Ok(Disk {
@@ -111,7 +106,6 @@ pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, LabError> {
 
 impl Disk {
     /// Whether both are the same file system.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
     }
@@ -129,9 +123,6 @@ fn space(files: &dyn Files, path: &Path) -> Result<Space, LabError> {
 
 /// Memory available to new processes without swapping, within the limits of this process's control
 /// groups.
-///
-/// # Errors
-/// When the operating system does not report it.
 pub fn available_memory(files: &dyn Files) -> Result<u64, LabError> {
     let failed = LabError::at("read", Path::new("/proc/meminfo"));
     let available = Memory::read(files).available_bytes;

@@ -17,21 +17,12 @@ use crate::trial::Trial;
 /// Stores the results of trials as they arrive, and shows their progress.
 pub trait Observer {
     /// A trial begins: store its results from now on.
-    ///
-    /// # Errors
-    /// When they cannot be stored.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
 
     /// The directory for the configuration and the error log of one of the trial's servers.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
     /// The file for the history of an instance's ledger.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
     /// A phase that takes a while begins.
@@ -71,17 +62,11 @@ pub trait Observer {
     fn draining(&mut self, running: usize);
 
     /// The trial has ended.
-    ///
-    /// # Errors
-    /// When its results could not be stored.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
     /// Progress of a search for the highest rate, as one line of text.
     fn searching(&mut self, line: &str);
 
     /// A search has ended.
-    ///
-    /// # Errors
-    /// When its result could not be stored.
     fn found(&mut self, found: FoundMax) -> Result<(), Failure>;
 }

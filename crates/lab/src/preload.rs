@@ -9,9 +9,6 @@ use crate::rig::Rig;
 use crate::trial::Trial;
 
 /// Reads all tables of a trial's databases once, if the study asks for it.
-///
-/// # Errors
-/// When a server refuses or dies, or the user interrupts.
 pub(crate) fn preload(
     trial: &Trial,
     rig: &Rig,

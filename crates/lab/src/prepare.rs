@@ -23,9 +23,6 @@ pub(crate) fn prepare_for(
 }
 
 /// Loads the tables of a trial into a database.
-///
-/// # Errors
-/// When existing tables have other definitions or rows, or the rows cannot be loaded.
 pub fn prepare(
     trial: &Trial,
     database: &Database,

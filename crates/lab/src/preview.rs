@@ -16,16 +16,12 @@ use crate::volume;
 /// A study's servers, as far as files show.
 #[derive(Debug, Clone, Copy)]
 pub struct Preview {
-    /// Their engine.
     pub engine: &'static dyn Server,
     /// Size of their data in the cache, if it exists for a version that the study accepts.
     pub template_bytes: Option<u64>,
 }
 
 /// Looks for the programs, the directory and the prepared data of a study's servers.
-///
-/// # Errors
-/// When there is no program, or the directory cannot be used, with the location in the study.
 pub fn preview(
     spec: &EngineSpec,
     topology: &Topology,
@@ -47,9 +43,6 @@ pub fn preview(
 }
 
 /// The cache's directory, or the nearest existing one above it.
-///
-/// # Errors
-/// When the environment names no directory.
 pub fn disk_of_cache() -> Result<PathBuf, Failure> {
     let cache = home::place()?;
     let there = cache.ancestors().find(|path| path.is_dir());

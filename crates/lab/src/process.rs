@@ -198,10 +198,6 @@ pub(crate) fn run(
 }
 
 /// Runs a program to its end; returns what it printed.
-///
-/// # Errors
-/// When it cannot be started, takes longer than `limit`, or prints too much; when the user
-/// interrupts.
 pub(crate) fn output(
     command: Command,
     limit: Duration,

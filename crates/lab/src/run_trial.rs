@@ -27,9 +27,6 @@ pub struct FinishedTrial {
 }
 
 /// Runs one trial and passes its summary to the observer.
-///
-/// # Errors
-/// When the load did not begin.
 pub fn run(
     lab: &mut Lab,
     trial: &Trial,

@@ -23,9 +23,6 @@ pub(crate) struct FoundProcess {
 }
 
 /// Finds the process of a server.
-///
-/// # Errors
-/// Why it cannot be found.
 pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundProcess, String> {
     let mut found = None;
     database.locate(&mut |server| {

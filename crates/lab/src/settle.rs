@@ -14,9 +14,6 @@ use crate::tree::OpenDir;
 /// Waits until everything on the file system of a directory is on disk, then, if it is to be `cold`,
 /// drops the directory's files from the page cache. Has no effect on file systems in memory, such as
 /// tmpfs.
-///
-/// # Errors
-/// When the disk fails, or the user has interrupted.
 pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), LabError> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(LabError::Interrupted);

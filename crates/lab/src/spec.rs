@@ -9,9 +9,6 @@ use crate::failure::{Cause, Failure};
 use crate::servers;
 
 /// The server program of a study.
-///
-/// # Errors
-/// When it is not installed, with the location in the study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
@@ -28,7 +25,6 @@ pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failur
 }
 
 /// The settings of a study, as written to the server's configuration file.
-#[must_use]
 pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
     let settings = spec.config.iter();
     settings

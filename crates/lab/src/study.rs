@@ -14,10 +14,6 @@ use crate::trial::{Target, Trial};
 /// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
 /// did not start, later trials with the same servers are skipped, because they would fail in the
 /// same way.
-///
-/// # Errors
-/// The first failure of a trial, after all trials; at once if the user interrupts or the results
-/// cannot be stored.
 pub fn run(
     lab: &mut Lab,
     trials: &[Trial],

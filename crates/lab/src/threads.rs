@@ -6,9 +6,6 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use crate::failure::{Cause, Failure};
 
 /// Starts a thread with this name.
-///
-/// # Errors
-/// When the operating system refuses.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: String,

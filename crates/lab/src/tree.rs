@@ -111,7 +111,6 @@ impl OpenDir {
         }
     }
 
-    /// Its entries.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, LabError> {
         let failed = || at("read", &self.path);
         let mut entries = Vec::new();
@@ -139,9 +138,6 @@ impl OpenDir {
     }
 
     /// Removes what is in it.
-    ///
-    /// # Errors
-    /// The first entry that cannot be removed, or is a mount point; the remaining entries stay.
     pub(crate) fn remove_content(&self) -> Result<(), LabError> {
         for entry in self.entries()? {
             let name = OsStr::from_bytes(entry.name.to_bytes());
@@ -202,9 +198,6 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 
 /// Removes a directory and its contents. Nobody else may be able to change the directories above
 /// it.
-///
-/// # Errors
-/// The first entry that cannot be removed, or is a mount point; the remaining entries stay.
 pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
     let dir = OpenDir::open(path)?;
     // Of the directory itself: its parent may well be on another file system.

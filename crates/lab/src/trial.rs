@@ -1,13 +1,13 @@
 //! A trial and its phases.
 
+use plan::StatementClass;
 use std::time::Duration;
 
 use engine::data::{Mode, Wanted};
 use engine::{Engine, InProcess};
 use load::LoadSpec;
-use measure::setup::{Class, Setup, StatementKind};
+use measure::setup::{Setup, StatementKind};
 use plan::{EngineSpec, Follow};
-use workload::label;
 use workload::ledger::APPENDERS;
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -22,7 +22,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A planned trial, with what the plan leaves open.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// The trial as planned.
     pub planned: plan::Trial,
     /// What is driven.
     pub target: Target,
@@ -34,7 +33,6 @@ pub struct Trial {
     pub load_seed: u64,
     /// For a step of a search: a longer wait for a free virtual user counts as overload.
     pub longest_wait: Option<Duration>,
-    /// Options of the run.
     pub run_options: RunOptions,
 }
 
@@ -82,9 +80,6 @@ pub enum Target {
 
 impl Trial {
     /// Checks its options, before anything is changed.
-    ///
-    /// # Errors
-    /// What is wrong.
     pub fn check(&self) -> Result<(), Failure> {
         self.workload
             .validate(&self.options)
@@ -103,7 +98,7 @@ impl Trial {
         let kind = server.and_then(|server| server.replicates_as(&cluster.kind));
         let has_one_primary = kind.is_some_and(|kind| !kind.has_many_primaries());
         let kinds = self.statement_kinds();
-        let mut writes = kinds.iter().filter(|kind| kind.class == Class::Write);
+        let mut writes = kinds.iter().filter(|kind| kind.class == StatementClass::Write);
         let (true, true, Some(write)) = (
             topology.follow == Follow::Any,
             has_one_primary,
@@ -123,7 +118,6 @@ impl Trial {
     }
 
     /// The data that the trial needs.
-    #[must_use]
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
             workload: self.workload,
@@ -137,7 +131,6 @@ impl Trial {
     }
 
     /// Maximum time under load; for a search, that of all its steps.
-    #[must_use]
     pub fn load_time(&self) -> Duration {
         let load = &self.planned.load;
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
@@ -148,14 +141,12 @@ impl Trial {
     }
 
     /// The labels of its statements, as stored.
-    #[must_use]
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
         let labels = self.workload.labels(&self.options);
         labels.iter().map(stored).collect()
     }
 
     /// Its setup, as far as it is known before the server is.
-    #[must_use]
     pub fn planned_setup(&self) -> Setup {
         Setup {
             tables: self
@@ -263,14 +254,10 @@ fn default_workers(cpus: usize, instances: u32) -> u32 {
     cpus.div_ceil(instances.max(1)).max(1)
 }
 
-fn stored((name, class): (&str, label::Class)) -> StatementKind {
+fn stored((name, class): (&str, StatementClass)) -> StatementKind {
     StatementKind {
         name: name.to_owned(),
-        class: match class {
-            label::Class::Read => Class::Read,
-            label::Class::Write => Class::Write,
-            label::Class::Other => Class::Other,
-        },
+        class,
     }
 }
 

@@ -31,7 +31,6 @@ pub(crate) struct Broken;
 
 impl Barrier {
     /// A barrier for this many loads.
-    #[must_use]
     pub fn new(loads: u32) -> Self {
         Self {
             origin: Instant::now(),
@@ -45,13 +44,11 @@ impl Barrier {
     }
 
     /// The origin of the loads' common clock.
-    #[must_use]
     pub fn origin(&self) -> Instant {
         self.origin
     }
 
     /// When the loads started, if they have.
-    #[must_use]
     pub fn begun(&self) -> Option<Instant> {
         lock(&self.state).begun
     }

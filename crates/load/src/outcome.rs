@@ -56,7 +56,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// The error for a panic with this payload.
-    #[must_use]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let message = match payload.downcast_ref::<&str>() {
             Some(message) => Some(*message),

@@ -72,7 +72,6 @@ impl Default for Pulse {
 
 impl Pulse {
     /// Transactions that have completed.
-    #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed.load(Ordering::Relaxed)
     }
@@ -90,13 +89,11 @@ impl Pulse {
     }
 
     /// The transactions that were awaited, in the order of the calls.
-    #[must_use]
     pub fn firsts(&self) -> Vec<FirstCompleted> {
         lock(&self.state).firsts.clone()
     }
 
     /// Takes the errors since the last call, at most 10,000.
-    #[must_use]
     pub fn take_errors(&self) -> Vec<TimedError> {
         std::mem::take(&mut lock(&self.state).errors)
     }

@@ -43,9 +43,6 @@ const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 /// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures, stops.
 /// `on_event` receives each second as it ends; `stop` may end the load early; `pulse`, if there is
 /// one, shows it between the seconds.
-///
-/// # Errors
-/// When the load could not start, or a worker died. Any other end is part of the outcome.
 pub fn run<C, W>(
     spec: &LoadSpec,
     connector: &Arc<C>,

@@ -16,7 +16,6 @@ use crate::worker::{self, WorkerSetup};
 
 /// The clock and the workers of one load.
 pub(crate) trait Runtime {
-    /// Its clock.
     type Clock: Clock;
 
     fn clock(&self) -> &Self::Clock;
@@ -25,9 +24,6 @@ pub(crate) trait Runtime {
     fn wait(&mut self, control: &Control, until_ns: u64, happened: impl Fn() -> bool);
 
     /// Waits for the loads that start together with this one; returns their common start.
-    ///
-    /// # Errors
-    /// When another load failed, or on an interrupt.
     fn start_together(&mut self, stop: &Stop) -> Result<u64, Broken>;
 
     /// Tells the other loads that this one cannot start.
@@ -45,9 +41,6 @@ pub(crate) trait Runtime {
 /// A runtime whose workers can run users of `U` on connections of `C`.
 pub(crate) trait Spawn<C, U>: Runtime {
     /// Starts a worker.
-    ///
-    /// # Errors
-    /// When the system cannot create a thread.
     fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()>;
 }
 

@@ -1,6 +1,6 @@
 use crate::check::tests::trial as plain_trial;
+use plan::StatementClass;
 use crate::metric::MetricSummary;
-use crate::setup::Class;
 use crate::summary::{LatencySummary, StatementSummary};
 use crate::warning::Warning;
 
@@ -70,7 +70,7 @@ fn commits(trial: &mut TrialSummary, mean_ms: f64) {
     let times = trial.response_ms.map(|times| mean(times, mean_ms));
     trial.by_statement.push(StatementSummary {
         name: "commit".into(),
-        class: Class::Other,
+        class: StatementClass::Other,
         count: 12_000,
         per_s: Some(400.0),
         latency_ms: times,

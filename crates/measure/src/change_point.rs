@@ -70,7 +70,6 @@ pub struct ChangePoint {
 
 impl ChangePoint {
     /// Relative change of the level; negative if it fell.
-    #[must_use]
     pub fn share(&self) -> f64 {
         self.after / self.before - 1.0
     }
@@ -79,7 +78,6 @@ impl ChangePoint {
 /// Change points in the seconds of one run, each level at least 10 s long; `per_s` has one value
 /// per second. More than 4,000 are aggregated to intervals of 2, 4, … seconds, which date the
 /// changes.
-#[must_use]
 pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
     let mut step = 1;
     while per_s.len() / step > LONGEST {
@@ -95,7 +93,6 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
 
 /// Change points in results of different times, oldest first, each level at least 3 results long.
 /// The error rate is shared by all `histories` that are tested together (Bonferroni).
-#[must_use]
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     let rule = Rule {
         chance: RESULTS.chance / histories.max(1) as f64,
@@ -117,7 +114,6 @@ pub struct LevelChange {
 
 impl LevelChange {
     /// Relative change of the level; negative if it fell.
-    #[must_use]
     pub fn share(&self) -> f64 {
         self.after_per_s / self.before_per_s - 1.0
     }
@@ -126,7 +122,6 @@ impl LevelChange {
 /// Changes by at least 5 % in the seconds of a measurement, each with its transactions and its
 /// length in seconds; the measurement began `begin_s` after the load. None if a straight line
 /// explains the series as well.
-#[must_use]
 pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
     let whole: Vec<&Part> = measured
         .iter()

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use plan::StatementClass;
 use plan::ReplyTime;
 
 use crate::change_point::LevelChange;
-use crate::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
+use crate::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use crate::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use crate::steady::{Steady, UnsteadyReason};
 use crate::summarize::summarize;
@@ -87,7 +88,7 @@ fn a_trial_that_never_was_sure_enough_is_told() {
 fn kinds() -> Vec<StatementKind> {
     vec![StatementKind {
         name: "point_select".into(),
-        class: Class::Read,
+        class: StatementClass::Read,
     }]
 }
 

@@ -116,7 +116,6 @@ pub enum OverRepeats {
 }
 
 /// What stands for the repeats of a column.
-#[must_use]
 pub fn over_repeats(column: &str) -> OverRepeats {
     match column.split_once('.') {
         Some(("recovery", _)) => OverRepeats::Median,
@@ -203,14 +202,12 @@ const CHANGE: &str = ".change_pct";
 
 /// The column of which a table's column shows the change between variants: `tps` for
 /// `tps.change_pct`; `None` for any other column.
-#[must_use]
 pub fn changed(column: &str) -> Option<&str> {
     column.strip_suffix(CHANGE)
 }
 
 /// The full name of a column: `p99` is short for `response_ms.p99`, and so are the other
 /// statistics of the response time. Any other name is already full.
-#[must_use]
 pub fn full_name(column: &str) -> String {
     if let Some(of) = changed(column) {
         return format!("{}{CHANGE}", full_name(of));
@@ -239,7 +236,6 @@ fn find(column: &str) -> Option<Column> {
 }
 
 /// A trial's value of a column; `None` if it was not measured or there is no such column.
-#[must_use]
 pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     match find(column)? {
         Column::Number(number) => (number.of)(trial),
@@ -253,7 +249,6 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
 }
 
 /// What a trial shows of a column; a time of its recovery may be longer than it was observed.
-#[must_use]
 pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
     match find(column)? {
         Column::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
@@ -262,7 +257,6 @@ pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
 }
 
 /// The confidence interval of a trial's percentile; `None` if unknown, and for any other column.
-#[must_use]
 pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     let Column::Time((.., times), statistic) = find(column)? else {
         return None;
@@ -277,7 +271,6 @@ pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
 
 /// The value of a column with the half-width of its interval; for percentiles, whose intervals are
 /// not symmetric, the longer side.
-#[must_use]
 pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     let found = value(trial, column)?;
     let longer =
@@ -289,7 +282,6 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
 }
 
 /// The share (0 to 1) of a percentile; `None` for any other column.
-#[must_use]
 pub fn percentile(column: &str) -> Option<f64> {
     match find(column)? {
         Column::Time(_, statistic) => statistic.share,
@@ -299,7 +291,6 @@ pub fn percentile(column: &str) -> Option<f64> {
 
 /// Whether it is a mean or a percentile over the time of a trial, which another run would change
 /// by chance. Any other column counts or times single events.
-#[must_use]
 pub fn is_sampled(column: &str) -> bool {
     match find(column) {
         Some(Column::Number(number)) => number.unit == "1/s",
@@ -310,13 +301,11 @@ pub fn is_sampled(column: &str) -> bool {
 
 /// Whether there is such a column. Any name is accepted in brackets, because the devices and cores
 /// of a host are known only when the study runs.
-#[must_use]
 pub fn is_known(column: &str) -> bool {
     find(column).is_some()
 }
 
 /// All columns, those with brackets as patterns such as `cpu[CORE].user`.
-#[must_use]
 pub fn all_names() -> Vec<String> {
     let numbers = NUMBERS.iter().map(|number| number.name.to_owned());
     let times = TIMES.iter().flat_map(|(times, ..)| {
@@ -334,7 +323,6 @@ pub fn all_names() -> Vec<String> {
 
 /// A short heading, such as `response 99 %` or `disk reads/s (device vda)`; for an unknown column,
 /// its name.
-#[must_use]
 pub fn heading(column: &str) -> String {
     match find(column) {
         Some(Column::Number(number)) => number.heading.to_owned(),
@@ -351,7 +339,6 @@ pub fn heading(column: &str) -> String {
 }
 
 /// The unit of its values, for example `ms`; empty for a plain number.
-#[must_use]
 pub fn unit(column: &str) -> &'static str {
     match find(column) {
         Some(Column::Number(number)) => number.unit,

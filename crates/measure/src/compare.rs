@@ -177,9 +177,6 @@ pub enum NoComparison {
 
 /// Compares the trials of the new side with those of the base at the same point, as the only
 /// comparison; [`decide`] decides several together.
-///
-/// # Errors
-/// When a side has no number, or one that is not above 0.
 pub fn compare(
     base: &[Measured],
     new: &[Measured],
@@ -262,7 +259,6 @@ impl Comparison {
     }
 
     /// The change with its interval as one of so many comparisons (Bonferroni's correction).
-    #[must_use]
     pub fn change_among(&self, comparisons: usize) -> Change {
         Change {
             interval: self.interval(1.0 - ERROR_RATE / comparisons.max(1) as f64),

@@ -19,7 +19,6 @@ pub struct CurvePoint {
 
 /// The curve of a histogram: evenly to the 90th percentile, then closer and
 /// closer to the longest, and never closer than the values allow.
-#[must_use]
 pub fn curve<C: Counter>(latency: &Latency<C>) -> Vec<CurvePoint> {
     const TAIL: [f64; 14] = [
         0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.999_99,
@@ -40,7 +39,6 @@ pub fn curve<C: Counter>(latency: &Latency<C>) -> Vec<CurvePoint> {
 /// curve. It is the mixture of their distributions, which is what a merged histogram
 /// shows; the mean of their percentiles would be another number. Between two points of a
 /// curve times are taken to be spread evenly.
-#[must_use]
 pub fn together(trials: &[(u64, &[CurvePoint])]) -> Vec<CurvePoint> {
     let trials: Vec<(u64, &[CurvePoint])> = trials
         .iter()

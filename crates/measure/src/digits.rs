@@ -2,7 +2,6 @@
 
 /// The digits of a whole number, a minus before them or not, with its thousands apart:
 /// `1,234,567`.
-#[must_use]
 pub fn apart(digits: &str) -> String {
     let (sign, digits) = digits
         .strip_prefix('-')

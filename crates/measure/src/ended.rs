@@ -15,7 +15,6 @@ pub struct Until {
 
 impl Until {
     /// The rule of a load, if it has one.
-    #[must_use]
     pub fn of(load: &plan::Load) -> Option<Self> {
         let ci = load.until?.ci;
         let least_s = load.time.as_secs_f64();
@@ -49,7 +48,6 @@ pub enum Ended {
 
 impl Ended {
     /// Seconds of measurement that were saved.
-    #[must_use]
     pub fn saved_s(&self) -> f64 {
         let (Self::Sure {
             after_s, at_most_s, ..

@@ -112,7 +112,6 @@ impl fmt::Display for Promotion {
 
 impl Promotion {
     /// What is done: `promotion of server 2`.
-    #[must_use]
     pub fn words(&self) -> String {
         match self.node {
             Some(node) => format!("promotion of server {node}"),
@@ -150,7 +149,6 @@ impl fmt::Display for FaultRecord {
 impl FaultRecord {
     /// When the times of its recovery begin: with its effect. A fault that an operator plans begins
     /// to cost with the request: a server that shuts down refuses work long before it has ended.
-    #[must_use]
     pub fn origin_s(&self) -> Option<f64> {
         let is_planned = matches!(
             self.kind,
@@ -161,13 +159,11 @@ impl FaultRecord {
     }
 
     /// What tells it from the other faults of its trial: its number, its instance, and its step.
-    #[must_use]
     pub fn place(&self) -> (u32, u32, u32) {
         (self.number, self.instance, self.step)
     }
 
     /// What was done, and to what: `kill of server 1 (primary)`.
-    #[must_use]
     pub fn words(&self) -> String {
         let (kind, target) = (self.kind, &self.target);
         let words = match self.node {
@@ -238,7 +234,6 @@ pub struct Recovery {
     pub p99_before_ms: Option<f64>,
     /// Until throughput was back.
     pub p99_during_ms: Option<f64>,
-    /// After that.
     pub p99_after_ms: Option<f64>,
     /// Errors of the load in the meantime, by code.
     pub errors: Vec<TimedErrors>,
@@ -282,9 +277,7 @@ pub struct Loss {
 /// Transfers without a reply when a fault took effect, by what the members have of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
-    /// Committed.
     pub committed: u64,
-    /// Not committed.
     pub not_committed: u64,
     /// Unknown: no member could be read.
     pub unknown: u64,

@@ -46,7 +46,6 @@ pub struct SearchStep {
     pub value_ms: Option<f64>,
     /// Whether it was a longer, confirming trial.
     pub long: bool,
-    /// The verdict.
     pub verdict: StepVerdict,
     /// Why that may be chance.
     pub caveats: Vec<StepCaveat>,
@@ -80,7 +79,6 @@ pub enum StepCaveat {
 
 impl StepCaveat {
     /// Every reason why a trial's number in this column may be chance.
-    #[must_use]
     pub fn all_of(trial: &TrialSummary, column: &str) -> Vec<Self> {
         let few = percentile(column)
             .is_some_and(|percentile| !is_known(trial.transactions.count, percentile));
@@ -167,7 +165,6 @@ impl fmt::Display for StepCaveat {
 
 impl FoundMax {
     /// The highest rate that held the limit, as far as is known.
-    #[must_use]
     pub fn held(&self) -> Option<AtRate> {
         let rate = match &self.end {
             SearchEnd::Found { held_per_s, .. } => Some(*held_per_s),
@@ -180,7 +177,6 @@ impl FoundMax {
     }
 
     /// The lowest rate that did not hold it, as far as is known.
-    #[must_use]
     pub fn failed(&self) -> Option<AtRate> {
         let rate = match &self.end {
             SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
@@ -219,7 +215,6 @@ impl FoundMax {
 
     /// The curve of the limited number against the achieved rate, in order of the rates.
     /// Overloaded rates are not on it.
-    #[must_use]
     pub fn curve(&self) -> Vec<AtRate> {
         let mut rates: Vec<f64> = self.steps.iter().map(|step| step.rate_per_s).collect();
         rates.sort_by(f64::total_cmp);
@@ -232,7 +227,6 @@ impl FoundMax {
 
     /// Where response times begin to climb: the place that Kneedle finds on the curve.
     /// `None` with too few rates, or on a curve without a bend.
-    #[must_use]
     pub fn knee(&self) -> Option<AtRate> {
         let mut curve = self.curve();
         let points = curve

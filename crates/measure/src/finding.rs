@@ -71,7 +71,6 @@ pub struct Finding {
 }
 
 /// The number of findings with a level.
-#[must_use]
 pub fn count(findings: &[Finding], level: Level) -> usize {
     let of_level = findings.iter().filter(|finding| finding.level == level);
     of_level.count()

@@ -39,7 +39,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// A value without an interval.
-    #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self {
             value,
@@ -49,7 +48,6 @@ impl Estimate {
 
     /// The half width as a share of the value; `None` without an interval or
     /// when the value is 0.
-    #[must_use]
     pub fn relative(&self) -> Option<f64> {
         self.half_width
             .map(|half| half / self.value.abs())
@@ -90,7 +88,6 @@ pub struct Part {
 
 /// The mean of all `parts`, with its interval if there is one; `None` if their total weight
 /// is 0.
-#[must_use]
 pub fn estimate(parts: &[Part]) -> Option<Estimate> {
     let value = ratio(parts)?;
     Some(Estimate {
@@ -100,9 +97,6 @@ pub fn estimate(parts: &[Part]) -> Option<Estimate> {
 }
 
 /// Half of the 95 % confidence interval of the mean of `parts`.
-///
-/// # Errors
-/// When there are too few parts, or their total weight is 0.
 pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
     if parts.len() < MIN_POINTS {
         return Err(NoInterval::TooShort {
@@ -143,7 +137,6 @@ pub const FEWEST_RUNS: usize = 4;
 /// differs by more: other pages in memory, another layout on disk, another state of the host.
 /// Only repeats show that (for benchmarks: Kalibera and Jones, "Rigorous benchmarking in
 /// reasonable time", ISMM 2013).
-#[must_use]
 pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     let (count, mean) = (values.len() as f64, mean(values));
     let half = || student_t(count - 1.0) * (variance(values, mean) / count).sqrt();
@@ -155,7 +148,6 @@ pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
 
 /// Widens the interval of a mean of so many runs that was picked among several points for being the
 /// highest (Bonferroni's correction), so that the intervals of all of them hold at once.
-#[must_use]
 pub fn picked(mean: Estimate, runs: usize, points: usize) -> Estimate {
     let degrees = match runs {
         // From the seconds of a run, of which there are many.

@@ -12,7 +12,6 @@ const MIN_BEND: f64 = 0.1;
 
 /// The place of the knee among points in order of their x; `None` with fewer than five
 /// points, on a curve that is nearly straight, or on one that does not rise.
-#[must_use]
 pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let ((x0, y0), (x1, y1)) = (points.first()?, points.last()?);
     let (width, height) = (x1 - x0, y1 - y0);

@@ -43,7 +43,6 @@ impl<C: Counter> Default for Latency<C> {
 impl<C: Counter> Latency<C> {
     /// An empty histogram with quantiles accurate to 1 % in a sixth of the memory, for times of
     /// which each worker records twenty kinds.
-    #[must_use]
     pub fn coarse() -> Self {
         Self::with_digits(COARSE_DIGITS)
     }
@@ -65,16 +64,12 @@ impl<C: Counter> Latency<C> {
 
 impl Latency {
     /// An empty histogram.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Decodes what [`Latency::encode`] wrote. The sum comes from the buckets, so the mean is
     /// exact to 0.1 %.
-    ///
-    /// # Errors
-    /// When the bytes are not a histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let histogram: Histogram<u32> = Deserializer::new()
             .deserialize(&mut std::io::Cursor::new(bytes))
@@ -160,26 +155,22 @@ impl<C: Counter> Latency<C> {
     }
 
     /// Number of durations.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
     /// The exact sum of all durations, in nanoseconds.
-    #[must_use]
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
     /// The mean in nanoseconds; `None` when empty.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
     }
 
     /// The quantile (0 to 1) in nanoseconds: this share of all values does not exceed it.
     /// `None` when empty.
-    #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
     }
@@ -197,13 +188,11 @@ impl<C: Counter> Latency<C> {
     }
 
     /// The shortest duration in nanoseconds; `None` when empty.
-    #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.min())
     }
 
     /// The longest duration in nanoseconds; `None` when empty.
-    #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.max())
     }
@@ -211,7 +200,6 @@ impl<C: Counter> Latency<C> {
     /// The histogram in HdrHistogram's V2 encoding, without compression: it is written each
     /// second for each kind of statement, and compressing it cost the generator as much CPU
     /// as a tenth of its statements.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         // Writing to memory cannot fail.
@@ -221,7 +209,6 @@ impl<C: Counter> Latency<C> {
     }
 
     /// The crate's histogram, for iterating over its buckets.
-    #[must_use]
     pub fn histogram(&self) -> &Histogram<C> {
         &self.histogram
     }

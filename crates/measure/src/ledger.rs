@@ -105,7 +105,6 @@ pub struct LedgerSummary {
 
 /// The upper bound of a 95 % confidence interval of a share (0 to 1) of which `count` cases showed
 /// none: 0 of 20 is at most 14 %.
-#[must_use]
 pub fn none_of(count: usize) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / count as f64)
 }
@@ -122,7 +121,6 @@ impl LedgerSummary {
     }
 
     /// What keeps it from proving anything, or all.
-    #[must_use]
     pub fn warning(&self) -> Option<Warning> {
         let stopped = self.stopped_at_s;
         let stopped = stopped.map(|at_s| Warning::LedgerStopped { at_s });
@@ -144,7 +142,6 @@ impl LedgerSummary {
 
     /// Whether nothing is wrong with any acknowledged commit. Stale reads are no anomaly of
     /// asynchronous replicas.
-    #[must_use]
     pub fn is_intact(&self) -> bool {
         let beside = self.aborted_reads + self.lost_appends;
         self.lost + self.phantom + self.duplicated + self.diverged + self.unbalanced + beside == 0

@@ -42,7 +42,6 @@ impl Little {
     /// Of a trial and its response times; `backlog` is the mean number of arrivals that
     /// were due and not started, in an open loop. `None` when no transaction ended, and in
     /// an open loop when it was too short to tell how uncertain the backlog is.
-    #[must_use]
     pub fn of<C: Counter>(
         trial: &TrialSummary,
         responses: &Latency<C>,
@@ -66,7 +65,6 @@ impl Little {
     }
 
     /// Whether the difference is within what is allowed.
-    #[must_use]
     pub fn holds(&self) -> bool {
         (self.users - self.accounted).abs() <= self.allowed
     }

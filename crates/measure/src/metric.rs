@@ -150,7 +150,6 @@ impl Group {
     ];
 
     /// The title of its figures.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
@@ -171,7 +170,6 @@ impl Group {
     }
 
     /// Whether the servers count it themselves.
-    #[must_use]
     pub fn is_of_server_counters(self) -> bool {
         matches!(
             self,
@@ -188,7 +186,6 @@ impl Group {
 
 impl Metric {
     /// The line of a concrete name such as `disk[vda].read_iops`.
-    #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         let (plain, of) = split(name);
         let metric = METRICS.iter().find(|metric| metric.name == plain)?;
@@ -202,7 +199,6 @@ impl Metric {
 
     /// All forms of its name, with what stands in brackets in capitals:
     /// `cpu.user` and `cpu[CORE].user`.
-    #[must_use]
     pub fn patterns(&self) -> Vec<String> {
         let each = |of: &str| bracketed(self.name, &of.to_uppercase());
         match self.brackets {
@@ -214,7 +210,6 @@ impl Metric {
 }
 
 /// `disk.util` and `vda` as `disk[vda].util`.
-#[must_use]
 pub fn bracketed(name: &str, of: &str) -> String {
     match name.split_once('.') {
         Some((thing, rest)) => format!("{thing}[{of}].{rest}"),
@@ -224,7 +219,6 @@ pub fn bracketed(name: &str, of: &str) -> String {
 
 /// `disk[vda].util` as `disk.util` and `vda`. What is in brackets may hold dots
 /// (`net[eth0.100].rx_mb_per_s`).
-#[must_use]
 pub fn split(name: &str) -> (Cow<'_, str>, Option<&str>) {
     let parts = name
         .split_once('[')

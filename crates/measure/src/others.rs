@@ -9,7 +9,6 @@ const DISTORTING: f64 = 0.15;
 
 /// Their share of all CPUs (0 to 1), and the busiest with their share of one CPU; `None` without
 /// any that matters.
-#[must_use]
 pub fn distorting<'a>(
     metrics: impl Iterator<Item = (&'a str, f64)> + Clone,
 ) -> Option<(f64, String)> {

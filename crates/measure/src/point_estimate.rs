@@ -28,7 +28,6 @@ pub struct PointEstimate {
 impl PointEstimate {
     /// Computes it from the trials of one point, except failed ones. An anomaly that a failed
     /// trial found is a fact all the same.
-    #[must_use]
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let counted = match column::over_repeats(column) {
             OverRepeats::Max => trials.to_vec(),

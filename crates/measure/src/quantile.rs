@@ -25,7 +25,6 @@ pub const FEWEST_SLOWER: f64 = 10.0;
 
 /// Whether enough of so many transactions are slower than a percentile (0 to 1) for a reliable
 /// value.
-#[must_use]
 pub fn is_known(transactions: u64, percentile: f64) -> bool {
     transactions as f64 * (1.0 - percentile) >= FEWEST_SLOWER
 }

@@ -5,7 +5,6 @@ use crate::metric::{Group, METRICS};
 const INTRO: &str = include_str!("reference_intro.md");
 
 /// The page that explains every metric, in Markdown.
-#[must_use]
 pub fn metrics_markdown() -> String {
     let mut page = INTRO.to_owned();
     for group in Group::ALL {

@@ -14,7 +14,6 @@ pub struct RunResult {
     pub schema_version: u32,
     /// The study's title.
     pub title: String,
-    /// Its question.
     pub question: Option<String>,
     /// How it answers the question.
     pub description: Option<String>,
@@ -62,7 +61,6 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
-    /// Version of dyno.
     pub dyno_version: String,
     /// When it started (RFC 3339, UTC).
     pub started: String,
@@ -74,7 +72,6 @@ pub struct Environment {
     pub os: Option<String>,
     /// Name and release of the kernel.
     pub kernel: Option<String>,
-    /// Model of the CPU.
     pub cpu_model: Option<String>,
     /// CPUs that this process may use.
     pub cores: Option<u64>,
@@ -86,9 +83,7 @@ pub struct Environment {
     pub cpu_threads: Option<u64>,
     /// Physical cores.
     pub cpu_cores: Option<u64>,
-    /// CPU sockets.
     pub cpu_sockets: Option<u64>,
-    /// NUMA nodes.
     pub numa_nodes: Option<u64>,
     /// Whether the CPU may exceed its nominal frequency.
     pub turbo: Option<bool>,
@@ -126,7 +121,6 @@ pub struct Place {
     pub disks: Vec<Disk>,
 }
 
-/// A disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disk {

@@ -109,21 +109,18 @@ pub struct Scaling {
 impl Scaling {
     /// Throughput with so many users by the Universal Scalability Law, in transactions per
     /// second.
-    #[must_use]
     pub fn per_s(&self, size: f64) -> f64 {
         let all = [self.alone_per_s, self.contention, self.coherency];
         universal_law(size, &all.map(|parameter| parameter.value)).0
     }
 
     /// The same by Amdahl's law.
-    #[must_use]
     pub fn amdahl_per_s(&self, size: f64) -> Option<f64> {
         let law = self.amdahl?;
         Some(amdahl_law(size, &[law.alone_per_s.value, law.share.value]).0)
     }
 
     /// The same by Gustafson's law.
-    #[must_use]
     pub fn gustafson_per_s(&self, size: f64) -> Option<f64> {
         let law = self.gustafson?;
         Some(gustafson_law(size, &[law.alone_per_s.value, law.share.value]).0)
@@ -145,7 +142,6 @@ pub enum NoLaw {
     /// A point that cannot have been measured.
     #[error("invalid point: size {size}, {per_s} transactions/s")]
     BadPoint {
-        /// Its size.
         size: f64,
         /// Its throughput.
         per_s: f64,
@@ -176,7 +172,6 @@ pub enum NoLaw {
         /// How likely (0 to 1) a true law would be off by as much.
         p: f64,
     },
-    /// Throughput grows more than linearly.
     #[error(
         "throughput grows more than linearly, which no scalability law allows; something else, \
          such as a cold cache, slowed the small sizes"
@@ -188,9 +183,6 @@ pub enum NoLaw {
 }
 
 /// Fits the laws; several points of one size are repeats.
-///
-/// # Errors
-/// When the law cannot be fitted or would be meaningless.
 pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     let is_bad = |point: &&Observation| {
         !(point.size > 0.0

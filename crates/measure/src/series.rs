@@ -12,7 +12,6 @@ pub struct SeriesPoint {
     pub t_s: f64,
     /// Its length, in seconds.
     pub seconds: f64,
-    /// The phase.
     pub phase: Phase,
     /// Transactions that ended, per second; `None` when no time passed.
     pub tps: Option<f64>,
@@ -41,7 +40,6 @@ pub struct SeriesPoint {
 /// Durations of one second, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLatency {
-    /// The mean.
     pub mean: f64,
     /// The median.
     pub p50: f64,
@@ -106,7 +104,6 @@ impl SeriesPoint {
     }
 
     /// Whether it is only part of a second, such as the rest of a phase.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.seconds < SHORTEST_SECOND_NS as f64 / 1e9
     }

@@ -1,5 +1,6 @@
 //! The setup of a trial and how it ended: what a summary needs in addition to the seconds.
 
+use plan::StatementClass;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,6 @@ pub struct Setup {
 
 impl Setup {
     /// The setup of a planned trial before a server is reached.
-    #[must_use]
     pub fn new(planned: &plan::Trial) -> Self {
         Self {
             planned: planned.clone(),
@@ -60,28 +60,6 @@ impl Setup {
     }
 }
 
-/// Whether a statement reads, writes, or does neither.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// Reads rows.
-    Read,
-    /// Changes rows.
-    Write,
-    /// BEGIN, COMMIT.
-    Other,
-}
-
-impl std::fmt::Display for Class {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Other => "other",
-        })
-    }
-}
-
 /// One kind of statement. Its index in the list of kinds is its index in
 /// [`crate::slice::Slice::statements`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +67,7 @@ pub struct StatementKind {
     /// Its name, for example `point_select`.
     pub name: String,
     /// What it does.
-    pub class: Class,
+    pub class: StatementClass,
 }
 
 /// Transactions that were still running when the load stopped.
@@ -147,7 +125,6 @@ impl std::fmt::Display for Outcome {
 }
 
 /// `server lost at 12.0 s`, on the trial's clock.
-#[must_use]
 pub fn server_lost(at: Duration) -> String {
     format!("server lost at {:.1} s", at.as_secs_f64())
 }
@@ -157,7 +134,6 @@ pub fn server_lost(at: Duration) -> String {
 pub struct Input {
     /// Wall-clock time at the zero of the trial's clock.
     pub started_at: Option<String>,
-    /// Its setup.
     pub setup: Setup,
     /// What was still running at the end.
     pub unfinished: Unfinished,

@@ -77,9 +77,6 @@ pub enum NoPlan {
 
 /// The plan for every number of instances, in the order given; one that gave nothing is
 /// left out.
-///
-/// # Errors
-/// When need or efficiency are out of range, or nothing was measured.
 pub fn plan(measured: &[Capacity], need: &Need) -> Result<Vec<Choice>, NoPlan> {
     if !(need.per_s.is_finite() && need.per_s > 0.0) {
         return Err(NoPlan::Need(need.per_s));
@@ -147,7 +144,6 @@ fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
 ///
 /// Where σ is at its bound of 0, an efficiency of 1 would be a certainty that nobody has: it is
 /// then the least that the points allow, and `None` where they allow anything.
-#[must_use]
 pub fn efficiency(law: &Scaling) -> Option<Estimate> {
     let contention = law.contention;
     if contention.value > 0.0 {
@@ -161,7 +157,6 @@ pub fn efficiency(law: &Scaling) -> Option<Estimate> {
 }
 
 /// The choice with the fewest servers; of several the one whose servers give the most.
-#[must_use]
 pub fn best(choices: &[Choice]) -> Option<&Choice> {
     choices.iter().min_by(|one, other| {
         let most = other.per_s.value.total_cmp(&one.per_s.value);

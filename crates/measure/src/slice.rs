@@ -71,7 +71,6 @@ pub type TotalSlice = Slice<u64>;
 
 impl Slice {
     /// An empty slice for `kinds` kinds of statement.
-    #[must_use]
     pub fn new(kinds: usize) -> Self {
         Self::empty(kinds)
     }
@@ -79,7 +78,6 @@ impl Slice {
 
 impl TotalSlice {
     /// An empty total for `kinds` kinds of statement.
-    #[must_use]
     pub fn total(kinds: usize) -> Self {
         Self::empty(kinds)
     }
@@ -137,13 +135,11 @@ impl<C: Counter> Slice<C> {
     }
 
     /// Number of errors of all codes.
-    #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().map(|error| error.count).sum()
     }
 
     /// Number of errors after which the transaction was restarted.
-    #[must_use]
     pub fn restarts(&self) -> u64 {
         let restarted = self
             .errors
@@ -153,7 +149,6 @@ impl<C: Counter> Slice<C> {
     }
 
     /// Number of statements that got a reply.
-    #[must_use]
     pub fn statement_count(&self) -> u64 {
         self.statements.iter().map(Latency::count).sum()
     }
@@ -166,7 +161,6 @@ pub struct Second {
     pub start_ns: u64,
     /// From the load's origin, in nanoseconds.
     pub end_ns: u64,
-    /// The phase.
     pub phase: Phase,
     /// What was recorded.
     pub slice: Slice,
@@ -179,19 +173,16 @@ pub struct Second {
 
 impl Second {
     /// Its length, in nanoseconds.
-    #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
     /// Whether it is only part of a second, such as the rest of a phase.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.length_ns() < SHORTEST_SECOND_NS
     }
 
     /// Transactions that ended in it, and its length in seconds.
-    #[must_use]
     pub fn throughput(&self) -> Part {
         Part {
             total: self.slice.response.count() as f64,

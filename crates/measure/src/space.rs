@@ -16,7 +16,6 @@ pub struct Space {
 
 impl Space {
     /// How much less the devices hold than without compression and deduplication, in percent.
-    #[must_use]
     pub fn savings_pct(&self) -> Option<f64> {
         let unreduced = self.unreduced_bytes.filter(|bytes| *bytes > 0)?;
         Some(100.0 * (1.0 - self.used_bytes? as f64 / unreduced as f64))

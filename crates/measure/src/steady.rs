@@ -73,7 +73,6 @@ impl Steady {
     /// Of the seconds of a warm-up and of the measurement behind it, each with its
     /// transactions and its length in seconds. `None` when fewer than [`MIN_SECONDS`] were
     /// measured, or nothing happened in them.
-    #[must_use]
     pub fn of(warmup: &[Part], measured: &[Part]) -> Option<Self> {
         if measured.len() < MIN_SECONDS {
             return None;

@@ -1,5 +1,6 @@
 //! Summarizes the seconds of a trial.
 
+use plan::StatementClass;
 use plan::ReplyTime;
 
 use crate::bottleneck;
@@ -10,7 +11,7 @@ use crate::interval::{Part, half_width};
 use crate::latency::{TotalLatency, ms};
 use crate::quantile::Stretches;
 use crate::second_totals::{SecondTotals, finite};
-use crate::setup::{Class, Input, StatementKind};
+use crate::setup::{Input, StatementKind};
 use crate::slice::{Busy, Phase, Second, TotalSlice};
 use crate::steady::Steady;
 use crate::summary::{
@@ -35,7 +36,6 @@ pub struct Summarizer {
 }
 
 /// The summary of a whole trial from all its seconds.
-#[must_use]
 pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> TrialSummary {
     let mut gather = Summarizer::new(kinds);
     for second in seconds {
@@ -46,7 +46,6 @@ pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> T
 
 impl Summarizer {
     /// A summary for a load with these kinds of statement.
-    #[must_use]
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
@@ -87,7 +86,6 @@ impl Summarizer {
     }
 
     /// The summary of all seconds.
-    #[must_use]
     pub fn finish(&self, mut input: Input) -> TrialSummary {
         // Time stamps may be missing although they were requested: a Unix socket has none.
         if self.total.delay.count() == 0 {
@@ -188,7 +186,7 @@ impl Summarizer {
                 .map(|(_, latency)| latency.count())
                 .sum()
         };
-        (count(Class::Read), count(Class::Write), count(Class::Other))
+        (count(StatementClass::Read), count(StatementClass::Write), count(StatementClass::Other))
     }
 
     fn statements(&self, measured_s: f64) -> Vec<StatementSummary> {

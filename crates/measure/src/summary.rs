@@ -2,6 +2,7 @@
 //!
 //! A number that was not measured is absent (`null`), never 0.
 
+use plan::StatementClass;
 use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ use crate::ledger::LedgerSummary;
 use crate::little::Little;
 use crate::metric::Metrics;
 use crate::quantile::Range;
-use crate::setup::{Class, Outcome, Setup, Unfinished};
+use crate::setup::{Outcome, Setup, Unfinished};
 use crate::slice::{Busy, RESTARTED};
 use crate::space::Space;
 use crate::steady::Steady;
@@ -34,7 +35,6 @@ pub struct TrialSummary {
     /// Wall-clock time at the zero of the trial's clock, from which its series count
     /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began.
     pub started_at: Option<String>,
-    /// Its setup.
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
     pub measured_s: f64,
@@ -101,21 +101,18 @@ pub struct TrialSummary {
 
 impl TrialSummary {
     /// Errors that were not followed by a restart of the transaction.
-    #[must_use]
     pub fn failures(&self) -> u64 {
         let failed = self.errors.iter().filter(|error| !error.is_restart());
         failed.map(|error| error.count).sum()
     }
 
     /// Transactions that were restarted after an error, such as a deadlock.
-    #[must_use]
     pub fn restarts(&self) -> u64 {
         let restarted = self.errors.iter().filter(|error| error.is_restart());
         restarted.map(|error| error.count).sum()
     }
 
     /// Whether its numbers are valid: it did not fail.
-    #[must_use]
     pub(crate) fn counts(&self) -> bool {
         !matches!(
             self.outcome,
@@ -124,7 +121,6 @@ impl TrialSummary {
     }
 
     /// Why the process of a server is not visible, so that its CPU time and memory are unknown.
-    #[must_use]
     pub fn unseen_server(&self) -> Option<&str> {
         let mut servers = self.instances.iter();
         servers.find_map(|server| match &server.process {
@@ -136,7 +132,6 @@ impl TrialSummary {
 
 /// The trials with valid numbers: not those that failed, and interrupted ones only if no other
 /// trial of the same point completed.
-#[must_use]
 pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
     let is_whole = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
     let replaced = |trial: &TrialSummary| {
@@ -170,7 +165,6 @@ impl Rate {
 /// A distribution of durations, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// The mean.
     pub mean: Estimate,
     /// Standard deviation.
     pub stddev: f64,
@@ -198,7 +192,6 @@ pub struct LatencySummary {
 
 impl LatencySummary {
     /// Of a histogram; `half_width_ms` is that of its mean. `None` when empty.
-    #[must_use]
     pub fn of<C: Counter>(latency: &Latency<C>, half_width_ms: Option<f64>) -> Option<Self> {
         let quantile = |share| latency.quantile_ns(share).map(ms);
         Some(Self {
@@ -227,7 +220,7 @@ pub struct StatementSummary {
     /// Its name, for example `point_select`.
     pub name: String,
     /// What it does.
-    pub class: Class,
+    pub class: StatementClass,
     /// How many were answered.
     pub count: u64,
     /// Per second.
@@ -251,7 +244,6 @@ pub struct ErrorSummary {
 
 impl ErrorSummary {
     /// Whether the load restarted the transaction.
-    #[must_use]
     pub fn is_restart(&self) -> bool {
         self.action == RESTARTED
     }

@@ -104,9 +104,6 @@ impl fmt::Display for Threshold {
 impl Threshold {
     /// Reads `< 25` or `>= 0.95 * baseline` for a column, whose name may be short (`p99`) and is
     /// not checked.
-    ///
-    /// # Errors
-    /// What is wrong with the condition.
     pub fn parse(column: &str, condition: &str) -> Result<Self, ThresholdError> {
         let text = condition.trim();
         let found = Compare::ALL
@@ -125,9 +122,6 @@ impl Threshold {
     }
 
     /// Reads both in one text: `response_ms.p99 < 25`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn parse_line(text: &str) -> Result<Self, ThresholdError> {
         let at = text.find(['<', '>', '=']).unwrap_or(text.len());
         let (column, condition) = text.split_at(at);
@@ -141,19 +135,16 @@ impl Threshold {
     }
 
     /// Operator and limit: `< 25`.
-    #[must_use]
     pub fn condition(&self) -> String {
         format!("{} {}", self.compare.sign(), self.limit)
     }
 
     /// Whether it needs a baseline.
-    #[must_use]
     pub fn is_relative(&self) -> bool {
         matches!(self.limit, Limit::OfBaseline(_))
     }
 
     /// Whether a number meets the condition; `None` if the limit depends on a baseline.
-    #[must_use]
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self.limit {
             Limit::Number(limit) => Some(self.compare.holds(value, limit)),

@@ -30,7 +30,6 @@ const STEP: f64 = 0.1;
 /// `measured` are the seconds of the measurement so far, each with its transactions and
 /// its length, `warmup` those before it. Call it after each second: it computes something only
 /// when a check is due, which takes about a millisecond after ten minutes.
-#[must_use]
 pub fn is_precise(rule: &Until, warmup: &[Part], measured: &[Part]) -> bool {
     let first = FIRST_CHECK_S.max(rule.least_s.ceil() as usize);
     let Some((before, last)) = last_checks(first, measured.len()) else {
@@ -58,7 +57,6 @@ pub(crate) fn widen(summary: &mut TrialSummary, ci: f64) {
 }
 
 /// The rule in words, for a report.
-#[must_use]
 pub fn in_words(rule: &Until) -> String {
     format!(
         "until mean throughput is known to ±{:.1} %: checked after {} s and each time the \

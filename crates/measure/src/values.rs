@@ -16,25 +16,21 @@ impl Values {
 }
 
 /// How much a counter has grown; `None` if it was reset in between.
-#[must_use]
 pub fn growth(before: u64, after: u64) -> Option<f64> {
     after.checked_sub(before).map(|grown| grown as f64)
 }
 
 /// A part of a whole; `None` if there is no whole.
-#[must_use]
 pub fn quotient(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
 /// As [`quotient`], in %.
-#[must_use]
 pub fn percent(part: f64, whole: f64) -> Option<f64> {
     quotient(100.0 * part, whole)
 }
 
 /// The sum of what is known.
-#[must_use]
 pub fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),

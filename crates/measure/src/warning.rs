@@ -171,7 +171,6 @@ pub enum Warning {
 
 impl Warning {
     /// Its kind in a few words, as in `not steady (3 of 8 trials)`.
-    #[must_use]
     pub fn in_short(&self) -> &'static str {
         match self {
             Self::Emulated => "emulated guest",
@@ -203,7 +202,6 @@ impl Warning {
     }
 
     /// How bad it is among warnings of its kind: more is worse.
-    #[must_use]
     pub fn weight(&self) -> f64 {
         match self {
             Self::GeneratorSaturated { running: share, .. }

@@ -14,13 +14,11 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 }
 
 /// Whether an axis of a study changes the value of a key of the work.
-#[must_use]
 pub fn is_changed_by(key: &str, axis: &str) -> bool {
     key == axis || (key, axis) == ("load.key_range", "data.rows")
 }
 
 /// The value of each key that defines the work, in the order of [`keys`], for people.
-#[must_use]
 pub fn values(trial: &Trial) -> Vec<String> {
     let stored = stored(trial);
     let shown = |key| match value(key, &stored, trial) {
@@ -45,7 +43,6 @@ const SHOWN: [&str; 9] = [
 
 /// The other keys of the work that do not have their default values:
 /// `point_selects=1, skip_trx=true`; empty if all have.
-#[must_use]
 pub fn options(trial: &Trial) -> String {
     let stored = stored(trial);
     let options = keys().filter(|key| !SHOWN.contains(&key.name));
@@ -58,7 +55,6 @@ pub fn options(trial: &Trial) -> String {
 
 /// How the work of a baseline differs from this, each as `data.rows 2,000, here 1,000`; `None`
 /// if it is the same.
-#[must_use]
 pub fn other_work(trial: &Trial, baseline: &Trial) -> Option<String> {
     let pairs = values(baseline).into_iter().zip(values(trial));
     let unlike = keys()

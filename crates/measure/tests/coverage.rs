@@ -6,9 +6,10 @@
 
 mod simulate;
 
+use plan::StatementClass;
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
-use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::warning::Warning;
@@ -218,7 +219,7 @@ fn ranges_of_percentiles_hold_them() {
     let mut random = Random::new(20_240_119);
     let kinds = [StatementKind {
         name: "point_select".into(),
-        class: Class::Read,
+        class: StatementClass::Read,
     }];
     for (level_spread, correlation) in [(0.0, 0.0), (0.2, 0.5), (0.2, 0.8)] {
         for length in [60, 120] {

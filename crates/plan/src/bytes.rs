@@ -2,7 +2,6 @@
 
 /// Reads a size as servers do: plain bytes, or a number with K, M, G, T, P or E, which stand for
 /// powers of 1024.
-#[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, shift) = match text.chars().last()?.to_ascii_uppercase() {
@@ -21,7 +20,6 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 /// A size for people: `1.5 GiB`.
-#[must_use]
 pub fn shown_bytes(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| bytes >> shift > 0) {

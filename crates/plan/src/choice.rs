@@ -22,7 +22,6 @@ macro_rules! choice {
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// The word for it in a study.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+

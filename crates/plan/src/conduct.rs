@@ -50,7 +50,6 @@ impl Configured<'_> {
 }
 
 /// Whether two names are of one setting, as servers read them.
-#[must_use]
 pub fn is_same_setting(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         let name = name.to_ascii_lowercase().replace('-', "_");

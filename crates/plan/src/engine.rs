@@ -47,7 +47,6 @@ pub enum Quorum {
 
 impl Quorum {
     /// How many of `members`, at least 1.
-    #[must_use]
     pub fn of(self, members: u32) -> u32 {
         match self {
             Self::One => 1,

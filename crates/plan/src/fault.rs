@@ -68,7 +68,6 @@ pub struct Fault {
 
 impl Fault {
     /// When it is put right again, from the start of the measurement; `None`: never.
-    #[must_use]
     pub fn healed_at(&self) -> Option<Duration> {
         Some(self.at.saturating_add(self.heal?))
     }
@@ -79,7 +78,6 @@ impl Fault {
     }
 
     /// Describes the targets and the bridge: `primary with server 2, bridge server 3`.
-    #[must_use]
     pub fn target_words(&self) -> String {
         let mut words = self.target.to_string();
         for (i, with) in self.with.iter().enumerate() {
@@ -188,20 +186,17 @@ choice! {
 
 impl FaultKind {
     /// Whether it lasts until it is healed; the others are over once they took effect.
-    #[must_use]
     pub fn lasts(self) -> bool {
         let is_over = matches!(self, Self::Restart | Self::Switchover | Self::Command);
         !is_over && !self.is_job()
     }
 
     /// Whether it is work on a volume that ends by itself; it is healed once that is done.
-    #[must_use]
     pub fn is_job(self) -> bool {
         matches!(self, Self::ReplaceDevice | Self::Scrub)
     }
 
     /// Whether it is done to one device of a volume.
-    #[must_use]
     pub fn is_of_device(self) -> bool {
         matches!(
             self,
@@ -210,13 +205,11 @@ impl FaultKind {
     }
 
     /// Whether it is done to a volume.
-    #[must_use]
     pub fn is_of_volume(self) -> bool {
         self.is_of_device() || matches!(self, Self::FillDisk | Self::Scrub)
     }
 
     /// Whether others hear nothing of its node any more, and must notice that by themselves.
-    #[must_use]
     pub fn silences(self) -> bool {
         matches!(
             self,
@@ -230,25 +223,21 @@ impl FaultKind {
     }
 
     /// Whether it acts on processes. A node with a cluster manager has several.
-    #[must_use]
     pub fn is_of_processes(self) -> bool {
         matches!(self, Self::Kill | Self::Stop | Self::Pause)
     }
 
     /// Whether it can be done to what a cluster's members share.
-    #[must_use]
     pub fn is_of_coordinator(self) -> bool {
         matches!(self, Self::Kill | Self::Partition | Self::Drop)
     }
 
     /// Whether it breaks links, so that each member needs an address of its own.
-    #[must_use]
     pub fn breaks_links(self) -> bool {
         self.is_of_network() || matches!(self, Self::FailHost | Self::CutClients)
     }
 
     /// Whether it is done to what members of a cluster send each other.
-    #[must_use]
     pub fn is_of_network(self) -> bool {
         matches!(self, Self::Partition | Self::Drop | Self::SlowLink)
     }
@@ -291,12 +280,10 @@ choice! {
     /// manager runs beside the server.
     #[derive(Default)]
     FaultProcess {
-        /// The server.
         #[default]
         Server = "server",
         /// Its cluster manager.
         Manager = "manager",
-        /// Both.
         Both = "both",
     }
 }
@@ -305,7 +292,6 @@ choice! {
     /// Which volume of a node is hit.
     #[derive(Default)]
     FaultVolume {
-        /// That of its data.
         #[default]
         Data = "data",
         /// That of its transaction log.
@@ -322,7 +308,6 @@ impl Chaos {
 
 /// Reads how often something happens, such as `1 per 30s` or `2 per 1m30s`: times per second,
 /// above 0.
-#[must_use]
 pub fn parse_frequency(text: &str) -> Option<f64> {
     let (count, period) = text.split_once(" per ")?;
     let count: u32 = count.trim().parse().ok()?;
@@ -369,7 +354,6 @@ pub struct Ledger {
 impl Ledger {
     /// Number of users who make the transfers of an instance: one for every 25 per second, at most
     /// 64.
-    #[must_use]
     pub fn users(&self) -> u32 {
         (self.rate / 25.0).ceil().clamp(1.0, 64.0) as u32
     }

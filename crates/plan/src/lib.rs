@@ -37,7 +37,7 @@ pub use fault::{
     parse_frequency,
 };
 pub use load::{
-    Arrivals, Data, FindMax, Limited, Load, Pace, Protocol, ReplyTime, Think, ThinkDistribution,
+    Arrivals, Data, FindMax, Limited, Load, Pace, StatementClass, StatementProtocol, ReplyTime, Think, ThinkDistribution,
     Transaction, Until,
 };
 pub use partition::LostSide;

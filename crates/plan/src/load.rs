@@ -95,7 +95,7 @@ pub struct Load {
     /// Highest key that transactions choose; `None`: the number of rows.
     pub key_range: Option<u64>,
     /// How statements are sent.
-    pub protocol: Protocol,
+    pub protocol: StatementProtocol,
     /// When a reply counts as received.
     pub reply_time: ReplyTime,
     /// Virtual users of each server.
@@ -165,7 +165,6 @@ pub struct Until {
 pub struct FindMax {
     /// What is limited.
     pub of: Limited,
-    /// The limit.
     #[serde(with = "text")]
     pub limit: Duration,
 }
@@ -177,7 +176,6 @@ choice! {
         P99 = "p99",
         /// The 95th percentile.
         P95 = "p95",
-        /// The mean.
         Mean = "mean",
     }
 }
@@ -193,11 +191,23 @@ impl Limited {
 
 choice! {
     /// How statements are sent.
-    Protocol {
+    StatementProtocol {
         /// Prepared once for each connection, executed by number.
         Prepared = "prepared",
         /// As text each time.
         Text = "text",
+    }
+}
+
+choice! {
+    /// Whether a statement reads, writes, or does neither, as sysbench counts them.
+    StatementClass {
+        /// Reads rows.
+        Read = "read",
+        /// Changes rows.
+        Write = "write",
+        /// Neither: BEGIN, COMMIT.
+        Other = "other",
     }
 }
 

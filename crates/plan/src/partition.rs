@@ -14,7 +14,6 @@ pub enum LostSide {
 impl LostSide {
     /// Takes the number of members, of those on the target's side, and of bridges (0 or 1). Of two equal
     /// sides, the target's is lost.
-    #[must_use]
     pub fn of(members: u32, side: u32, bridge: u32) -> Self {
         let rest = members.saturating_sub(side + bridge);
         match side.min(rest) + bridge {

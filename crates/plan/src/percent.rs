@@ -2,7 +2,6 @@
 
 /// Reads `2%` or `2.5 %` as a share (0.02, 0.025). `None` without the sign, or if it is not a
 /// finite number.
-#[must_use]
 pub fn parse_percent(text: &str) -> Option<f64> {
     let number = text.trim().strip_suffix('%')?.trim_end();
     let percent: f64 = number.parse().ok()?;
@@ -10,7 +9,6 @@ pub fn parse_percent(text: &str) -> Option<f64> {
 }
 
 /// Writes a share the way [`parse_percent`] reads it, with at most six decimals.
-#[must_use]
 pub fn format_percent(share: f64) -> String {
     let digits = format!("{:.6}", share * 100.0);
     format!("{}%", digits.trim_end_matches('0').trim_end_matches('.'))

@@ -16,7 +16,6 @@ pub struct Point(BTreeMap<String, Value>);
 
 impl Point {
     /// Whether this point has every value of `other`.
-    #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         other
             .iter()

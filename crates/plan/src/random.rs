@@ -7,7 +7,6 @@ pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// The generator of a seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

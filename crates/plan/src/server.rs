@@ -21,7 +21,6 @@ pub enum ServerSpec {
 impl ServerSpec {
     /// Whether each trial is a new start of the server from its own data. Otherwise, trials are
     /// parts of the life of one server.
-    #[must_use]
     pub fn is_restarted(&self) -> bool {
         matches!(self, Self::Engine(spec) if spec.reset != Reset::None)
     }
@@ -47,18 +46,25 @@ pub struct LoginSpec {
 }
 
 choice! {
-    /// How much TLS.
+    /// Whether to use TLS, and what to verify (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
     TlsMode {
-        /// None.
+        /// No TLS.
         Disable = "disable",
-        /// If the server offers it; the certificate is not verified.
+        /// TLS if the server offers it; the certificate is not verified.
         Preferred = "preferred",
-        /// Or no connection; the certificate is not verified.
+        /// TLS or no connection; the certificate is not verified.
         Required = "required",
-        /// The certificate is from a trusted authority.
+        /// As `Required`; the certificate must be signed by a trusted authority.
         VerifyCa = "verify-ca",
-        /// And made out to the server's name.
+        /// As `VerifyCa`; the certificate must also match the server's name.
         VerifyFull = "verify-full",
+    }
+}
+
+impl TlsMode {
+    /// Whether the server's certificate is verified.
+    pub fn verifies(self) -> bool {
+        matches!(self, Self::VerifyCa | Self::VerifyFull)
     }
 }
 

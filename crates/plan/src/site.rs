@@ -8,7 +8,6 @@ use crate::Spanned;
 use crate::choice::choice;
 
 choice! {
-    /// A kind of site.
     #[derive(Default)]
     SiteKind {
         /// Processes of this host.
@@ -46,7 +45,6 @@ choice! {
 /// Where each node runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
-    /// Its kind.
     pub kind: Spanned<SiteKind>,
     /// What sets up its container.
     #[serde(default)]
@@ -72,7 +70,6 @@ pub struct Host {
 
 impl Host {
     /// Whether ssh can be given this name, which its configuration may pass to a shell.
-    #[must_use]
     pub fn is_name(text: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:".contains(c);
         (1..=255).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_plain)
@@ -106,7 +103,6 @@ impl CpuSet {
     pub const MAX: u32 = 8191;
 
     /// Reads such a list; `None` if it is none, is empty, or has a number above [`CpuSet::MAX`].
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| -> Option<u32> {
             let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -129,7 +125,6 @@ impl CpuSet {
     }
 
     /// Their numbers, in order.
-    #[must_use]
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }

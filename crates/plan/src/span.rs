@@ -55,7 +55,6 @@ impl Span {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
     /// Where it was typed.
     #[serde(skip)]

@@ -114,19 +114,16 @@ pub struct Trial {
 
 impl Trial {
     /// Name of its variant, in a study that has some.
-    #[must_use]
     pub fn variant(&self) -> Option<&str> {
         self.point.get(VARIANT)?.as_text()
     }
 
     /// The highest key that transactions choose.
-    #[must_use]
     pub fn key_range(&self) -> u64 {
         self.load.key_range.unwrap_or(self.data.rows)
     }
 
     /// Virtual users of all servers together.
-    #[must_use]
     pub fn users(&self) -> u64 {
         u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
     }

@@ -70,7 +70,6 @@ impl From<u32> for Value {
 
 impl Value {
     /// The number, if it is one.
-    #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Integer(n) => Some(*n as f64),
@@ -80,7 +79,6 @@ impl Value {
     }
 
     /// The text, if it is one.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

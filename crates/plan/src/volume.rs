@@ -29,7 +29,6 @@ pub struct Volume {
 /// A file system that is made for a volume, and removed with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileSystem {
-    /// Its kind.
     pub kind: Spanned<FileSystemKind>,
     /// The block devices below it.
     pub devices: Devices,
@@ -88,11 +87,8 @@ pub struct DiskLimits {
 choice! {
     /// A kind of file system that dyno makes.
     FileSystemKind {
-        /// ext4.
         Ext4 = "ext4",
-        /// XFS.
         Xfs = "xfs",
-        /// btrfs.
         Btrfs = "btrfs",
     }
 }
@@ -117,7 +113,6 @@ choice! {
 
 impl Profile {
     /// The fewest devices.
-    #[must_use]
     pub fn min_devices(self) -> u32 {
         match self {
             Self::Single | Self::Raid0 => 1,
@@ -127,13 +122,11 @@ impl Profile {
     }
 
     /// Whether data survives the loss of a device.
-    #[must_use]
     pub fn is_redundant(self) -> bool {
         matches!(self, Self::Raid1 | Self::Raid10 | Self::Raid5)
     }
 
     /// How many bytes on so many devices one byte of data takes.
-    #[must_use]
     pub fn raw_per_byte(self, devices: u32) -> f64 {
         match self {
             Self::Single | Self::Raid0 => 1.0,
@@ -150,7 +143,6 @@ pub enum Compression {
     /// Not at all.
     #[default]
     None,
-    /// LZO.
     Lzo,
     /// Zstandard at this level, 1 to 15.
     Zstd(u8),
@@ -161,7 +153,6 @@ impl Compression {
     const DEFAULT_LEVEL: u8 = 3;
 
     /// Reads `none`, `lzo`, `zstd`, or `zstd:LEVEL`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text.split_once(':') {
             None if text == "none" => Some(Self::None),
@@ -203,13 +194,11 @@ impl TryFrom<String> for Compression {
 
 impl DiskLimits {
     /// Whether nothing is limited.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
     /// These limits, and `others` where these have none.
-    #[must_use]
     pub fn or(&self, others: &Self) -> Self {
         Self {
             read_iops: self.read_iops.or(others.read_iops),
@@ -241,19 +230,16 @@ impl fmt::Display for DiskLimits {
 
 impl Volume {
     /// The directory that the study names; `None`: dyno's cache.
-    #[must_use]
     pub fn directory(&self) -> Option<&Spanned<PathBuf>> {
         self.directory.as_ref()
     }
 
     /// Whether it is dyno's cache, as without a study's word.
-    #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether filling it fills nothing else that the study does not name.
-    #[must_use]
     pub fn is_separate(&self) -> bool {
         self.directory.is_some() || self.file_system.is_some()
     }
@@ -261,7 +247,6 @@ impl Volume {
 
 impl FileSystem {
     /// Number of its devices.
-    #[must_use]
     pub fn device_count(&self) -> u32 {
         match &self.devices {
             Devices::Loop { count, .. } => count.value,
@@ -270,7 +255,6 @@ impl FileSystem {
     }
 
     /// What the files below its devices may grow to, in bytes; `None` for a device.
-    #[must_use]
     pub fn loop_bytes(&self) -> Option<u64> {
         match &self.devices {
             Devices::Loop { count, bytes } => {
@@ -281,7 +265,6 @@ impl FileSystem {
     }
 
     /// The device that the study names.
-    #[must_use]
     pub fn named_device(&self) -> Option<&Path> {
         match &self.devices {
             Devices::Loop { .. } => None,
@@ -290,9 +273,6 @@ impl FileSystem {
     }
 
     /// Why it cannot be made: what is wrong, the location, and what to do.
-    ///
-    /// # Errors
-    /// The first contradiction.
     pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
         let kind = self.kind.value;
         let refused = |span, message: String, help| Err((span, message, help));

@@ -31,17 +31,11 @@ pub trait Answer: Serialize {
     }
 
     /// For programs.
-    ///
-    /// # Errors
-    /// When it cannot be serialized; no known input causes that.
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
 
     /// A self-contained page.
-    ///
-    /// # Errors
-    /// When the page cannot be filled in; no known input causes that.
     fn html(&self) -> Result<String, ReportError> {
         html::write(&self.sheet(), self.figures().as_ref())
     }

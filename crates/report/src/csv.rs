@@ -16,7 +16,6 @@ use crate::list::distinct;
 use crate::table;
 
 /// A line for each trial.
-#[must_use]
 pub fn results(result: &RunResult) -> String {
     let axes = keys::axes(result);
     let trials = &result.trials;
@@ -178,7 +177,6 @@ fn reason(trial: &TrialSummary) -> String {
 }
 
 /// The study's tables, a line for each cell.
-#[must_use]
 pub fn tables(result: &RunResult) -> String {
     let mut csv = Csv::default();
     csv.names("table of key value variant column estimate half_width low high n");

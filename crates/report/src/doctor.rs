@@ -7,7 +7,6 @@ use crate::grid::{Grid, heads};
 use crate::sheet::{Block, Item, Section, Sheet};
 
 /// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.
-#[must_use]
 pub fn sheet(findings: &[Finding], is_verbose: bool) -> Sheet {
     let of_level = |level: Level| {
         let such = findings.iter().filter(|finding| finding.level == level);

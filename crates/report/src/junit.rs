@@ -11,7 +11,6 @@ use crate::text::steers;
 use crate::thresholds;
 
 /// The whole file; `None` without thresholds.
-#[must_use]
 pub fn xml(result: &RunResult) -> Option<String> {
     let all = result.thresholds.len();
     if all == 0 {

@@ -44,7 +44,6 @@ pub(crate) fn shown(value: Option<&Value>) -> String {
     value.map_or(ABSENT.to_owned(), Value::to_string)
 }
 
-/// The variant of a trial.
 pub(crate) fn variant(trial: &TrialSummary) -> Option<&str> {
     trial.setup.planned.variant()
 }

@@ -8,7 +8,6 @@ use crate::text::{steers, visible};
 
 impl Sheet {
     /// As Markdown, without the figures.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = format!("# {}\n", plain(&self.title));
         if let Some(question) = &self.question {

@@ -421,7 +421,6 @@ pub(crate) fn distributions(result: &RunResult) -> Grid {
 }
 
 /// A line for each fault of each trial. `None` of a study without faults.
-#[must_use]
 pub fn csv(result: &RunResult) -> Option<String> {
     result
         .trials

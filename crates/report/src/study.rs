@@ -55,7 +55,6 @@ impl Answer for Report<'_> {
 }
 
 /// All that a terminal shows: the results, with every trial.
-#[must_use]
 pub fn outline(result: &RunResult) -> Sheet {
     let mut sections = vec![results(result)];
     if let [only] = result.trials.as_slice() {

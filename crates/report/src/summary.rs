@@ -28,7 +28,6 @@ const MOST_CHARS: usize = 120;
 
 /// The result in a sentence, its points, and verdicts, failures and warnings by their number; of a
 /// benchmark, its numbers and then the result.
-#[must_use]
 pub fn sheet(result: &RunResult) -> Sheet {
     match benchmark::only_trial(result) {
         Some(trial) => benchmark::sheet(result, trial),
@@ -37,7 +36,6 @@ pub fn sheet(result: &RunResult) -> Sheet {
 }
 
 /// As little as possible: of a benchmark, only the result in a sentence.
-#[must_use]
 pub fn headline(result: &RunResult) -> Sheet {
     match benchmark::only_trial(result) {
         Some(_) => Sheet {

@@ -82,13 +82,11 @@ pub(crate) fn point(threshold: &ThresholdResult, result: &RunResult) -> String {
 }
 
 /// Every threshold that was missed, in words; those of several points say at which.
-#[must_use]
 pub fn misses(result: &RunResult) -> Vec<String> {
     sentences(result, ThresholdResult::is_missed)
 }
 
 /// The same of every threshold that is undecided.
-#[must_use]
 pub fn undecided(result: &RunResult) -> Vec<String> {
     sentences(result, ThresholdResult::is_undecided)
 }

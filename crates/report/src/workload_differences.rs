@@ -10,7 +10,6 @@ use crate::list::listed;
 
 /// How the workloads of two results differ, each as `data.rows: 1,000 / 2,000`. What both vary is
 /// compared at the points that they share.
-#[must_use]
 pub fn workload_differences(one: &RunResult, other: &RunResult) -> Vec<String> {
     let sides = [Side::of(one), Side::of(other)];
     let unlike = work::keys().enumerate().filter_map(|(place, key)| {

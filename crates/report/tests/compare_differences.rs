@@ -127,7 +127,7 @@ fn other_work_is_told() {
     );
     for trial in &mut other.trials {
         trial.setup.planned.load.distribution.value = "zipfian".into();
-        trial.setup.planned.load.protocol = plan::Protocol::Text;
+        trial.setup.planned.load.protocol = plan::StatementProtocol::Text;
     }
     assert_eq!(
         report::workload_differences(&one, &other),

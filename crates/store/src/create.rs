@@ -34,9 +34,6 @@ impl ResultDir {
     ///
     /// The directory is `out`, which must be new or empty, or else
     /// `results/<UTC time>-<title>`, with a number if that exists.
-    ///
-    /// # Errors
-    /// When `out` is not empty, or the directory cannot be written.
     pub fn create(
         out: Option<&Path>,
         title: &str,
@@ -55,9 +52,6 @@ impl ResultDir {
     }
 
     /// Opens an existing result to write to it.
-    ///
-    /// # Errors
-    /// When there is none, or another dyno is writing to it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let dir = Self::locked(path.to_owned())?;
         atomic::remove_stale(path).map_err(StoreError::at("tidy", path))?;
@@ -66,9 +60,6 @@ impl ResultDir {
 
     /// Opens an interrupted result to resume it. Returns the completed trials in order, and
     /// removes the others.
-    ///
-    /// # Errors
-    /// As [`ResultDir::open`]'s, and when a trial is damaged or cannot be removed.
     pub fn resume(path: &Path) -> Result<(Self, Vec<TrialSummary>), StoreError> {
         let dir = Self::open(path)?;
         refuse_link(&path.join(names::TRIALS))?;
@@ -83,9 +74,6 @@ impl ResultDir {
     }
 
     /// The results in the default directory, oldest first.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
     pub fn in_default_place() -> Result<Vec<PathBuf>, StoreError> {
         let parent = Path::new(DEFAULT_PARENT);
         if !parent.exists() {
@@ -120,33 +108,22 @@ impl ResultDir {
         let _ = fs::remove_dir(&self.path);
     }
 
-    /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Starts a trial; `number` counts from 1.
-    ///
-    /// # Errors
-    /// When its files cannot be created.
     pub fn trial(&self, number: u32, label: &str) -> Result<TrialWriter, StoreError> {
         let name = format!("{number:03}-{}", clean(label, "trial", true));
         TrialWriter::create(&self.path.join(names::TRIALS).join(name))
     }
 
     /// Replaces `result.json`.
-    ///
-    /// # Errors
-    /// When it cannot be written; the previous one is kept.
     pub fn write_result(&self, result: &RunResult) -> Result<(), StoreError> {
         atomic::write_json(&self.path.join(names::RESULT), result)
     }
 
     /// Replaces a file of the report (one of [`names`]), and returns its path.
-    ///
-    /// # Errors
-    /// When it cannot be written; the previous one is kept.
     pub fn write_report(&self, name: &str, text: &str) -> Result<PathBuf, StoreError> {
         let path = self.path.join(name);
         atomic::write(&path, text.as_bytes())?;
@@ -188,9 +165,6 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Writes files, given by name and text, to a directory that must be new or empty.
-///
-/// # Errors
-/// When it is not empty, or cannot be written.
 pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {

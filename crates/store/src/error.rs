@@ -6,37 +6,26 @@ use std::path::{Path, PathBuf};
 /// A failure to write or read results.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Results are never overwritten.
     #[error(
         "{} already exists and is not empty\n  Results are never overwritten: choose another \
          directory with --out, or move this one.", path.display()
     )]
-    Exists {
-        /// The path.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// A directory that dyno would remove contains something that it did not write.
     #[error(
         "{} was not written by dyno, and would be removed with an unfinished trial\n  Move it, \
          then try again.", path.display()
     )]
-    Foreign {
-        /// The path.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// Another dyno is writing to it.
     #[error("another dyno is writing to {}\n  Wait until it ends.", path.display())]
-    InUse {
-        /// The path.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// A file is damaged or was not written by dyno.
     #[error(
         "{}{}: not a file that dyno wrote: {why}\n  It was changed or damaged; restore it, or leave \
          this result out.", path.display(), line.map_or(String::new(), |line| format!(":{line}"))
     )]
     Corrupt {
-        /// The path.
         path: PathBuf,
         /// The line, from 1; `None` for the whole file.
         line: Option<u64>,
@@ -50,9 +39,7 @@ pub enum StoreError {
         path.display(), if version < known { "an older" } else { "a newer" }
     )]
     Version {
-        /// The path.
         path: PathBuf,
-        /// Its version.
         version: u32,
         /// The version that this dyno reads.
         known: u32,
@@ -63,9 +50,7 @@ pub enum StoreError {
          its memory.", path.display()
     )]
     TooLarge {
-        /// The path.
         path: PathBuf,
-        /// The limit.
         limit: u64,
         /// The unit of the limit.
         unit: &'static str,
@@ -75,9 +60,7 @@ pub enum StoreError {
     Io {
         /// The operation, for example `write`.
         what: &'static str,
-        /// The path.
         path: PathBuf,
-        /// Its error.
         source: io::Error,
     },
 }
@@ -103,7 +86,6 @@ fn remedy(what: &str, kind: io::ErrorKind) -> &'static str {
 
 impl StoreError {
     /// Whether the path does not exist.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         use io::ErrorKind::{NotADirectory, NotFound};
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), NotFound | NotADirectory))

@@ -25,9 +25,6 @@ pub struct IntactResult {
 /// Reads the intact part of a result directory. A trial with a damaged `trial.json` is left
 /// out; without an intact `result.json` the result consists of its trials, with the
 /// directory's name as its title.
-///
-/// # Errors
-/// When it is not a result directory, or its `result.json` has another schema version.
 pub fn read_intact(dir: &Path) -> Result<IntactResult, StoreError> {
     let mut damaged = Vec::new();
     let mut result = match read_result(dir) {

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 /// Everything that was recorded in one second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRecord {
-    /// The phase.
     pub phase: Phase,
     /// From the load's origin, in nanoseconds.
     pub start_ns: u64,
@@ -58,9 +57,6 @@ impl Histogram {
     }
 
     /// The histogram itself.
-    ///
-    /// # Errors
-    /// Why the text is not a histogram.
     pub fn decode(&self) -> Result<Latency, String> {
         let bytes = STANDARD
             .decode(&self.hdr)
@@ -71,7 +67,6 @@ impl Histogram {
 
 impl IntervalRecord {
     /// The record of a second of a load with these kinds of statement.
-    #[must_use]
     pub fn of(second: &Second, kinds: &[StatementKind]) -> Self {
         let slice = &second.slice;
         let sent = kinds.iter().zip(&slice.statements);

@@ -20,9 +20,7 @@ pub const SERVERS: &str = "servers";
 pub const TRIAL: &str = "trial.json";
 /// All trials.
 pub const RESULT: &str = "result.json";
-/// The report.
 pub const REPORT: &str = "report.html";
-/// The report as Markdown.
 pub const MARKDOWN: &str = "report.md";
 /// The study's tables, one line per cell.
 pub const TABLES: &str = "tables.csv";

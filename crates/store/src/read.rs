@@ -35,9 +35,6 @@ const MAX_NUMBERS: usize = 1_000_000;
 pub(crate) const MAX_TRIALS: u32 = 100_000;
 
 /// The `result.json` of a result directory.
-///
-/// # Errors
-/// When there is none, it is damaged, or another schema version.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
     let path = dir.join(names::RESULT);
     let result: RunResult = versioned(&path, MAX_RESULT_BYTES)?;
@@ -57,9 +54,6 @@ pub(crate) fn read_environment(dir: &Path) -> Result<Environment, StoreError> {
 
 /// The summary of one trial (`trial`: one of [`trial_dirs`]); `None` if it was
 /// interrupted.
-///
-/// # Errors
-/// When it cannot be read, is damaged, or another schema version.
 pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
     let path = trial.join(names::TRIAL);
     match path.exists() {
@@ -69,9 +63,6 @@ pub fn read_trial(trial: &Path) -> Result<Option<TrialSummary>, StoreError> {
 }
 
 /// The study of a result directory, as it ran.
-///
-/// # Errors
-/// When there is none.
 pub fn read_study(dir: &Path) -> Result<String, StoreError> {
     let path = dir.join(names::STUDY);
     let bytes = limited(&path, MAX_SMALL_BYTES)?;
@@ -139,9 +130,6 @@ pub(crate) fn trial_bytes(trial: &Path) -> u64 {
 }
 
 /// The directories of the trials, in order.
-///
-/// # Errors
-/// When they cannot be listed.
 pub fn trial_dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let trials = dir.join(names::TRIALS);
     let entries = fs::read_dir(&trials).map_err(StoreError::at("read", &trials))?;
@@ -168,17 +156,11 @@ pub fn trial_number(path: &Path) -> Option<u32> {
 /// The series of one trial (`trial`: one of [`trial_dirs`]), without an incomplete last line.
 /// If it is too long for memory, each point covers several seconds: the mean of their rates,
 /// the largest of their times.
-///
-/// # Errors
-/// When it cannot be read, or is damaged.
 pub fn read_series(trial: &Path) -> Result<Vec<SeriesPoint>, StoreError> {
     read_series_within(trial, MAX_NUMBERS)
 }
 
 /// The same, with about this many numbers at most.
-///
-/// # Errors
-/// As for [`read_series`].
 pub fn read_series_within(
     trial: &Path,
     most_numbers: usize,
@@ -190,17 +172,11 @@ pub fn read_series_within(
 
 /// The metrics of one trial; empty without monitors. If the series is too long for memory,
 /// each point is the mean of several seconds.
-///
-/// # Errors
-/// When it cannot be read, or is damaged.
 pub fn read_monitors(trial: &Path) -> Result<Vec<MonitorPoint>, StoreError> {
     read_monitors_within(trial, MAX_NUMBERS)
 }
 
 /// The same, with about this many numbers at most.
-///
-/// # Errors
-/// As for [`read_monitors`].
 pub fn read_monitors_within(
     trial: &Path,
     most_numbers: usize,
@@ -215,9 +191,6 @@ pub fn read_monitors_within(
 
 /// The transactions around each fault of one trial; those of the first ones, if there are too many
 /// for memory.
-///
-/// # Errors
-/// When they cannot be read, or are damaged.
 pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
     let path = trial.join(names::FAULTS);
     let (mut all, mut numbers) = (Vec::new(), 0);
@@ -232,9 +205,6 @@ pub fn read_fault_series(trial: &Path) -> Result<Vec<FaultSeries>, StoreError> {
 
 /// Passes each second's histograms of one trial to `each`, one at a time: all together may
 /// not fit in memory.
-///
-/// # Errors
-/// When they cannot be read, or are damaged.
 pub fn read_intervals(trial: &Path, each: impl FnMut(IntervalRecord)) -> Result<(), StoreError> {
     each_line(&trial.join(names::INTERVALS), each)
 }

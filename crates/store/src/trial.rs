@@ -57,24 +57,16 @@ impl TrialWriter {
         })
     }
 
-    /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Appends one second; `kinds` are the load's, in its order.
-    ///
-    /// # Errors
-    /// When it cannot be written; earlier seconds are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.load.second(second, kinds)
     }
 
     /// Appends the metrics of one second.
-    ///
-    /// # Errors
-    /// When it cannot be written; earlier seconds are kept.
     pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
         if self.monitors.is_none() {
             self.monitors = Some(Lines::open(&self.path.join(names::MONITORS))?);
@@ -86,9 +78,6 @@ impl TrialWriter {
     }
 
     /// Appends the transactions around a fault.
-    ///
-    /// # Errors
-    /// When they cannot be written.
     pub fn fault_series(&self, series: &FaultSeries) -> Result<(), StoreError> {
         let mut lines = Lines::open(&self.path.join(names::FAULTS))?;
         lines.append(series)?;
@@ -96,9 +85,6 @@ impl TrialWriter {
     }
 
     /// Creates the directory of a server; `number` counts from 1.
-    ///
-    /// # Errors
-    /// When it cannot be created.
     pub fn server_dir(&self, number: u32) -> Result<PathBuf, StoreError> {
         let path = self.path.join(names::SERVERS).join(number.to_string());
         fs::create_dir_all(&path).map_err(StoreError::at("create", &path))?;
@@ -106,23 +92,16 @@ impl TrialWriter {
     }
 
     /// The file for the history of an instance's ledger.
-    #[must_use]
     pub fn ledger_file(&self, instance: u32) -> PathBuf {
         self.path.join(names::ledger(instance))
     }
 
     /// Starts the files of one of several servers.
-    ///
-    /// # Errors
-    /// When they cannot be created.
     pub fn instance(&self, number: u32) -> Result<InstanceWriter, StoreError> {
         LoadWriter::open(&self.server_dir(number)?).map(InstanceWriter)
     }
 
     /// Writes the summary and ends the trial.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
         self.load.sync()?;
         self.monitors.as_ref().map_or(Ok(()), Lines::sync)?;
@@ -132,17 +111,11 @@ impl TrialWriter {
 
 impl InstanceWriter {
     /// Appends one second; `kinds` are the load's, in its order.
-    ///
-    /// # Errors
-    /// When it cannot be written; earlier seconds are kept.
     pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.0.second(second, kinds)
     }
 
     /// Waits until everything is on disk.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn finish(self) -> Result<(), StoreError> {
         self.0.sync()
     }

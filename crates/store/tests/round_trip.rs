@@ -5,13 +5,14 @@
     reason = "a test file: its helpers may fail loudly too"
 )]
 
+use plan::StatementClass;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use measure::result::{Environment, RunResult};
-use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::SCHEMA_VERSION;
@@ -20,7 +21,7 @@ use store::{ResultDir, StoreError, names};
 fn kinds() -> Vec<StatementKind> {
     vec![StatementKind {
         name: "point_select".into(),
-        class: Class::Read,
+        class: StatementClass::Read,
     }]
 }
 

@@ -88,7 +88,6 @@ impl StudyError {
     }
 
     /// Appends the problems of `other`.
-    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.problems.extend(other.problems);
         self.left_out += other.left_out;

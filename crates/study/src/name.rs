@@ -17,9 +17,6 @@ pub(crate) struct Name {
 
 impl Name {
     /// `None` if there is no such key.
-    ///
-    /// # Errors
-    /// An invalid name of a setting.
     pub(crate) fn find(full: &str) -> Result<Option<Self>, Diagnostic> {
         let mut keys = KEYS.iter();
         if let Some(key) = keys.find(|k| k.name == full) {

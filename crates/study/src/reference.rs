@@ -125,7 +125,6 @@ fn parts(is_wanted: impl Fn(&str) -> bool, page: &mut String) {
     }
 }
 
-/// A section with its keys.
 fn keys(section: &str, engines: &[EngineTraits]) -> String {
     let doc = SECTIONS.iter().find(|(name, _)| *name == section);
     let doc = doc.map_or("", |(_, doc)| *doc);

@@ -26,9 +26,6 @@ pub struct Study {
 impl Study {
     /// Reads a study. Messages refer to the text as `label`, which is its path; `engines` are
     /// the engines that it may name.
-    ///
-    /// # Errors
-    /// Every problem of the study.
     pub fn parse(
         label: &str,
         text: &str,
@@ -41,9 +38,6 @@ impl Study {
     /// variant. A value is TOML or, if it does not parse, a plain string. An override of an
     /// axis's key leaves the axis that one value; `sweep.KEY` replaces the values of an axis;
     /// `server.engine` and `server.url` replace each other.
-    ///
-    /// # Errors
-    /// Every problem of the study.
     pub fn parse_with_overrides(
         label: &str,
         text: &str,
@@ -82,9 +76,6 @@ impl Study {
     }
 
     /// Reads what [`Study::as_run`] wrote, including the overrides.
-    ///
-    /// # Errors
-    /// Every problem of the study.
     pub fn parse_as_run(
         label: &str,
         text: &str,
@@ -102,9 +93,6 @@ impl Study {
     }
 
     /// The trials of the study and what to report about them.
-    ///
-    /// # Errors
-    /// An error in dyno's table of keys.
     pub fn plan(&self) -> Result<Plan, StudyError> {
         crate::build::plan(&self.content, self.engines)
             .map_err(|(span, diagnostic)| self.error(span, diagnostic))
@@ -144,9 +132,6 @@ impl Study {
 
     /// Checks keys whose values only the caller knows, such as
     /// `("load.workload", &["oltp_read_write", …])`.
-    ///
-    /// # Errors
-    /// Every value that is not allowed, with the nearest one that is.
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
         let mut diagnostics = Diagnostics::default();
         for (name, words) in allowed {
@@ -162,16 +147,12 @@ impl Study {
     }
 
     /// Whether the study has variants.
-    #[must_use]
     pub fn has_variants(&self) -> bool {
         !self.content.variants.is_empty()
     }
 
     /// Checks the columns of report tables and of thresholds. Only the caller knows their names:
     /// `unknown` returns what to write instead of an unknown column.
-    ///
-    /// # Errors
-    /// Every unknown column.
     pub fn check_columns(
         &self,
         unknown: impl Fn(&str) -> Option<String>,
@@ -190,9 +171,6 @@ impl Study {
 
     /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
     /// what is wrong with a condition, and what to write instead.
-    ///
-    /// # Errors
-    /// Every invalid condition.
     pub fn check_thresholds(
         &self,
         invalid: impl Fn(&str, &str) -> Option<(String, String)>,

@@ -1,20 +1,11 @@
 //! What to write instead of an unknown key.
 
 use crate::name::Name;
-use plan::key::{self, FAULT, KEYS, Kind, RENAMED, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
+use plan::key::{self, FAULT, KEYS, Kind, SECTIONS, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{nearest, shown};
-
-/// What a key is called now that had this full name.
-fn renamed(name: &str) -> Option<String> {
-    let (old, new) = RENAMED.iter().find(|(old, _)| *old == name)?;
-    Some(format!("`{old}` is now `{new}`"))
-}
 
 /// For an unknown key in a section, or at the top.
 pub(crate) fn key(section: &str, name: &str) -> String {
-    if let Some(help) = renamed(name) {
-        return help;
-    }
     let word = key::last(name);
     let here = KEYS
         .iter()
@@ -68,7 +59,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 
 /// For an unknown axis.
 pub(crate) fn axis(name: &str) -> String {
-    if let Some(help) = renamed(name).or_else(|| fault(name)) {
+    if let Some(help) = fault(name) {
         return help;
     }
     if let Ok(Some(name)) = Name::find(name) {
@@ -95,7 +86,7 @@ pub(crate) fn key_of_size(name: &str) -> String {
 }
 
 fn near_or_known(name: &str, near: Option<String>, known: &str) -> String {
-    match (renamed(name).or_else(|| fault(name)), near) {
+    match (fault(name), near) {
         (Some(help), _) => help,
         (None, Some(near)) => format!("did you mean `{near}`?"),
         (None, None) => known.to_owned(),

@@ -93,7 +93,6 @@ fn place_of(log: &Volume) -> Span {
     made.or(directory).unwrap_or(Span::NOWHERE)
 }
 
-/// The volume that a section describes.
 fn described(at: &Point<'_>, section: &str) -> Result<Volume, LocatedDiagnostic> {
     let keys = Keys { at, section };
     let limits = DiskLimits {

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use plan::{Arrivals, Data, Order, Pace, Point, Protocol, Reset, ServerSpec, Transaction};
+use plan::{Arrivals, Data, Order, Pace, Point, StatementProtocol, Reset, ServerSpec, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
@@ -135,7 +135,7 @@ fn every_key_arrives() {
     };
     assert_eq!(trial.transaction, transaction);
     let load = &trial.load;
-    assert_eq!(load.protocol, Protocol::Text);
+    assert_eq!(load.protocol, StatementProtocol::Text);
     assert_eq!(
         (load.workload.as_str(), load.distribution.as_str()),
         ("w", "uniform")

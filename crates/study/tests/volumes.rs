@@ -212,7 +212,7 @@ fn values_have_ranges() {
         (
             "server.directory",
             "/mnt",
-            "`server.directory` is now `volume.directory`",
+            "did you mean `volume.directory`?",
         ),
         (
             "volume.filesystem",

@@ -24,7 +24,6 @@ pub struct DockerDaemon {
 }
 
 impl DockerDaemon {
-    /// Starts one.
     pub fn start() -> Self {
         let directory = tempfile::tempdir().expect("a directory for dockerd");
         let path = |name: &str| directory.path().join(name).display().to_string();

@@ -8,7 +8,6 @@ use lab::servers;
 /// A database server program the kit can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// MariaDB.
     MariaDb,
     /// Oracle's MySQL.
     MySql,

@@ -55,7 +55,6 @@ impl HaProxy {
         proxy
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }

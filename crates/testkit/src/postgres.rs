@@ -49,7 +49,6 @@ pub struct PostgresBuilder {
 
 impl PostgresBuilder {
     /// Adds settings (`name=value`); they win over the kit's own.
-    #[must_use]
     pub fn settings(mut self, settings: &[&str]) -> Self {
         let settings = settings.iter().map(|&setting| setting.to_owned());
         self.settings.extend(settings);
@@ -58,14 +57,12 @@ impl PostgresBuilder {
 
     /// Replaces the lines of `pg_hba.conf` that let everybody in by TCP. `root` can always
     /// log in through the Unix socket.
-    #[must_use]
     pub fn access(mut self, lines: &str) -> Self {
         self.access = Some(lines.to_owned());
         self
     }
 
     /// Gives the server a certificate for `localhost`, signed by [`PostgresServer::ca_file`].
-    #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;
         self

@@ -44,7 +44,6 @@ impl Builder {
     }
 
     /// Adds options of the server program (`--name=value`); they win over the kit's own.
-    #[must_use]
     pub fn options(mut self, options: &[&str]) -> Builder {
         self.options
             .extend(options.iter().map(|&option| option.to_owned()));
@@ -54,7 +53,6 @@ impl Builder {
     /// Gives the server a certificate for `localhost`, signed by [`Server::ca_file`].
     ///
     /// Without it MariaDB 10.11 has no TLS, and MySQL has a certificate that it made itself.
-    #[must_use]
     pub fn tls(mut self, tls: bool) -> Builder {
         self.tls = tls;
         self
@@ -121,7 +119,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Which engine it is.
     pub fn engine(&self) -> Engine {
         self.engine
     }

@@ -28,7 +28,6 @@ impl SshHost {
     /// Its name in [`SshHost::config`].
     pub const NAME: &str = "elsewhere";
 
-    /// Starts one.
     pub fn start() -> Self {
         let port = {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

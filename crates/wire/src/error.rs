@@ -101,13 +101,10 @@ pub struct ServerError {
 
 impl ServerError {
     /// The SQLSTATE: five ASCII letters and digits.
-    #[must_use]
     pub fn sqlstate(&self) -> &str {
         str::from_utf8(&self.sqlstate).unwrap_or_default()
     }
 
-    /// The SQLSTATE as bytes.
-    #[must_use]
     pub fn sqlstate_bytes(&self) -> [u8; 5] {
         self.sqlstate
     }

@@ -6,9 +6,6 @@ use crate::ProtocolError;
 /// A message that can be told apart from what follows it.
 pub trait Message: Sized {
     /// The message at the front of `bytes` and its length there; `None` until it is whole.
-    ///
-    /// # Errors
-    /// When its length is invalid or over `limit`.
     fn split(bytes: &[u8], limit: usize) -> Result<Option<(Self, usize)>, ProtocolError>;
 }
 
@@ -21,7 +18,6 @@ pub struct Gatherer {
 
 impl Gatherer {
     /// A gatherer that refuses messages over `limit` bytes.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: Vec::new(),
@@ -35,7 +31,6 @@ impl Gatherer {
     }
 
     /// Bytes received that no message has used yet.
-    #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.buffer
     }
@@ -48,9 +43,6 @@ impl Gatherer {
     }
 
     /// The next message, once it is whole.
-    ///
-    /// # Errors
-    /// When its length is invalid or over the limit.
     pub fn take_message<M: Message>(&mut self) -> Result<Option<M>, ProtocolError> {
         let Some((message, length)) = M::split(&self.buffer, self.limit)? else {
             return Ok(None);

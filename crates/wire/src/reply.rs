@@ -11,7 +11,6 @@ pub enum Reply<S, D> {
     Prepared(S),
     /// The server waits for the rows of a bulk load.
     WantsData(D),
-    /// The server refused.
     Refused(Box<ServerError>),
 }
 

@@ -17,7 +17,6 @@ const MAX_BYTES: usize = 256 << 20;
 pub enum TextReply {
     /// Its rows; none for a statement without a result.
     Rows(Vec<Vec<Cell>>),
-    /// The server refused.
     Refused(Box<ServerError>),
 }
 

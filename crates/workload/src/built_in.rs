@@ -17,7 +17,6 @@ use crate::virtual_user::{Done, VirtualUser, Workload};
 pub enum BuiltIn {
     /// One of sysbench's OLTP workloads.
     Oltp(Oltp),
-    /// Bulk inserts.
     BulkInsert(BulkInsert),
 }
 
@@ -26,15 +25,11 @@ pub enum BuiltIn {
 pub enum BuiltInUser {
     /// Of an OLTP workload.
     Oltp(OltpUser),
-    /// Of bulk inserts.
     BulkInsert(BulkUser),
 }
 
 impl BuiltIn {
     /// Prepares the workload of that name for `users` virtual users.
-    ///
-    /// # Errors
-    /// If the options are out of range or do not make a transaction.
     pub fn new(
         name: WorkloadName,
         options: &Options,

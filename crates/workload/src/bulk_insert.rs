@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Class, Label, Labels};
+use crate::catalog::{Catalog, StatementClass, Label, Labels};
 use crate::options::OptionsError;
 use crate::schema::table_name;
 use crate::session::{FailureKind, Session, SessionError};
@@ -55,7 +55,7 @@ pub(crate) fn labels() -> Labels {
 }
 
 fn insert_label(labels: &mut Labels) -> Label {
-    labels.intern("bulk_insert", Class::Write)
+    labels.intern("bulk_insert", StatementClass::Write)
 }
 
 impl Workload for BulkInsert {

@@ -1,6 +1,8 @@
 //! The statements of a workload: their labels and their texts.
 
-pub use crate::label::{Class, Label, Labels};
+pub use plan::StatementClass;
+
+pub use crate::label::{Label, Labels};
 
 /// A statement that each connection can prepare.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use plan::StatementClass;
+
 /// An interned name: its position in the [`Labels`] that interned it. A recorder
 /// uses it as an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,30 +12,18 @@ pub struct Label(u32);
 impl Label {
     /// The position in [`Labels`], from 0.
     #[inline]
-    #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Whether a statement reads, writes, or does neither, as sysbench counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Reads rows.
-    Read,
-    /// Changes rows.
-    Write,
-    /// Neither: BEGIN, COMMIT.
-    Other,
-}
-
 /// The labels of a workload, in the order in which results list them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Labels(Vec<(Cow<'static, str>, Class)>);
+pub struct Labels(Vec<(Cow<'static, str>, StatementClass)>);
 
 impl Labels {
     /// The label of that name. A name keeps the class of its first use.
-    pub fn intern(&mut self, name: impl Into<Cow<'static, str>>, class: Class) -> Label {
+    pub fn intern(&mut self, name: impl Into<Cow<'static, str>>, class: StatementClass) -> Label {
         let name = name.into();
         let known = self.0.iter().position(|(known, _)| *known == name);
         let index = known.unwrap_or_else(|| {
@@ -44,13 +34,12 @@ impl Labels {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// The names with their classes, in the order of [`Label::index`].
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Class)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, StatementClass)> {
         self.0.iter().map(|(name, class)| (name.as_ref(), *class))
     }
 }
@@ -62,12 +51,12 @@ mod tests {
     #[test]
     fn a_name_has_one_label() {
         let mut labels = Labels::default();
-        let begin = labels.intern("begin", Class::Other);
-        let insert = labels.intern("insert".to_owned(), Class::Write);
+        let begin = labels.intern("begin", StatementClass::Other);
+        let insert = labels.intern("insert".to_owned(), StatementClass::Write);
         assert_eq!((begin.index(), insert.index()), (0, 1));
-        assert_eq!(labels.intern("insert", Class::Write), insert);
+        assert_eq!(labels.intern("insert", StatementClass::Write), insert);
         assert_eq!(labels.count(), 2);
         let named: Vec<_> = labels.iter().collect();
-        assert_eq!(named, [("begin", Class::Other), ("insert", Class::Write)]);
+        assert_eq!(named, [("begin", StatementClass::Other), ("insert", StatementClass::Write)]);
     }
 }

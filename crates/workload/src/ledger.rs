@@ -4,11 +4,8 @@
 use crate::random;
 use crate::schema::Dialect;
 
-/// The table of accounts.
 pub const ACCOUNTS_TABLE: &str = "dyno_accounts";
-/// The table of transfers.
 pub const TRANSFERS_TABLE: &str = "dyno_transfers";
-/// The table of lists.
 pub const LISTS_TABLE: &str = "dyno_lists";
 /// Number of lists, which are numbered from 1.
 pub const LISTS: u32 = 1000;
@@ -37,7 +34,6 @@ pub struct Movement {
 
 impl Movement {
     /// What a user moves in the transfer of this sequence.
-    #[must_use]
     pub fn draw(seed: u64, user: u32, sequence: u64) -> Self {
         let mut rng = random::row(random::table(seed, user), sequence);
         let mut below = |n| u32::try_from(random::below(&mut rng, n)).unwrap_or(0);
@@ -52,7 +48,6 @@ impl Movement {
     /// The statements between BEGIN and COMMIT: few, so that they take little from the load. Accounts
     /// are named in the order of their numbers, in which servers lock them, so that transfers hardly
     /// deadlock each other.
-    #[must_use]
     pub fn statements(&self, user: u32, sequence: u64) -> [String; 2] {
         let Self { from, to, amount } = *self;
         let (first, second) = (from.min(to), from.max(to));
@@ -83,7 +78,6 @@ pub struct Append {
 impl Append {
     /// What a user, from 1, does in the transaction of this sequence. Users meet in a few lists at a
     /// time, so that these stay short.
-    #[must_use]
     pub fn draw(seed: u64, user: u32, sequence: u64) -> Self {
         let mut rng = random::row(random::table(!seed, user), sequence);
         let group = sequence / VALUES_AT_A_TIME * LISTS_AT_A_TIME;
@@ -99,7 +93,6 @@ impl Append {
     }
 
     /// The statements between BEGIN and COMMIT; the first one reads.
-    #[must_use]
     pub fn statements(&self) -> [String; 2] {
         let Self { read, list, value } = self;
         [
@@ -110,21 +103,18 @@ impl Append {
 }
 
 /// The values of a list, in their order; `None` of what is no list.
-#[must_use]
 pub fn values(items: &str) -> Option<Vec<i64>> {
     let items = items.split_whitespace();
     items.map(|item| item.parse().ok()).collect()
 }
 
 /// Reads all lists that have a value: number, items.
-#[must_use]
 pub fn read_lists() -> String {
     format!("SELECT id, items FROM {LISTS_TABLE} WHERE items <> '' ORDER BY id")
 }
 
 /// The statements that create and fill the tables. No key is unique except those that the server
 /// generates: a transfer that a server commits twice must not be refused, but found.
-#[must_use]
 pub fn create_tables(dialect: &Dialect) -> Vec<String> {
     let engine = dialect.storage_engine("");
     let options = dialect.table_options.replace("{engine}", engine);
@@ -158,14 +148,12 @@ pub fn create_tables(dialect: &Dialect) -> Vec<String> {
 }
 
 /// The statements that drop the tables, if they exist.
-#[must_use]
 pub fn drop_tables() -> [String; 3] {
     [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE]
         .map(|table| format!("DROP TABLE IF EXISTS {table}"))
 }
 
 /// Reads up to `limit` transfers whose keys are above `after`: key, user, sequence, from, to, amount.
-#[must_use]
 pub fn read_transfers(after: i64, limit: usize) -> String {
     format!(
         "SELECT id, user_id, sequence, from_id, to_id, amount FROM {TRANSFERS_TABLE} \
@@ -174,14 +162,12 @@ pub fn read_transfers(after: i64, limit: usize) -> String {
 }
 
 /// Reads up to `limit` accounts: number, balance.
-#[must_use]
 pub fn read_accounts(limit: usize) -> String {
     format!("SELECT id, balance FROM {ACCOUNTS_TABLE} ORDER BY id LIMIT {limit}")
 }
 
 /// Reads one row that differs between two members unless they have, in all likelihood, applied the
 /// same transfers.
-#[must_use]
 pub fn read_digest() -> String {
     format!(
         "SELECT COUNT(*), COALESCE(MAX(id), 0), COALESCE(SUM(user_id * 1000003 + sequence), 0), \
@@ -192,7 +178,6 @@ pub fn read_digest() -> String {
 }
 
 /// Reads the highest sequence of a user; no row without transfers.
-#[must_use]
 pub fn read_sequence(user: u32) -> String {
     format!(
         "SELECT sequence FROM {TRANSFERS_TABLE} WHERE user_id = {user} \

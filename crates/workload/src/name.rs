@@ -28,7 +28,6 @@ pub enum WorkloadName {
     OltpUpdateIndex,
     /// One update of a column without an index.
     OltpUpdateNonIndex,
-    /// One insert.
     OltpInsert,
     /// One delete by id.
     OltpDelete,
@@ -77,9 +76,6 @@ impl WorkloadName {
     }
 
     /// Checks the options, and that they make a transaction of this workload.
-    ///
-    /// # Errors
-    /// The first option that is wrong, or what the workload lacks.
     pub fn validate(self, options: &Options) -> Result<(), OptionsError> {
         options.validate()?;
         let (workload, tables) = (self.name(), options.data.tables);
@@ -152,7 +148,6 @@ impl WorkloadName {
 pub(crate) enum Body {
     /// The steps of an OLTP transaction.
     Oltp(&'static [Step]),
-    /// Bulk inserts.
     BulkInsert,
 }
 

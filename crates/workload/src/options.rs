@@ -45,9 +45,6 @@ pub enum OptionsError {
 
 impl Options {
     /// The options of a planned trial.
-    ///
-    /// # Errors
-    /// If the trial's distribution is not one.
     pub fn of(planned: &plan::Trial) -> Result<Self, DistributionError> {
         Ok(Self {
             data: planned.data.clone(),
@@ -63,9 +60,6 @@ impl Options {
     }
 
     /// Checks what the range of a single key does not.
-    ///
-    /// # Errors
-    /// The first option that is wrong.
     pub fn validate(&self) -> Result<(), OptionsError> {
         let name = self.data.storage_engine.as_deref().unwrap_or_default();
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -16,7 +16,6 @@ use crate::random;
 /// What decides every byte of the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataSpec {
-    /// The seed.
     pub seed: u64,
     /// Rows of each table, with ids from 1.
     pub rows: u64,

@@ -85,9 +85,6 @@ impl TableSpec {
     }
 
     /// Makes the rows of a table, from 1.
-    ///
-    /// # Errors
-    /// If keys cannot be drawn as the distribution says.
     pub fn table_rows(&self, table: u32) -> Result<TableRows, DistributionError> {
         let data = DataSpec {
             seed: self.seed,

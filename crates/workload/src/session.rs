@@ -121,14 +121,12 @@ pub struct SessionError {
 
 impl SessionError {
     /// Whether the server reported the error; otherwise the connection failed.
-    #[must_use]
     pub fn is_from_server(&self) -> bool {
         self.number.is_some() || self.sqlstate.is_some()
     }
 
     /// The code under which results count the error: the engine's own number, else the
     /// SQLSTATE, else `network`.
-    #[must_use]
     pub fn code(&self) -> String {
         match (self.number, self.sqlstate_text()) {
             (Some(number), _) => number.to_string(),
@@ -138,7 +136,6 @@ impl SessionError {
     }
 
     /// Whether `code` is the error's number or SQLSTATE.
-    #[must_use]
     pub fn has_code(&self, code: &str) -> bool {
         let is_sqlstate = |sqlstate: [u8; 5]| sqlstate == code.as_bytes();
         self.sqlstate.is_some_and(is_sqlstate)

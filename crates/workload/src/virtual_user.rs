@@ -10,7 +10,6 @@ use crate::session::{Session, SessionError};
 /// What the virtual users of a load do. A workload is a file that implements this
 /// and [`VirtualUser`], and a row in [`crate::name`]'s table.
 pub trait Workload {
-    /// One of its virtual users.
     type User: VirtualUser + Send + 'static;
 
     /// Its statements and their labels. Every connection is opened with them.
@@ -18,23 +17,12 @@ pub trait Workload {
 
     /// Virtual user number `index`, from 0. The same seed and number result in the
     /// same transactions.
-    ///
-    /// # Errors
-    /// If the options leave this user nothing to do.
     fn user(&self, index: u32) -> Result<Self::User, OptionsError>;
 }
 
 /// One virtual user. Small, because a load may have thousands of them.
 pub trait VirtualUser {
     /// Runs the next transaction.
-    ///
-    /// # Errors
-    /// A failed statement's error. The load then does what [`SessionError::kind`]
-    /// says: it rolls back or reconnects, and calls this again for the same start
-    /// until it succeeds. A user that must not repeat a transaction (its COMMIT may
-    /// have succeeded before the connection broke) handles the error itself: every
-    /// error passes through here first. A transaction that ends with an intended
-    /// ROLLBACK has succeeded.
     fn transaction<S: Session>(
         &mut self,
         session: &mut S,
@@ -49,9 +37,6 @@ pub trait VirtualUser {
     }
 
     /// Sends what [`VirtualUser::unsent`] counts, at the end of the load.
-    ///
-    /// # Errors
-    /// A failed statement's error, as for [`VirtualUser::transaction`].
     fn finish<S: Session>(
         &mut self,
         _session: &mut S,

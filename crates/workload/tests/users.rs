@@ -6,7 +6,7 @@ mod recorder;
 
 use recorder::{Value, record, run, user};
 use workload::built_in::BuiltInUser;
-use workload::catalog::Class;
+use workload::catalog::StatementClass;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options, Transaction};
 use workload::schema::Dialect;
@@ -15,7 +15,7 @@ use workload::virtual_user::{Done, VirtualUser};
 
 fn counts(workload: WorkloadName, options: &Options) -> [usize; 3] {
     let recorder = record(workload, options, 0, 1);
-    [Class::Read, Class::Write, Class::Other].map(|class| {
+    [StatementClass::Read, StatementClass::Write, StatementClass::Other].map(|class| {
         let of_class = recorder.sent.iter().filter(|sent| sent.class == class);
         of_class.count()
     })

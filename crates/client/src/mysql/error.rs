@@ -42,7 +42,6 @@ pub(super) fn has_lost_role(number: u32, expects_writes: bool) -> bool {
 }
 
 /// What the user can do about a server's error.
-#[must_use]
 pub fn refusal_remedy(number: u32) -> Option<&'static str> {
     Some(match number {
         1045 | 1698 => {

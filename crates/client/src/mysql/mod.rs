@@ -15,7 +15,7 @@ pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 
 pub use crate::channel::Withheld;
 pub use crate::error::Error;
-pub use crate::statement_protocol::StatementProtocol;
+pub use plan::StatementProtocol;
 pub use crate::tls::{ServerPublicKey, TlsFailure, TlsMode, TlsOptions};
 
 /// Opens connections to one server.

@@ -45,19 +45,16 @@ pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
     /// The version that the server reports.
-    #[must_use]
     pub fn server_version(&self) -> &str {
         &self.protocol.version
     }
 
     /// Whether it is MariaDB.
-    #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.protocol.is_mariadb
     }
 
     /// The connection's ID, for `KILL`.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.protocol.connection_id
     }

@@ -40,9 +40,6 @@ impl fmt::Debug for Target {
 
 impl Target {
     /// Parses a URL. `password` is used if the URL has none, `default_user` if it names no user.
-    ///
-    /// # Errors
-    /// When the URL is malformed, the host has no address, or the TLS options do not work.
     pub fn parse(
         url: &str,
         password: Option<&str>,
@@ -70,14 +67,12 @@ impl Target {
 
     /// Pins the server's RSA public key (PEM), with which the password is encrypted if the
     /// server requires the password itself.
-    #[must_use]
     pub fn with_server_public_key(mut self, pem: Vec<u8>) -> Self {
         self.permissions.pin(pem);
         self
     }
 
     /// The same server and account, but another database; `""`: none.
-    #[must_use]
     pub fn with_database(&self, name: &str) -> Self {
         Self {
             database: name.to_owned(),
@@ -86,13 +81,11 @@ impl Target {
     }
 
     /// The host's addresses; none for a Unix socket, which is on this host.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.endpoint.addresses()
     }
 
     /// The server and account, without the password.
-    #[must_use]
     pub fn shown(&self) -> String {
         let (user, database) = (&self.user, &self.database);
         match &self.endpoint.address {

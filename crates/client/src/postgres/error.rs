@@ -34,7 +34,6 @@ fn failure_kind(sqlstate: &str) -> FailureKind {
 }
 
 /// What the user can do about an error with this SQLSTATE.
-#[must_use]
 pub fn refusal_remedy(sqlstate: &str) -> Option<&'static str> {
     Some(match sqlstate {
         "28P01" => {

@@ -58,9 +58,6 @@ pub(super) struct Parameters(BTreeMap<&'static str, String>);
 impl Parameters {
     /// Parses `postgres://user:password@host:port/database?name=value&…`, of which everything
     /// after the scheme may be missing.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url
             .split_once("://")
@@ -114,9 +111,6 @@ impl Parameters {
     }
 
     /// Adds what is missing from the service that the URL or the environment names.
-    ///
-    /// # Errors
-    /// That the service is not defined, or why a file cannot be read.
     pub(super) fn add_service(
         &mut self,
         variable: &dyn Fn(&str) -> Option<String>,

@@ -20,9 +20,6 @@ pub(super) struct Login<'a> {
 }
 
 /// The password that a file has for a login; `None` if there is no file or no entry.
-///
-/// # Errors
-/// Why the file is not used.
 pub(super) fn find(path: &Path, login: Login<'_>) -> Result<Option<String>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let file = match File::open(path) {

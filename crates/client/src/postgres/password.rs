@@ -9,9 +9,6 @@ use crate::error::Error;
 impl Connection {
     /// Sets a role's password; an empty one locks the role out. Only what the server stores of
     /// it is sent, so that no log can contain the password.
-    ///
-    /// # Errors
-    /// The server's refusal, or a broken connection.
     pub async fn set_password(&mut self, role: &str, password: &str) -> Result<(), Error> {
         let stored = match password {
             "" => "NULL".to_owned(),

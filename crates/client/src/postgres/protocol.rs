@@ -32,13 +32,11 @@ pub type Connection = crate::connection::Connection<Postgres>;
 
 impl Connection {
     /// The version that the server reports, such as `15.10 (Debian 15.10-0+deb12u1)`.
-    #[must_use]
     pub fn server_version(&self) -> &str {
         &self.protocol.server_version
     }
 
     /// The server process of this connection, for `pg_terminate_backend`.
-    #[must_use]
     pub fn backend_pid(&self) -> u32 {
         self.protocol.backend_pid
     }

@@ -59,9 +59,6 @@ impl Target {
     /// Parses a URL. What it leaves out comes from the arguments, a service file, and
     /// libpq's environment variables, in this order. `password` is used when the URL has
     /// none; `default_user` when nothing names a user.
-    ///
-    /// # Errors
-    /// When the URL is malformed, the host has no address, or the TLS options do not work.
     pub fn parse(
         url: &str,
         password: Option<&str>,
@@ -73,9 +70,6 @@ impl Target {
     }
 
     /// The same with these environment variables.
-    ///
-    /// # Errors
-    /// As [`Target::parse`]'s.
     pub fn parse_with(
         url: &str,
         password: Option<&str>,
@@ -129,7 +123,6 @@ impl Target {
     }
 
     /// The same server and account, but another database.
-    #[must_use]
     pub fn with_database(&self, name: &str) -> Self {
         Self {
             database: name.to_owned(),
@@ -138,13 +131,11 @@ impl Target {
     }
 
     /// The host's addresses; none for a Unix socket, which is on this host.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.endpoint.addresses()
     }
 
     /// A URL of the server, the account and the sessions, without the password.
-    #[must_use]
     pub fn shown(&self) -> String {
         let (user, database) = (&self.user, &self.database);
         let Endpoint { host, port, .. } = &self.endpoint;

@@ -63,9 +63,6 @@ pub struct Io<S: mio::event::Source> {
 
 impl<S: mio::event::Source> Io<S> {
     /// Registers a non-blocking socket with the event loop of this thread.
-    ///
-    /// # Errors
-    /// When the system's event queue refuses it.
     pub fn new(mut socket: S) -> Result<Self> {
         let reactor = Inner::current();
         let key = reactor.sources.borrow_mut().insert(Readiness::default());
@@ -93,9 +90,6 @@ impl<S: mio::event::Source> Io<S> {
     }
 
     /// Makes the thread's event loop keep track of the wall clock.
-    ///
-    /// # Errors
-    /// When the system refuses a timer for it.
     pub(crate) fn watch_wall_clock(&self) -> Result<()> {
         self.reactor.watch_wall_clock()
     }
@@ -145,9 +139,6 @@ where
     for<'a> &'a S: Read + Write,
 {
     /// Writes all of `bytes`.
-    ///
-    /// # Errors
-    /// The system's; `WriteZero` when the peer has closed.
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             // There is nearly always room, so try first.
@@ -160,9 +151,6 @@ where
     }
 
     /// Writes as many of `bytes` as the socket has room for, possibly none.
-    ///
-    /// # Errors
-    /// The system's; `WriteZero` when the peer has closed.
     #[inline]
     pub fn try_write(&self, bytes: &[u8]) -> Result<usize> {
         match (&self.socket).write(bytes) {
@@ -177,17 +165,11 @@ where
     }
 
     /// Waits for bytes and passes them to `take`, in the thread's shared buffer.
-    ///
-    /// # Errors
-    /// The system's; `UnexpectedEof` when the peer has closed.
     pub async fn receive<R>(&self, mut take: impl FnMut(&[u8]) -> R) -> Result<R> {
         poll_fn(|context| self.poll_receive(context, &mut take)).await
     }
 
     /// The same as a poll function.
-    ///
-    /// # Errors
-    /// As [`Io::receive`]'s.
     #[inline]
     pub fn poll_receive<R>(
         &self,

@@ -101,9 +101,6 @@ impl Wake for Handle {
 
 impl Reactor {
     /// A loop for this thread.
-    ///
-    /// # Errors
-    /// When the system has no file descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
@@ -128,7 +125,6 @@ impl Reactor {
     }
 
     /// A handle for other threads.
-    #[must_use]
     pub fn handle(&self) -> Handle {
         Handle {
             ready: Arc::clone(&self.inner.ready),
@@ -141,15 +137,11 @@ impl Reactor {
     }
 
     /// How many tasks have not ended.
-    #[must_use]
     pub fn task_count(&self) -> usize {
         self.inner.tasks.borrow().len()
     }
 
     /// Runs `main` and all spawned tasks until `main` ends.
-    ///
-    /// # Errors
-    /// When the system's event queue fails.
     pub fn block_on<F: Future>(&self, main: F) -> std::io::Result<F::Output> {
         let _entered = Entered::enter(&self.inner);
         let waker = Waker::from(Arc::new(TaskWaker::new(MAIN, &self.inner.ready)));
@@ -171,9 +163,6 @@ impl Reactor {
 
     /// Runs all spawned tasks until none is left, or until `stopped` says so
     /// after a [`Handle::wake_all`].
-    ///
-    /// # Errors
-    /// When the system's event queue fails.
     pub fn run_tasks(&self, stopped: impl Fn() -> bool) -> std::io::Result<()> {
         self.block_on(std::future::poll_fn(|_| {
             if stopped() {

@@ -31,7 +31,6 @@ struct Waiting {
 
 impl Semaphore {
     /// A semaphore with `permits` permits; at least one.
-    #[must_use]
     pub fn new(permits: usize) -> Self {
         Self {
             state: Rc::new(State {

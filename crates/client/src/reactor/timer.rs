@@ -118,9 +118,6 @@ impl Drop for Sleep {
 pub struct Elapsed;
 
 /// Runs `future` for at most `limit`.
-///
-/// # Errors
-/// [`Elapsed`] when it did not end in time; it is then dropped.
 pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     let mut sleep = pin!(sleep_until(Instant::now() + limit));

@@ -9,7 +9,6 @@ pub use session::{SqliteConnector, SqliteSession, error_remedy, session_error};
 pub use target::{SqliteTarget, SqliteTargetError};
 
 /// The version of SQLite that is built in.
-#[must_use]
 pub fn version() -> &'static str {
     rusqlite::version()
 }

@@ -101,7 +101,6 @@ impl ToSql for Value<'_> {
 }
 
 /// SQLite's error for a workload, raised by `statement`.
-#[must_use]
 pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> SessionError {
     let code = error.sqlite_error();
     let kind = match code.map(|error| error.code) {
@@ -119,7 +118,6 @@ pub fn session_error(error: &rusqlite::Error, statement: Option<&str>) -> Sessio
 }
 
 /// What the user can do about SQLite's error `code`.
-#[must_use]
 pub fn error_remedy(code: u32) -> Option<&'static str> {
     Some(match code {
         5 | 6 => "another process has locked the database: stop it, or use another file",

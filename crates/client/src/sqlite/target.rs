@@ -44,17 +44,11 @@ pub enum SqliteTargetError {
 impl SqliteTarget {
     /// Parses a URL. The default is WAL with `synchronous=normal`, as servers that
     /// embed SQLite set it.
-    ///
-    /// # Errors
-    /// When it is malformed, or a temporary database cannot be created.
     pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
         Self::parse_in(url, &std::env::temp_dir())
     }
 
     /// Parses a URL; a temporary database is created in `directory`.
-    ///
-    /// # Errors
-    /// As for [`SqliteTarget::parse`].
     pub fn parse_in(url: &str, directory: &Path) -> Result<Self, SqliteTargetError> {
         let rest = url.strip_prefix("sqlite:").ok_or_else(|| {
             SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
@@ -95,13 +89,11 @@ impl SqliteTarget {
     }
 
     /// The database file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The database and its settings, for messages.
-    #[must_use]
     pub fn shown(&self) -> String {
         let name = match &self.temporary {
             Some(_) => "sqlite: (temporary)".to_owned(),
@@ -114,9 +106,6 @@ impl SqliteTarget {
     }
 
     /// Opens a connection with the settings.
-    ///
-    /// # Errors
-    /// SQLite's.
     pub fn open(&self) -> rusqlite::Result<Connection> {
         let connection = Connection::open(&self.path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;

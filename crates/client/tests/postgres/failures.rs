@@ -6,10 +6,10 @@ use std::time::Duration;
 use client::postgres::{Connection, Connector, Error, PostgresSession};
 use client::reactor::{Reactor, timeout};
 use client::route::Route;
-use client::statement_protocol::StatementProtocol;
+use client::StatementProtocol;
 use client::tls::{TlsFailure, TlsMode};
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, Class, Label};
+use workload::catalog::{Catalog, StatementClass, Label};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 use super::{assert_told, root, run, target, tls};
@@ -29,7 +29,7 @@ fn connector(server: &PostgresServer) -> Connector {
 
 async fn session(server: &PostgresServer) -> PostgresSession {
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("index_update", Class::Write);
+    let label = catalog.labels.intern("index_update", StatementClass::Write);
     let sql = "UPDATE t SET k = k + 1 WHERE id = $1";
     catalog.add(label, sql.to_owned());
     let catalog = Arc::new(catalog);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use client::clock::monotonic_ns;
 use client::postgres::{Connection, Connector, PostgresSession};
 use client::route::Route;
-use client::statement_protocol::StatementProtocol;
+use client::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, Class, Label};
+use workload::catalog::{Catalog, StatementClass, Label};
 use workload::session::{Connect, Param, Session};
 
 use super::{one_value, root, run, target, tls};
@@ -230,7 +230,7 @@ async fn errors_leave_the_connection_usable(connection: &mut Connection) {
 
 fn catalog() -> Arc<Catalog> {
     let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("statement", Class::Other);
+    let label = catalog.labels.intern("statement", StatementClass::Other);
     for sql in [
         "BEGIN",
         "SELECT c FROM s WHERE id = $1",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use client::postgres::{Connection, Connector, DIALECT};
 use client::route::Route;
-use client::statement_protocol::StatementProtocol;
+use client::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;

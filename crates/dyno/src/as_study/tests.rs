@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use plan::{Arrivals, FindMax, Limited, Pace, Protocol, Trial, Until};
+use plan::{Arrivals, FindMax, Limited, Pace, StatementProtocol, Trial, Until};
 
 use super::*;
 use crate::cli::{Cli, Command};
@@ -47,7 +47,7 @@ fn options_are_keys() {
     assert_eq!(typed.load.distribution.value, "zipfian:exp=0.99");
     assert_eq!(
         (typed.load.protocol, typed.monitors),
-        (Protocol::Text, false)
+        (StatementProtocol::Text, false)
     );
     assert_eq!(
         (typed.data.seed, typed.data.tables, typed.data.auto_inc),

@@ -63,7 +63,6 @@ pub struct Step {
 }
 
 /// The difference of two readings; `None` if the server was restarted in between.
-#[must_use]
 pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
     let seconds = after.at.checked_duration_since(before.at)?.as_secs_f64();
     if was_restarted(before, after, seconds) || seconds <= 0.0 {
@@ -103,7 +102,6 @@ impl Step {
     }
 
     /// The metrics, named relative to the server: `cache.hit_pct`.
-    #[must_use]
     pub fn metrics(&self) -> Metrics {
         (self.table.metrics)(self)
     }

@@ -17,9 +17,6 @@ const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 3] = [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE];
 
 /// Creates the ledger's tables; replaces those of an earlier run.
-///
-/// # Errors
-/// When the server cannot be reached or refuses, or has tables of these names that are not dyno's.
 pub fn create(database: &dyn Database) -> Result<(), EngineError> {
     let failed = |error| failed(database, &error);
     let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;
@@ -50,9 +47,6 @@ pub fn create(database: &dyn Database) -> Result<(), EngineError> {
 }
 
 /// Drops the ledger's tables that have dyno's mark, and the marks.
-///
-/// # Errors
-/// When the server cannot be reached or refuses.
 pub fn remove(database: &dyn Database) -> Result<(), EngineError> {
     let failed = |error| failed(database, &error);
     let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;

@@ -28,10 +28,6 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Loads the tables that a database lacks.
-///
-/// # Errors
-/// When the server cannot be reached, existing tables do not fit, or loading fails; a table that
-/// was being loaded is rebuilt by the next preparation.
 pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
@@ -81,9 +77,6 @@ pub(crate) fn prepare<P: Loads>(
 }
 
 /// Count and checksum of all rows, from the marks.
-///
-/// # Errors
-/// When the marks cannot be read.
 pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, PrepareError> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);

@@ -37,9 +37,6 @@ pub(crate) trait Locks: Protocol {
 
 /// Takes the lock of the connection's database; waits at most `limit` for another holder.
 /// Without support for locks, warns the user and continues.
-///
-/// # Errors
-/// When the limit has passed, or the connection fails.
 pub(crate) async fn take<P: Locks>(
     connection: &mut Connection<P>,
     limit: Duration,

@@ -14,10 +14,8 @@ pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (
      row_count BIGINT NOT NULL, \
      checksum BIGINT NOT NULL)";
 
-/// Reads the row counts and checksums.
 pub(crate) const READ_CHECKSUMS: &str = "SELECT row_count, checksum FROM dyno_tables";
 
-/// A mark.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) spec: TableSpec,

@@ -34,7 +34,6 @@ pub enum Mode {
 /// The data that a load needs.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// The workload.
     pub workload: WorkloadName,
     /// Its tables and rows.
     pub options: &'a Options,
@@ -142,8 +141,6 @@ impl From<client::Error> for PrepareError {
 }
 
 impl PrepareError {
-    /// Its cause.
-    #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
             Self::Unfit { .. } | Self::Distribution(_) => Cause::Usage,
@@ -156,7 +153,6 @@ impl PrepareError {
     }
 
     /// What the user can do about it.
-    #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unfit { remedy, .. } => Some(remedy.clone()),

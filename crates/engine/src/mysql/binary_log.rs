@@ -11,7 +11,7 @@ use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{Formation, Member, MemberState, Replication, View, cell};
+use crate::replication::{Formation, Member, Role, Replication, View, cell};
 use crate::server::ServerFile;
 
 /// What every member's configuration has.
@@ -176,7 +176,7 @@ impl Replication for BinaryLog {
         &[DENIED]
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
         Ok(state_of(&rows(member, self.dialect.view)?))
     }
 }
@@ -212,20 +212,20 @@ impl BinaryLog {
 }
 
 /// The role of a member with this answer to [`Dialect::view`].
-fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
+fn state_of(rows: &[Vec<Option<String>>]) -> Role {
     let is_read_only = rows.first().map(|row| cell(row, 0));
     let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
     match is_read_only {
-        Some("0" | "OFF") => MemberState::Primary,
-        Some(_) if rows.iter().all(is_running) => MemberState::Replica,
-        _ => MemberState::Detached,
+        Some("0" | "OFF") => Role::Primary,
+        Some(_) if rows.iter().all(is_running) => Role::Replica,
+        _ => Role::Detached,
     }
 }
 
 /// Whether a member can be reached and accepts writes.
 fn accepts_writes(cluster: &Formation, number: u32) -> bool {
     let answer = rows_of_other(cluster, number, READ_ONLY);
-    answer.is_ok_and(|rows| state_of(&rows) == MemberState::Primary)
+    answer.is_ok_and(|rows| state_of(&rows) == Role::Primary)
 }
 
 fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> EngineError {

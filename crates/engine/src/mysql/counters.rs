@@ -115,40 +115,6 @@ const PLAIN: [(&str, Key); 18] = [
     ("replication.apply_queue_transactions", Key::ApplyQueue),
 ];
 
-/// The metrics' former names, below `server.innodb`.
-const FORMER_NAMES: [(&str, &str); 21] = [
-    ("pool_hit_rate", "cache.hit_pct"),
-    ("pool_read_requests_per_s", "cache.requests_per_s"),
-    ("pool_reads_per_s", "cache.misses_per_s"),
-    ("pool_data_bytes", "cache.data_bytes"),
-    ("pool_dirty_pct", "cache.dirty_pct"),
-    ("working_set_over_pool", "cache.working_set_ratio"),
-    ("pages_read_per_s", "io.pages_read_per_s"),
-    ("pages_written_per_s", "io.pages_written_per_s"),
-    ("doublewrite_writes_per_s", "io.doublewrite_writes_per_s"),
-    ("doublewrite_pages_per_s", "io.doublewrite_pages_per_s"),
-    ("data_reads_per_s", "io.reads_per_s"),
-    ("data_writes_per_s", "io.writes_per_s"),
-    ("data_fsyncs_per_s", "io.fsyncs_per_s"),
-    ("io_read_share", "io.read_pct"),
-    ("log_writes_per_s", "log.writes_per_s"),
-    ("log_fsyncs_per_s", "log.fsyncs_per_s"),
-    ("log_mb_per_s", "log.mb_per_s"),
-    ("checkpoint_age_bytes", "log.checkpoint_age_bytes"),
-    ("history_length", "log.history_length"),
-    ("row_lock_waits_per_s", "locks.waits_per_s"),
-    ("row_lock_time_ms_per_s", "locks.wait_ms_per_s"),
-];
-
-/// The present name of a metric that an earlier version of dyno called
-/// `server.innodb.pool_hit_rate` or `server[1].innodb.pool_hit_rate`.
-#[must_use]
-pub fn renamed_metric(name: &str) -> Option<String> {
-    let (server, former) = name.split_once(".innodb.")?;
-    let (_, present) = FORMER_NAMES.iter().find(|(known, _)| *known == former)?;
-    Some(format!("{server}.{present}"))
-}
-
 /// Those that are not counts since the server's start.
 const LEVELS: [Key; 10] = [
     Key::PoolDataBytes,
@@ -403,18 +369,5 @@ mod tests {
             let is_level = metric.reading == measure::metric::Reading::Level;
             assert_eq!(is_level, LEVELS.contains(&key), "{name}");
         }
-    }
-
-    #[test]
-    fn a_former_name_leads_to_a_metric() {
-        for (former, _) in FORMER_NAMES {
-            let present = renamed_metric(&format!("server[2].innodb.{former}")).unwrap();
-            assert!(
-                measure::metric::Metric::find(&present).is_some(),
-                "{present}"
-            );
-        }
-        assert_eq!(renamed_metric("server.innodb.x"), None);
-        assert_eq!(renamed_metric("server.cache.hit_pct"), None);
     }
 }

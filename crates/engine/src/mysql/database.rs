@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected};
-use crate::replication::{MemberState, cell};
+use crate::replication::{Role, cell};
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
@@ -65,10 +65,10 @@ impl NetworkEngine for Mysql {
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
 
-    fn role(rows: &Rows) -> MemberState {
+    fn role(rows: &Rows) -> Role {
         match rows.first().map(|row| cell(row, 0)) {
-            Some("0") => MemberState::Primary,
-            _ => MemberState::Replica,
+            Some("0") => Role::Primary,
+            _ => Role::Replica,
         }
     }
 

@@ -20,7 +20,7 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::EngineError;
 use crate::manager::program;
 use crate::replication::{
-    Bootstrap, Formation, Member, MemberAddress, MemberState, Replication, View, cell, member_name,
+    Bootstrap, Formation, Member, MemberAddress, Role, Replication, View, cell, member_name,
 };
 use crate::server::ServerFile;
 
@@ -218,7 +218,7 @@ impl Replication for Galera {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
         Ok(state_of(&rows(member, STATUS)?))
     }
 }
@@ -311,14 +311,14 @@ fn is_in_primary_component(rows: &[Vec<Option<String>>]) -> bool {
 }
 
 /// A member that gives or gets a copy of the data accepts no writes for that time.
-fn state_of(rows: &[Vec<Option<String>>]) -> MemberState {
+fn state_of(rows: &[Vec<Option<String>>]) -> Role {
     let is = |name, value| status(rows, name) == value;
     let accepts_writes = is_in_primary_component(rows)
         && is("wsrep_local_state_comment", "Synced")
         && is("wsrep_ready", "ON");
     match accepts_writes {
-        true => MemberState::Primary,
-        false => MemberState::Detached,
+        true => Role::Primary,
+        false => Role::Detached,
     }
 }
 

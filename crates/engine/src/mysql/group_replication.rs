@@ -13,7 +13,7 @@ use crate::certificate::AUTHORITY_FILE;
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
 use crate::replication::{
-    Bootstrap, Formation, Member, MemberState, Replication, View, cell, text,
+    Bootstrap, Formation, Member, Role, Replication, View, cell, text,
 };
 use crate::server::ServerFile;
 
@@ -165,10 +165,10 @@ impl Replication for GroupReplication {
 
     fn view(&self, rows: &[Vec<Option<String>>]) -> View {
         let state = match own(rows) {
-            _ if !is_in_majority(rows) => MemberState::Detached,
-            Some(("PRIMARY", "ONLINE")) => MemberState::Primary,
-            Some(("SECONDARY", "ONLINE")) => MemberState::Replica,
-            _ => MemberState::Detached,
+            _ if !is_in_majority(rows) => Role::Detached,
+            Some(("PRIMARY", "ONLINE")) => Role::Primary,
+            Some(("SECONDARY", "ONLINE")) => Role::Replica,
+            _ => Role::Detached,
         };
         View {
             state,
@@ -189,7 +189,7 @@ impl Replication for GroupReplication {
         &[DENIED]
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
         Ok(self.view(&rows(member, VIEW)?).state)
     }
 }

@@ -25,5 +25,4 @@ mod server;
 mod sessions;
 mod settings;
 
-pub use counters::renamed_metric;
 pub use flavor::{MARIADB, MYSQL};

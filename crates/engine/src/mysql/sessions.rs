@@ -33,9 +33,6 @@ async fn which_server(connection: &mut Connection) -> Rows {
 
 /// Kills those of the sessions that are on this connection's server. Behind a load balancer it may
 /// be another server, on which their IDs are those of other clients.
-///
-/// # Errors
-/// When the server does not list its sessions.
 pub(crate) async fn kill(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
     let here = which_server(connection).await;
     let own = connection.id();

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected, on_reactor};
-use crate::replication::{MemberState, cell};
+use crate::replication::{Role, cell};
 
 /// The database that every server has unless somebody dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
@@ -66,10 +66,10 @@ impl NetworkEngine for Postgres {
     const SIZE_QUERY: &'static str = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class \
          WHERE relkind IN ('r', 'm') AND oid >= 16384";
 
-    fn role(rows: &Rows) -> MemberState {
+    fn role(rows: &Rows) -> Role {
         match rows.first().map(|row| cell(row, 0)) {
-            Some("f") => MemberState::Primary,
-            _ => MemberState::Replica,
+            Some("f") => Role::Primary,
+            _ => Role::Replica,
         }
     }
 

@@ -17,9 +17,6 @@ pub(super) fn decides(name: &str) -> bool {
 
 /// What `initdb` needs to make a data directory with these settings. Whether it makes one with
 /// checksums by default depends on its version.
-///
-/// # Errors
-/// A value that it would refuse.
 pub(super) fn options(config: &Settings, has_checksums: bool) -> Result<Vec<String>, EngineError> {
     let bad = |name: &str, why| EngineError::BadSetting {
         name: name.to_owned(),

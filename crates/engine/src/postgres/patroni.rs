@@ -20,7 +20,7 @@ use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
 use crate::manager::{Managed, Manager, ManagerFile, Service, program};
-use crate::replication::{Formation, Member, MemberState, Replication, View, member_name};
+use crate::replication::{Formation, Member, Role, Replication, View, member_name};
 use crate::server::Invocation;
 use crate::settings::Settings;
 
@@ -251,7 +251,7 @@ impl Replication for Patroni {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
         streaming::state(member)
     }
 

@@ -68,7 +68,6 @@ pub(super) fn size(config: &Settings, name: &str, unit_bytes: u64) -> Option<u64
     bytes(value_of(config, name)?, unit_bytes)
 }
 
-/// A switch.
 pub(super) fn switch(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Some(true),

@@ -20,7 +20,7 @@ use crate::error::{Cause, EngineError};
 use crate::program::Installed;
 use crate::remote::{administer, first_cell};
 use crate::replication::{
-    Copying, Formation, Member, MemberState, Replication, View, cell, member_name,
+    Copying, Formation, Member, Role, Replication, View, cell, member_name,
 };
 use crate::server::{Invocation, ServerFile};
 
@@ -311,7 +311,7 @@ impl Replication for Streaming {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<MemberState, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
         state(member)
     }
 }
@@ -361,7 +361,7 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 }
 
 /// A member's role.
-pub(super) fn state(member: &Member<'_>) -> Result<MemberState, EngineError> {
+pub(super) fn state(member: &Member<'_>) -> Result<Role, EngineError> {
     let rows = as_superuser(member, async |connection| {
         connection.rows(FORMING_STATE).await
     })?;
@@ -385,11 +385,11 @@ pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, EngineError>
     Ok(strangers.map(describe).collect())
 }
 
-fn role(word: &str) -> MemberState {
+fn role(word: &str) -> Role {
     match word {
-        "primary" => MemberState::Primary,
-        "replica" => MemberState::Replica,
-        _ => MemberState::Detached,
+        "primary" => Role::Primary,
+        "replica" => Role::Replica,
+        _ => Role::Detached,
     }
 }
 

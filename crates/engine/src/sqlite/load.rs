@@ -15,10 +15,6 @@ use crate::data::state::{self, Found, Todo};
 use crate::data::{Listener, PrepareError, Prepared, Progress, Wanted};
 
 /// Loads the tables that a database lacks.
-///
-/// # Errors
-/// When the file cannot be used, existing tables do not fit, or loading fails; a table that was
-/// being loaded is rebuilt by the next preparation.
 pub(super) fn prepare_sqlite(
     target: &SqliteTarget,
     wanted: &Wanted<'_>,

@@ -14,7 +14,6 @@ use crate::engine::{Engine, InProcess};
 use crate::error::{Cause, EngineError};
 use database::SqliteDatabase;
 
-/// SQLite.
 pub const SQLITE: &dyn Engine = &Sqlite;
 
 #[derive(Debug)]

@@ -23,7 +23,6 @@ pub struct Sample {
 
 impl Sample {
     /// Reads the counters of a machine and of the named disks.
-    #[must_use]
     pub fn take(files: &dyn Files, disks: &[String]) -> Self {
         let read = |name: &str| text(files, format!("/proc/{name}")).unwrap_or_default();
         let meminfo = read("meminfo");

@@ -64,7 +64,6 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// Only a host, without sampling its activity.
-    #[must_use]
     pub fn host(files: &'a dyn Files) -> Self {
         Self {
             trials: &[],
@@ -78,7 +77,6 @@ impl<'a> Subject<'a> {
 
 /// Examines host and servers, which must be without load from dyno. Returns a finding for each
 /// check and subject, the worst first; equal findings are merged.
-#[must_use]
 pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     let servers = server::all(subject);
     let mut findings = on_host(subject, &servers);

@@ -6,7 +6,6 @@ use measure::finding::check::{About, Remedy};
 const INTRO: &str = include_str!("reference_intro.md");
 
 /// The reference page of all checks, in Markdown.
-#[must_use]
 pub fn doctor_markdown() -> String {
     let mut page = INTRO.to_owned();
     for (title, checks) in families() {

@@ -83,8 +83,8 @@ fn server_demand(trial: &Trial) -> Demand {
     let users = u64::from(load.threads);
     let tables = u64::from(trial.workload.tables(&trial.options, load.threads));
     let statements = match load.protocol {
-        plan::Protocol::Prepared => trial.workload.statement_count(&trial.options),
-        plan::Protocol::Text => 0,
+        plan::StatementProtocol::Prepared => trial.workload.statement_count(&trial.options),
+        plan::StatementProtocol::Text => 0,
     };
     let rows = tables.saturating_mul(trial.planned.data.rows);
     Demand {

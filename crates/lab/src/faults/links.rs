@@ -9,9 +9,6 @@ use crate::error::LabError;
 use crate::instance::Instance;
 
 /// Whether the members of an instance have links that can be broken.
-///
-/// # Errors
-/// What is missing.
 pub(super) fn check(instance: &Instance) -> Result<(), LabError> {
     let members = nodes(instance)?.members();
     if members.len() < 2 {
@@ -22,9 +19,6 @@ pub(super) fn check(instance: &Instance) -> Result<(), LabError> {
 }
 
 /// Whether members have a network of their own.
-///
-/// # Errors
-/// What is missing.
 pub(super) fn exist(members: &[Member]) -> Result<(), LabError> {
     match members.iter().all(|member| member.site.links().is_some()) {
         true => Ok(()),
@@ -33,9 +27,6 @@ pub(super) fn exist(members: &[Member]) -> Result<(), LabError> {
 }
 
 /// Repairs links that are broken; returns when they worked again.
-///
-/// # Errors
-/// The first link that could not be repaired.
 pub(super) fn repair(broken: &mut Option<BrokenLinks>) -> Result<Instant, LabError> {
     broken
         .take()

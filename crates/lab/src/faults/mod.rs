@@ -47,29 +47,17 @@ pub(crate) use schedule::{Schedule, spawn};
 /// Something that is broken. It is made for one target.
 trait Fault: Send {
     /// Whether it can be done to an instance.
-    ///
-    /// # Errors
-    /// Why it cannot.
     fn check(&self, instance: &Instance) -> Result<(), LabError>;
 
     /// Chooses what else it hits; returns the indexes of the nodes that may be lost because of it.
-    ///
-    /// # Errors
-    /// When no node has a role that it names.
     fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
         Ok(scene.index.into_iter().collect())
     }
 
     /// Breaks it; returns when that took effect.
-    ///
-    /// # Errors
-    /// Why it could not be done; some of it may have been.
     fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
 
     /// Heals it; returns when it was healed.
-    ///
-    /// # Errors
-    /// Why it could not be done.
     fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
 
     /// What it found, once it has been healed.
@@ -79,9 +67,6 @@ trait Fault: Send {
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
-    ///
-    /// # Errors
-    /// Why it does not.
     fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
         let _ = scene;
         Ok(())
@@ -122,9 +107,6 @@ fn planned(fault: &plan::Fault, output: PathBuf) -> Box<dyn Fault> {
 }
 
 /// Checks that all faults of a trial can be done to its instances.
-///
-/// # Errors
-/// The first that cannot.
 pub(crate) fn check(trial: &Trial, rig: &Rig) -> Result<(), Failure> {
     for (number, fault) in (1..).zip(&trial.planned.topology.faults) {
         let planned = planned(fault, PathBuf::new());
@@ -139,9 +121,6 @@ pub(crate) fn check(trial: &Trial, rig: &Rig) -> Result<(), Failure> {
 }
 
 /// The directory of the result for the output of commands; none if the trial runs no command.
-///
-/// # Errors
-/// When it cannot be created.
 pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
     let mut faults = trial.planned.topology.faults.iter();
     match faults.any(|fault| fault.kind == FaultKind::Command) {
@@ -150,18 +129,11 @@ pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<Path
     }
 }
 
-/// The nodes of an instance.
-///
-/// # Errors
-/// When dyno did not start them.
 fn nodes(instance: &Instance) -> Result<&Cluster, LabError> {
     instance.cluster.as_ref().ok_or_else(not_started)
 }
 
 /// Does something with the made volume of each member of an instance.
-///
-/// # Errors
-/// When one has none; the first error of the work.
 fn each_volume(
     instance: &Instance,
     which: FaultVolume,
@@ -175,9 +147,6 @@ fn each_volume(
 }
 
 /// The file system that was made for a volume.
-///
-/// # Errors
-/// When it is a directory.
 fn made(volume: &dyn Volume) -> Result<&Made, LabError> {
     volume.made().ok_or_else(|| {
         let message = "only a volume that dyno makes has devices that can fail: use \

@@ -36,9 +36,6 @@ pub(super) struct Turn<'a> {
 
 /// Waits until there is a group that accepts commits, which the scene's node can join; has a member
 /// that runs begin one if there is none.
-///
-/// # Errors
-/// When a member cannot begin a group; the end of the load.
 pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
     let cluster = scene.cluster()?;
     let kind = cluster.replication();

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::MemberState;
+use engine::replication::Role;
 use plan::FaultVolume;
 
 use super::{no_log, not_started, regroup};
@@ -179,7 +179,7 @@ impl<'a> Scene<'a> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             let role = self.node()?.role();
-            let is_back = |role: &Option<_>| *role != Some(MemberState::Detached);
+            let is_back = |role: &Option<_>| *role != Some(Role::Detached);
             if role.as_ref().is_ok_and(is_back) {
                 return self.complete_cluster();
             }

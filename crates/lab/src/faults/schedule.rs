@@ -38,9 +38,6 @@ pub(crate) struct Schedule<'a> {
 }
 
 /// Starts a thread for the faults of a trial, unless it has none. It ends once the trial is over.
-///
-/// # Errors
-/// When the operating system refuses a thread.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     schedule: Schedule<'env>,

@@ -7,9 +7,6 @@ use crate::error::LabError;
 
 /// The index of the member that has most of what the primary wrote. Members for which `is_away`
 /// holds, by their numbers, are not asked.
-///
-/// # Errors
-/// When no member can be asked.
 pub(super) fn successor(
     cluster: &Cluster,
     is_away: impl Fn(u32) -> bool,
@@ -29,9 +26,6 @@ pub(super) fn successor(
 }
 
 /// Makes a member the primary.
-///
-/// # Errors
-/// When it cannot be promoted.
 pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), LabError> {
     cluster.members()[successor].lock().promote()?;
     cluster.set_primary(successor);
@@ -39,9 +33,6 @@ pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), LabErro
 }
 
 /// Has the others follow the primary, except those for which `is_away` holds.
-///
-/// # Errors
-/// The first member that cannot follow it, though the rest do.
 pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), LabError> {
     let primary = cluster.primary_index();
     let number = u32::try_from(primary + 1).unwrap_or(u32::MAX);

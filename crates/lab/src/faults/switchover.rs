@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::MemberState;
+use engine::replication::Role;
 
 use super::{Fault, Scene, nodes, succession, target};
 use crate::cluster::{Cluster, Member};
@@ -57,7 +57,7 @@ impl Fault for Switchover {
         }
         // A member that does not replicate, such as one whose data has diverged, stays as it is.
         let does_not_replicate =
-            |member: &&Member| target::state(cluster, member) == Some(MemberState::Detached);
+            |member: &&Member| target::state(cluster, member) == Some(Role::Detached);
         let left_behind = cluster.members().iter().filter(does_not_replicate);
         let left_behind: Vec<u32> = left_behind.map(|member| member.number).collect();
         if left_behind.contains(&to.number) {

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use engine::replication::MemberState;
+use engine::replication::Role;
 use plan::{FaultTarget, SplitMix64};
 
 use crate::cluster::{Cluster, Member};
@@ -26,9 +26,6 @@ pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = 
 
 /// The place of the target among the [`Cluster::sites`]: the index of the member that it is now, or
 /// what follows them. A replica is one that has not been chosen before.
-///
-/// # Errors
-/// When no member has the role.
 pub(super) fn find(
     target: FaultTarget,
     cluster: &Cluster,
@@ -44,7 +41,7 @@ pub(super) fn find(
         | FaultTarget::Coordinator
         | FaultTarget::All => Vec::new(),
     };
-    let has = |index: usize, role: &dyn Fn(Option<MemberState>) -> bool| {
+    let has = |index: usize, role: &dyn Fn(Option<Role>) -> bool| {
         states.get(index).is_some_and(|state| role(*state))
     };
     let mut all = 0..members.len();
@@ -53,7 +50,7 @@ pub(super) fn find(
         FaultTarget::Server(number) => members.iter().position(|member| member.number == number),
         FaultTarget::Primary => {
             let mut expected_first = std::iter::once(primary).chain(all);
-            expected_first.find(|index| has(*index, &|role| role == Some(MemberState::Primary)))
+            expected_first.find(|index| has(*index, &|role| role == Some(Role::Primary)))
         }
         // With many primaries, those are replicas that the load does not write to.
         FaultTarget::Replica => all.find(|index| {
@@ -81,19 +78,19 @@ pub(super) fn find(
     })
 }
 
-fn is_replica(cluster: &Cluster, state: Option<MemberState>) -> bool {
+fn is_replica(cluster: &Cluster, state: Option<Role>) -> bool {
     let many = cluster
         .replication()
         .is_some_and(|kind| kind.has_many_primaries());
     match state {
-        Some(MemberState::Replica) => true,
-        Some(MemberState::Primary) => many,
-        Some(MemberState::Detached) | None => false,
+        Some(Role::Replica) => true,
+        Some(Role::Primary) => many,
+        Some(Role::Detached) | None => false,
     }
 }
 
 /// The roles of all members, who are asked at the same time: each that hangs is waited for.
-fn states(cluster: &Cluster) -> Vec<Option<MemberState>> {
+fn states(cluster: &Cluster) -> Vec<Option<Role>> {
     thread::scope(|scope| {
         let ask = |member| scope.spawn(move || state(cluster, member));
         let asked: Vec<_> = cluster.members().iter().map(ask).collect();
@@ -103,10 +100,10 @@ fn states(cluster: &Cluster) -> Vec<Option<MemberState>> {
 }
 
 /// A member's role, as it says itself; `None` if it does not answer.
-pub(super) fn state(cluster: &Cluster, member: &Member) -> Option<MemberState> {
+pub(super) fn state(cluster: &Cluster, member: &Member) -> Option<Role> {
     if cluster.replication().is_none() {
         // A single server is its own primary, whether it answers or not.
-        return Some(MemberState::Primary);
+        return Some(Role::Primary);
     }
     let view = member_probe::view_of(&member.database, cluster.replication());
     Some(view.ok()?.state)

@@ -24,17 +24,12 @@ const RATE: &str = "load.rate";
 const CLOSED: &str = "closed loop";
 
 /// Maximum number of trials of a search.
-#[must_use]
 pub fn max_trials() -> u32 {
     MAX_TRIALS as u32
 }
 
 /// Runs the search of each trial that has one. The trials of all searches are numbered in the order
 /// in which they run. Trials that are `known` from an interrupted run are not repeated.
-///
-/// # Errors
-/// The first failure, after all searches; at once if the user interrupts or the results cannot be
-/// stored.
 pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],

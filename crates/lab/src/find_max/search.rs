@@ -51,7 +51,6 @@ pub(crate) enum Next {
     End(SearchEnd),
 }
 
-/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StepOutcome {
     /// The value of the limited column.

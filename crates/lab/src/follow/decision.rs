@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use engine::replication::MemberState;
+use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
 /// How long a member may leave a probe without an answer until it counts as hanging, where every
@@ -34,7 +34,7 @@ pub(super) struct Decision {
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     /// Its last answer.
-    state: Option<MemberState>,
+    state: Option<Role>,
     /// Since when it has been a primary, as far as that is credible.
     primary_since: Option<Instant>,
     /// Whether the last probe was refused because nobody serves clients there.
@@ -48,7 +48,7 @@ impl Decision {
     pub(super) fn new(members: usize, primary: usize, rules: Rules, now: Instant) -> Self {
         let mut seen = vec![Seen::default(); members];
         if let Some(first) = seen.get_mut(primary) {
-            first.state = Some(MemberState::Primary);
+            first.state = Some(Role::Primary);
             first.primary_since = Some(now);
         }
         Self {
@@ -70,7 +70,7 @@ impl Decision {
         &mut self,
         index: usize,
         asked_at: Instant,
-        answer: &Result<MemberState, SessionError>,
+        answer: &Result<Role, SessionError>,
         named: usize,
     ) -> bool {
         let elects = self.rules.elects;
@@ -107,7 +107,7 @@ impl Decision {
         let Some(seen) = self.members.get(index) else {
             return false;
         };
-        let is_alone = self.rules.has_many && seen.state == Some(MemberState::Detached);
+        let is_alone = self.rules.has_many && seen.state == Some(Role::Detached);
         !seen.is_away && !seen.hangs(now) && !is_alone
     }
 
@@ -143,7 +143,7 @@ impl Seen {
     fn update(
         &mut self,
         asked_at: Instant,
-        answer: &Result<MemberState, SessionError>,
+        answer: &Result<Role, SessionError>,
         is_credible: bool,
     ) {
         let answered_before = !self.is_silent() && self.state.is_some();
@@ -151,7 +151,7 @@ impl Seen {
         let answer = match answer {
             // It serves no statements, as a member of Galera without a majority.
             Err(error) if error.is_from_server() && error.kind == FailureKind::Refused => {
-                &Ok(MemberState::Detached)
+                &Ok(Role::Detached)
             }
             answer => answer,
         };
@@ -159,12 +159,12 @@ impl Seen {
             Ok(state) => {
                 let has_become = answered_before && !self.is_primary();
                 match state {
-                    MemberState::Primary if has_become => self.primary_since = Some(asked_at),
-                    MemberState::Primary if is_credible => {
+                    Role::Primary if has_become => self.primary_since = Some(asked_at),
+                    Role::Primary if is_credible => {
                         self.primary_since.get_or_insert(asked_at);
                     }
-                    MemberState::Primary => {}
-                    MemberState::Replica | MemberState::Detached => self.primary_since = None,
+                    Role::Primary => {}
+                    Role::Replica | Role::Detached => self.primary_since = None,
                 }
                 self.state = Some(*state);
                 self.silent_since = None;
@@ -177,7 +177,7 @@ impl Seen {
     }
 
     fn is_primary(&self) -> bool {
-        self.state == Some(MemberState::Primary)
+        self.state == Some(Role::Primary)
     }
 
     fn is_silent(&self) -> bool {
@@ -197,7 +197,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use MemberState::{Detached, Primary, Replica};
+    use Role::{Detached, Primary, Replica};
 
     const ELECTING: Rules = Rules {
         elects: true,
@@ -219,7 +219,7 @@ mod tests {
         named: usize,
     }
 
-    fn fails(kind: FailureKind, number: Option<u32>) -> Result<MemberState, SessionError> {
+    fn fails(kind: FailureKind, number: Option<u32>) -> Result<Role, SessionError> {
         Err(SessionError {
             kind,
             number,
@@ -250,7 +250,7 @@ mod tests {
         }
 
         /// Probes a member, which accepts writes as long as it says that it is a primary.
-        fn answers(&mut self, index: usize, answer: Result<MemberState, SessionError>) {
+        fn answers(&mut self, index: usize, answer: Result<Role, SessionError>) {
             self.now += Duration::from_millis(10);
             let now = self.now;
             if self.decision.observe(index, now, &answer, self.named)
@@ -260,7 +260,7 @@ mod tests {
             }
         }
 
-        fn says(&mut self, index: usize, state: MemberState) {
+        fn says(&mut self, index: usize, state: Role) {
             self.answers(index, Ok(state));
         }
 

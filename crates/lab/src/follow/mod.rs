@@ -15,7 +15,7 @@ use std::thread::{Scope, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use client::route::Route;
-use engine::replication::MemberState;
+use engine::replication::Role;
 use measure::event::{NodeEvent, NodeEventKind};
 use plan::Follow;
 
@@ -44,9 +44,6 @@ const TABLES_LIMIT: Duration = Duration::from_secs(600);
 const TABLES_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Finds the primary of each cluster, and creates the table that probes write to.
-///
-/// # Errors
-/// When a cluster has no primary, or it refuses; when the user interrupts.
 pub(crate) fn prepare(rig: &Rig, interrupted: &AtomicBool) -> Result<(), Failure> {
     for group in rig.instances.iter().filter_map(Instance::as_group) {
         find_primary(&group, interrupted)?;
@@ -83,9 +80,6 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
 
 /// Finds the member that says it is the primary, within 30 s: the one that was, if there are
 /// several.
-///
-/// # Errors
-/// When there is none, or the user interrupts.
 pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
@@ -118,7 +112,7 @@ fn ask_members(group: &Group<'_>) -> Answers {
     let mut answers = Answers::default();
     for (index, (number, database)) in group.members.iter().enumerate() {
         match member_probe::view_of(database, group.replication) {
-            Ok(view) if view.state == MemberState::Primary => answers.primaries.push(index),
+            Ok(view) if view.state == Role::Primary => answers.primaries.push(index),
             Ok(_) => {}
             Err(error) => answers.errors.push(format!("server {number}: {error}")),
         }
@@ -142,9 +136,6 @@ impl Answers {
 }
 
 /// Waits until every member has the tables of the primary, for at most 10 minutes.
-///
-/// # Errors
-/// When a member does not get them in time, or the user interrupts.
 pub(crate) fn wait_for_tables(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + TABLES_LIMIT;
     let Some((_, primary)) = group.primary() else {
@@ -184,9 +175,6 @@ struct Following<'a> {
 
 impl<'a> Follower<'a> {
     /// Starts a thread for each member; they end once the trial is over.
-    ///
-    /// # Errors
-    /// When the operating system refuses a thread.
     pub(crate) fn spawn<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,

@@ -20,7 +20,6 @@ const FILES: [&str; 3] = [
     "/proc/sys/kernel/hostname",
 ];
 
-/// A host.
 #[derive(Debug, PartialEq, Eq)]
 struct Host([String; 3]);
 
@@ -53,9 +52,6 @@ pub(super) fn record(run: &Path) -> Result<(), LabError> {
 }
 
 /// Checks that a run is this host's. One that was killed before it recorded that has set up nothing.
-///
-/// # Errors
-/// The name of its host.
 pub(super) fn check(run: &Path) -> Result<(), LabError> {
     let path = run.join(FILE);
     let text = match fs::read_to_string(&path) {

@@ -16,9 +16,6 @@ const TEXT: &str = "dyno made this directory, and deletes what it no longer need
                     Keep no files of your own here.\n";
 
 /// Marks an empty directory. One that is already marked is left unchanged.
-///
-/// # Errors
-/// [`LabError::Unmarked`] when it is neither empty nor marked.
 pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
     // Checked before the marker: another process may be writing that now.
     let is_new = is_empty(dir)?;

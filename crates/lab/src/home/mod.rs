@@ -74,7 +74,6 @@ pub struct Cleaned {
     pub processes: u32,
     /// Run directories of dead runs.
     pub run_dirs: u32,
-    /// Templates.
     pub templates: u32,
     /// Disk space of all of them.
     pub bytes: u64,
@@ -89,7 +88,6 @@ pub struct Cleaned {
 pub struct Leftover {
     /// Its directory in the cache.
     pub path: PathBuf,
-    /// Why.
     pub why: String,
     /// What to do about it.
     pub remedy: Option<String>,
@@ -116,9 +114,6 @@ impl std::fmt::Display for Leftover {
 }
 
 /// The cache's directory, which need not exist. Creates nothing.
-///
-/// # Errors
-/// When the environment names no directory.
 pub fn place() -> Result<PathBuf, LabError> {
     root::from_environment()
 }
@@ -132,19 +127,11 @@ impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of
     /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and removes what dead runs left behind.
-    ///
-    /// # Errors
-    /// When the directory cannot be created, contains files that are not dyno's, can be changed by
-    /// other users, or cannot be entered by the servers' user. Leftovers that cannot be removed are
-    /// no error: see [`Cleaned::left`].
     pub fn open() -> Result<Self, LabError> {
         Self::open_in(&root::from_environment()?, cache_limit()?)
     }
 
     /// The same in a given directory with a given limit.
-    ///
-    /// # Errors
-    /// As [`Home::open`]'s.
     pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, LabError> {
         let account = Account::for_servers()?;
         let root = root::prepare(root, &account)?;
@@ -170,25 +157,21 @@ impl Home {
     }
 
     /// The cache's directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
 
     /// What was removed when it was opened.
-    #[must_use]
     pub fn swept(&self) -> &Cleaned {
         &self.inner.swept
     }
 
     /// The user that servers run as.
-    #[must_use]
     pub fn account(&self) -> &Account {
         &self.inner.account
     }
 
     /// This process's run directory, which does not outlive dyno for long.
-    #[must_use]
     pub fn run_dir(&self) -> &Path {
         &self.inner.run
     }
@@ -229,9 +212,6 @@ impl Drop for Inner {
 
 /// Removes what dead runs left behind in the cache at `root`, which it returns with its links
 /// resolved; `None` if there is none. Creates nothing, so that it works on a full disk.
-///
-/// # Errors
-/// As [`Home::open`]'s.
 pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>, LabError> {
     let Some(root) = root::find(root)? else {
         return Ok(None);

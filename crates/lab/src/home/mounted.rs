@@ -41,17 +41,11 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
 
 /// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first.
 /// What others mounted there stays.
-///
-/// # Errors
-/// When the operating system refuses.
 pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
     made_below(dir).try_for_each(|mount| take_down(&mount))
 }
 
 /// Unmounts what [`unmount_below`] does for good: devices that a study named are empty afterward.
-///
-/// # Errors
-/// When the operating system refuses.
 pub(crate) fn end_below(dir: &Path) -> Result<(), LabError> {
     for mount in made_below(dir) {
         let source = Path::new(&mount.source);

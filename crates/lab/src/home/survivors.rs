@@ -60,10 +60,6 @@ enum Relation {
 
 /// Kills every process that was started for this run directory, or for a server's directory
 /// in it, and waits until all are gone; returns how many there were.
-///
-/// # Errors
-/// [`LabError::StillRunning`] when a process survives, or may be using the directory; when the processes
-/// cannot be listed. The directory must not be removed then.
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();

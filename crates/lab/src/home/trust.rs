@@ -14,9 +14,6 @@ const STICKY: u32 = 0o1000;
 
 /// Checks that `path`, which is absolute and without symbolic links, and each directory above it
 /// belong to root or this user, and that nobody else can rename or replace their entries.
-///
-/// # Errors
-/// [`LabError::Exposed`] with the first directory, from `path` up, that fails the check.
 pub(crate) fn check(path: &Path) -> Result<(), LabError> {
     let own = rustix::process::geteuid().as_raw();
     for dir in path.ancestors() {
@@ -52,9 +49,6 @@ pub(crate) fn check(path: &Path) -> Result<(), LabError> {
 }
 
 /// Checks that something belongs to this user.
-///
-/// # Errors
-/// Its owner, for a sentence that begins with its path.
 pub(crate) fn check_owner(uid: u32) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     match uid == own {

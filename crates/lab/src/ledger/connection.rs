@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Sql;
-use engine::replication::MemberState;
+use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
 use super::Ledger;
@@ -63,7 +63,7 @@ impl<'a> Connection<'a> {
         }
         let (_, database) = *self.ledger.databases().get(member)?;
         match self.connect(database) {
-            Ok((MemberState::Primary, sql)) => {
+            Ok((Role::Primary, sql)) => {
                 self.away_since = None;
                 Some(Connected { member, sql })
             }
@@ -78,7 +78,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    fn connect(&self, database: &Database) -> Result<(MemberState, Box<dyn Sql>), SessionError> {
+    fn connect(&self, database: &Database) -> Result<(Role, Box<dyn Sql>), SessionError> {
         let mut sql = database.connect(ANSWER_LIMIT)?;
         Ok((self.ledger.role(database, &mut *sql)?, sql))
     }

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::Sql;
-use engine::replication::MemberState;
+use engine::replication::Role;
 use measure::ledger::{Contents, Row, Transfer};
 use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_transfers, values};
 
@@ -126,11 +126,11 @@ fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
     let mut sql = connect(database)?;
     let state = ledger.role(database, &mut *sql);
     let state = state.map_err(|error| error.to_string())?;
-    if state == MemberState::Detached {
+    if state == Role::Detached {
         return Ok(Seen::Away("it does not replicate".to_owned()));
     }
     Ok(Seen::Digest {
-        is_primary: state == MemberState::Primary,
+        is_primary: state == Role::Primary,
         digest: rows(&mut *sql, &read_digest())?,
     })
 }
@@ -254,7 +254,6 @@ fn rows(sql: &mut dyn Sql, statement: &str) -> Result<Rows, String> {
     rows.map_err(|error| error.to_string())
 }
 
-/// Rows of numbers.
 fn numbers<const N: usize>(rows: &Rows) -> Result<Vec<[i64; N]>, String> {
     let number = |cell: &Option<String>| cell.as_deref()?.parse().ok();
     let row = |row: &Vec<Option<String>>| {

@@ -14,7 +14,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use engine::Sql;
 use engine::data::ledger as tables;
-use engine::replication::MemberState;
+use engine::replication::Role;
 use measure::fault::FaultRecord;
 use measure::ledger::{Contents, History, LedgerSummary, Opening, check, edn, in_flight, losses};
 use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
@@ -77,9 +77,6 @@ impl Verified {
 
 /// Creates the tables of each instance's ledger, if the trial has one, and waits until every member
 /// has them.
-///
-/// # Errors
-/// When a server refuses, or the file of a history cannot be created.
 pub(crate) fn open<'a>(
     trial: &'a Trial,
     rig: &'a Rig,
@@ -117,9 +114,6 @@ pub(crate) fn open<'a>(
 }
 
 /// Starts the users of all ledgers; they end with the measurement.
-///
-/// # Errors
-/// When the operating system refuses a thread.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     schedule: Schedule<'env>,
@@ -229,13 +223,13 @@ impl Ledger<'_> {
     }
 
     /// Asks a server for its own role. A single server is its own primary.
-    fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<MemberState, SessionError> {
+    fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<Role, SessionError> {
         if let Some(replication) = self.group().and_then(|group| group.replication) {
             let rows = sql.rows(replication.view_query(), ANSWER_LIMIT)?;
             return Ok(replication.view(&rows).state);
         }
         let Some(query) = database.role_query() else {
-            return Ok(MemberState::Primary);
+            return Ok(Role::Primary);
         };
         let rows = sql.rows(query, ANSWER_LIMIT)?;
         Ok(database.role(&rows).state)

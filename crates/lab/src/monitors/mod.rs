@@ -42,7 +42,6 @@ pub struct Monitored {
     pub servers: Vec<MonitoredServer>,
 }
 
-/// A server to monitor.
 #[derive(Debug, Clone)]
 pub struct MonitoredServer {
     /// Its number in the metrics' names, starting with 1.
@@ -93,9 +92,6 @@ pub struct Monitors {
 /// machine, and longer once it is under load. `on_interval` receives the metrics of each interval on
 /// the monitors' thread. A server that cannot be reached is absent from the metrics and is retried;
 /// everything else continues to be sampled.
-///
-/// # Errors
-/// When the system cannot create a thread.
 pub fn prepare(
     monitored: Monitored,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
@@ -127,7 +123,6 @@ impl Monitors {
 
     /// Takes the last sample and returns the metrics of the measure phase so far; none if it has
     /// not begun. Returns within a second, even if a server does not answer.
-    #[must_use]
     pub fn stop(self) -> Metrics {
         drop(self.clock);
         // There are no metrics if the thread panicked.

@@ -22,10 +22,6 @@ const LISTING_BYTES: usize = 4 << 20;
 ///
 /// Only complaints about these settings count. Whatever else keeps a server from starting, such as a
 /// value that it rejects only then, is reported when it is started.
-///
-/// # Errors
-/// The first rejected setting, in the program's own words; an interrupt; errors of the operating
-/// system.
 pub(crate) fn check(
     home: &Home,
     installed: &Installed,

@@ -100,9 +100,6 @@ impl DataDir {
     }
 
     /// Fills it with a copy of prepared data of this engine.
-    ///
-    /// # Errors
-    /// As [`copy_dir`]'s.
     pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, LabError> {
         let account = self.home.account();
         let Some(log) = self.log() else {
@@ -141,7 +138,6 @@ impl DataDir {
     }
 
     /// The server's data directory.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.volume.path().join("data")
     }
@@ -172,9 +168,6 @@ impl DataDir {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    ///
-    /// # Errors
-    /// When the disk of a directory of the study's holds anything but servers of this run.
     pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
         let volume = self.volume(which);
         let Some(volume) = volume.filter(|volume| volume.path() != self.own()) else {
@@ -234,9 +227,6 @@ impl DataDir {
     }
 
     /// Limits what the processes of a site do to the devices of these volumes, before it has any.
-    ///
-    /// # Errors
-    /// When a volume is on no device, or the site has no limits.
     pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), LabError> {
         let mut limited = Vec::new();
         for (volume, plan) in self.volumes().zip(node.volumes()) {
@@ -283,9 +273,6 @@ impl DataDir {
     }
 
     /// Removes all its data, but not the directory.
-    ///
-    /// # Errors
-    /// What could not be removed.
     pub(crate) fn empty(&self) -> Result<(), LabError> {
         self.open_data()?.remove_content()
     }
@@ -318,9 +305,6 @@ impl DataDir {
     }
 
     /// Removes it with all its data, unless it is in use.
-    ///
-    /// # Errors
-    /// What could not be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
         if self.is_in_use.load(Ordering::Relaxed) {
             return Ok(());

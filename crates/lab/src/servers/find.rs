@@ -17,9 +17,6 @@ const VERSION_LIMIT: Duration = Duration::from_secs(20);
 const PRINTED_BYTES: u64 = 2000;
 
 /// Finds an engine's server program as [`engine::find`] does.
-///
-/// # Errors
-/// When there is none, only other versions, or one that does not run.
 pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,

@@ -31,9 +31,6 @@ pub struct Membership {
 impl Membership {
     /// The memberships of a new cluster, one for each address and port; a free port for those that
     /// the study does not set. Its services listen on `shared`.
-    ///
-    /// # Errors
-    /// When the operating system has no free port, or no random bytes.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],

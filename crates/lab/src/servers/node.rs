@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::{Member, MemberState, Replication};
+use engine::replication::{Member, Role, Replication};
 use engine::{Database, EngineError, Login};
 use measure::space::Space;
 use plan::FaultVolume;
@@ -61,61 +61,50 @@ impl Node {
     }
 
     /// Where it runs.
-    #[must_use]
     pub fn site(&self) -> &Arc<dyn Site> {
         &self.launcher.site
     }
 
     /// Its number among the servers of the trial.
-    #[must_use]
     pub fn number(&self) -> u32 {
         self.launcher.number
     }
 
     /// Its number, engine and version.
-    #[must_use]
     pub fn name(&self) -> String {
         self.launcher.name()
     }
 
     /// Its server's process, which a cluster manager may have restarted; `None` while there is none.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.launcher.process.get()
     }
 
     /// The process of its cluster manager, if it has one that runs.
-    #[must_use]
     pub fn manager_pid(&self) -> Option<u32> {
         self.launcher.process.manager()
     }
 
     /// The same, followed through restarts.
-    #[must_use]
     pub fn process(&self) -> &ProcessId {
         &self.launcher.process
     }
 
-    /// Its port.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Where clients connect to it.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.site().reached_at(self.port)
     }
 
     /// Its Unix socket.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.launcher.socket(&self.data, self.port)
     }
 
     /// Its data directory on its site.
-    #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         let here = self.data.data();
         match self.site().machine() {
@@ -147,35 +136,26 @@ impl Node {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    ///
-    /// # Errors
-    /// When the disk of a directory of the study's holds anything but servers of this run.
     pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
         self.data.filler(which)
     }
 
     /// Its error log in the result, which outlives it.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.launcher.log_path()
     }
 
     /// The URL of a database as the administrator, without the password.
-    #[must_use]
     pub fn url(&self, database: &str) -> String {
         self.launcher.installed.engine.url(self.address(), database)
     }
 
     /// The administrator's password, for this run.
-    #[must_use]
     pub fn password(&self) -> &str {
         self.launcher.password.text()
     }
 
     /// Opens a database as the administrator over TCP, without TLS.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, or refuses.
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
         let (password, key) = (self.password(), self.public_key.as_deref());
         let engine = self.launcher.installed.engine;
@@ -183,7 +163,6 @@ impl Node {
     }
 
     /// The server's key for passwords over TCP (PEM), if it has one.
-    #[must_use]
     pub fn public_key(&self) -> Option<&[u8]> {
         self.public_key.as_deref()
     }
@@ -198,7 +177,7 @@ impl Node {
     pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let membership = self.launcher.membership.as_ref();
         if membership.is_some_and(Membership::is_promoted) {
-            self.wait_until_it_is(MemberState::Primary, JOIN_LIMIT, interrupted)?;
+            self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
         }
         self.as_member(Replication::join).map(drop)
     }
@@ -242,8 +221,8 @@ impl Node {
     ) -> Result<(), LabError> {
         let is_writable = |replication: &dyn Replication| replication.has_many_primaries();
         let wanted = match self.replication().is_some_and(is_writable) {
-            true => MemberState::Primary,
-            false => MemberState::Replica,
+            true => Role::Primary,
+            false => Role::Replica,
         };
         self.wait_until_it_is(wanted, limit, interrupted)
     }
@@ -251,7 +230,7 @@ impl Node {
     /// Waits until it has this role, unless it is no member of a cluster.
     fn wait_until_it_is(
         &mut self,
-        wanted: MemberState,
+        wanted: Role,
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), LabError> {
@@ -271,7 +250,7 @@ impl Node {
             if Instant::now() > deadline {
                 let log = self.log();
                 let what = match wanted {
-                    MemberState::Primary => "become the primary",
+                    Role::Primary => "become the primary",
                     _ => "replicate",
                 };
                 return Err(self.launcher.too_slow(what, limit, &log));
@@ -301,16 +280,12 @@ impl Node {
     }
 
     /// The settings of the study that the server corrected or warned about, in its words.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// Removes the administrator's password, also for restarts. For tests, whose clients are not all
     /// dyno's.
-    ///
-    /// # Errors
-    /// When the server cannot be reached, or refuses.
     pub fn remove_password(&mut self) -> Result<(), LabError> {
         let none = Password::default();
         let login = Login {
@@ -344,9 +319,6 @@ impl Node {
     }
 
     /// Stops it if it is running, and starts it with the same data, port and password.
-    ///
-    /// # Errors
-    /// As [`Node::stop`]'s and [`crate::servers::start`]'s.
     pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
         if self.died(false).is_some() {
             self.kill();
@@ -358,9 +330,6 @@ impl Node {
 
     /// Starts it with the same data, port, and password, or what was killed of it; returns when it
     /// accepted connections. `bootstraps`: it begins its group anew.
-    ///
-    /// # Errors
-    /// As [`crate::servers::start`]'s.
     pub(crate) fn start_again(
         &mut self,
         bootstraps: bool,
@@ -382,10 +351,6 @@ impl Node {
     }
 
     /// Shuts it down, waiting at most 300 s, and removes its directory.
-    ///
-    /// # Errors
-    /// When it ends with a failure; when it does not end in time or the user interrupts, in which case
-    /// it is killed.
     pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
         self.stop_and_keep_data(interrupted).map(drop)
     }
@@ -400,9 +365,6 @@ impl Node {
     }
 
     /// Kills it and takes down its site and its data, as dropping it does.
-    ///
-    /// # Errors
-    /// The first thing that could not be ended or removed; the rest was.
     pub fn end(mut self) -> Result<(), LabError> {
         let process = self.running.take().map_or(Ok(()), |mut one| one.end());
         let site = self.launcher.site.end();

@@ -56,7 +56,6 @@ impl ProcessId {
     }
 
     /// The server's process; `None` while there is none.
-    #[must_use]
     pub fn get(&self) -> Option<u32> {
         match &self.server {
             Some(file) => file.process(),
@@ -65,7 +64,6 @@ impl ProcessId {
     }
 
     /// The process of its cluster manager; `None` while there is none.
-    #[must_use]
     pub fn manager(&self) -> Option<u32> {
         self.server.as_ref().and_then(|_| self.child())
     }
@@ -280,9 +278,6 @@ impl Running {
     }
 
     /// Kills it and all processes that it started, and removes their shared memory.
-    ///
-    /// # Errors
-    /// When a process survives.
     pub(super) fn end(&mut self) -> Result<(), LabError> {
         if std::mem::replace(&mut self.has_ended, true) {
             return Ok(());

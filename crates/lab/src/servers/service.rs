@@ -35,10 +35,6 @@ pub(crate) struct Services {
 impl Services {
     /// Starts the services of a member's cluster on a site, and waits until they are ready, at most
     /// 60 s each. `keep` is the directory of the result for their logs.
-    ///
-    /// # Errors
-    /// A program that is missing, that ends, or that does not become ready, with its log; an
-    /// interrupt; errors of the operating system.
     pub(crate) fn start(
         member: &Membership,
         site: Arc<dyn Site>,
@@ -71,9 +67,6 @@ impl Services {
 
     /// Ends what is left of them and starts them, with what they have stored; returns when the last
     /// one was ready.
-    ///
-    /// # Errors
-    /// As [`Services::start`].
     pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
         let mut running = self.lock();
         running.clear();
@@ -127,9 +120,6 @@ impl Services {
     }
 
     /// Kills them, takes down their site, and removes their directory, as dropping them does.
-    ///
-    /// # Errors
-    /// The first thing that could not be ended or removed; the rest was.
     pub(crate) fn end(self) -> Result<(), LabError> {
         let ended = self
             .lock()

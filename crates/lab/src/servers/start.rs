@@ -92,10 +92,6 @@ pub(super) struct Started {
 
 /// Starts a server and waits until it accepts connections, as long as it writes to its data and for at
 /// most 60 s more.
-///
-/// # Errors
-/// A setting that dyno or the server rejects; a taken port; a server that ends or does not answer,
-/// with its log; an interrupt; errors of the operating system.
 pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError> {
     installed.engine.check_settings(spec.config)?;
     fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;

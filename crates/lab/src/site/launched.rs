@@ -29,7 +29,6 @@ pub struct Launched {
 
 impl Launched {
     /// A program on this host.
-    #[must_use]
     pub fn here(child: Child) -> Self {
         Self {
             pid: child.id(),
@@ -39,7 +38,6 @@ impl Launched {
     }
 
     /// A program on another machine, with the connection to it.
-    #[must_use]
     pub fn elsewhere(child: Child, pid: u32) -> Self {
         Self {
             child,
@@ -49,7 +47,6 @@ impl Launched {
     }
 
     /// A program on this host with its client.
-    #[must_use]
     pub(super) fn by_client(child: Child, pid: u32) -> Self {
         Self {
             child,

@@ -13,31 +13,19 @@ use crate::error::LabError;
 pub trait Links: fmt::Debug + Send + Sync {
     /// Drops what the site sends to these addresses, without telling the sender; returns when that
     /// took effect. Counts: an address that was cut off twice has to be restored twice.
-    ///
-    /// # Errors
-    /// When the kernel refuses, which may have affected some of the addresses.
     fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
 
     /// This host's address in its network, from which clients connect.
     fn clients(&self) -> Ipv4Addr;
 
     /// Undoes [`Links::cut`]; returns when that took effect.
-    ///
-    /// # Errors
-    /// The first refusal of the kernel; the other addresses were restored.
     fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError>;
 
     /// Limits or delays what the site sends to these addresses, all of them together, or drops a share
     /// of it; returns when that took effect. A site has at most one such limit.
-    ///
-    /// # Errors
-    /// When the kernel refuses, or packets can be neither delayed nor lost.
     fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError>;
 
     /// Undoes [`Links::slow`]; returns when that took effect.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     fn speed_up(&self) -> Result<Instant, LabError>;
 }
 

@@ -45,9 +45,6 @@ pub trait Power {
     fn cut(&self) -> Instant;
 
     /// Switches it on again, with what was on its disk.
-    ///
-    /// # Errors
-    /// When it does not boot, or `interrupted` becomes true.
     fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError>;
 }
 
@@ -55,9 +52,6 @@ pub trait Power {
 pub trait Site: fmt::Debug + Send + Sync {
     /// Starts a program of this run as the servers' account. Its standard input is the file `input`,
     /// and its output goes to `log`.
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     fn spawn(
         &self,
         home: &Home,
@@ -109,18 +103,12 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Records a process of the node with this directory, whose shared memory
     /// [`Site::end_processes`] removes.
-    ///
-    /// # Errors
-    /// The operating system's.
     fn record(&self, dir: &Path, pid: u32) -> Result<(), LabError> {
         shared_memory::record(dir, pid)
     }
 
     /// Kills all processes that were started for the node with this directory, and removes their
     /// shared memory.
-    ///
-    /// # Errors
-    /// When a process survives.
     fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), LabError> {
         let ended = survivors::end(dir, account).map(drop);
         shared_memory::remove_recorded(dir, account);
@@ -128,9 +116,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 
     /// Removes what was set up for it, after its processes have ended.
-    ///
-    /// # Errors
-    /// What could not be removed.
     fn end(&self) -> Result<(), LabError>;
 
     /// The address that its servers listen on, with the prefix length of the network from which
@@ -151,9 +136,6 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Sets up a site beside it, in the same network but without its limits, for what the servers of
     /// several sites share.
-    ///
-    /// # Errors
-    /// When this user may not, or the kernel cannot.
     fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
         let _ = home;
         Ok(Arc::new(ThisHost::default()))
@@ -196,9 +178,6 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// Limits what its processes read and write on each of these devices, given by their major and
     /// minor numbers, and replaces an earlier limit of the device. The first call is before the
     /// first process starts, if only with no limits.
-    ///
-    /// # Errors
-    /// When the site cannot limit it.
     fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), LabError> {
         let _ = (devices, limits);
         Err(LabError::Impossible(
@@ -208,10 +187,6 @@ pub trait Site: fmt::Debug + Send + Sync {
 }
 
 /// Sets up a site for each of these nodes.
-///
-/// # Errors
-/// When this machine cannot enforce their limits, or give them a network of their own, when another
-/// host cannot be used, and when a guest does not boot.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,

@@ -29,9 +29,6 @@ pub struct Ssh {
 
 impl Ssh {
     /// Connects to a host, and creates a directory below `below` there.
-    ///
-    /// # Errors
-    /// As [`Machine::connect`]'s.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
         Ok(Self {
             machine: Machine::connect(home, to, below)?,
@@ -40,9 +37,6 @@ impl Ssh {
     }
 
     /// Boots a guest with as many CPUs and as much memory as these limits say.
-    ///
-    /// # Errors
-    /// When QEMU or the guest's image is missing, or the guest does not boot.
     pub fn guest(home: &Home, limits: &plan::Limits) -> Result<Self, LabError> {
         let (guest, to, disk) = Guest::boot(home, limits)?;
         Ok(Self {

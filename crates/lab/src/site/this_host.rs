@@ -33,17 +33,11 @@ pub struct ThisHost {
 
 impl ThisHost {
     /// This host, with a site's limits for all its processes together.
-    ///
-    /// # Errors
-    /// When the kernel or this user's rights do not allow a limit.
     pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
         Self::with(home, site, false)
     }
 
     /// The same with a network namespace for all its programs.
-    ///
-    /// # Errors
-    /// As [`ThisHost::new`]'s.
     pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
         Self::with(home, site, true)
     }

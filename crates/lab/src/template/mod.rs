@@ -60,9 +60,6 @@ pub struct Template {
 /// Returns a template of the data that a load needs: from the cache, or built now, only once even if
 /// several dynos need it at the same time. Settings that decide the format of the files, such as
 /// the page size, are taken from `config`.
-///
-/// # Errors
-/// A rejected setting, a server that fails, a full disk, an interrupt. No partial data is left.
 pub fn obtain(
     home: &Home,
     installed: &Installed,
@@ -83,9 +80,6 @@ pub fn obtain(
 }
 
 /// A template without tables: an initialized server with an empty database.
-///
-/// # Errors
-/// As [`obtain`]'s.
 pub fn obtain_empty(
     home: &Home,
     installed: &Installed,
@@ -99,9 +93,6 @@ pub fn obtain_empty(
 
 /// Builds the data for one node with such volumes, without using a cached template with
 /// tables; returns how long that took.
-///
-/// # Errors
-/// As [`obtain`]'s.
 pub fn rebuild(
     home: &Home,
     installed: &Installed,
@@ -118,9 +109,6 @@ pub fn rebuild(
 
 /// Disk space of the cached template of this data, and how long building it took; `None` if it does
 /// not exist.
-///
-/// # Errors
-/// When the cache cannot be read.
 pub fn cached(
     home: &Home,
     installed: &Installed,
@@ -199,19 +187,12 @@ fn get(
 
 impl Template {
     /// Copies it for server `number`, within the cache.
-    ///
-    /// # Errors
-    /// As [`Template::copy_to`]'s.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
         let node = plan::Node::default();
         self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
     }
 
     /// Copies it for server `number` to volumes of this kind, on the machine with these files.
-    ///
-    /// # Errors
-    /// When the disk is full, with the numbers, or the operating system refuses; when the user
-    /// interrupts.
     pub fn copy_to(
         &self,
         number: u32,

@@ -80,7 +80,6 @@ pub(crate) struct TrialMonitor<'a> {
     told_of_others: bool,
 }
 
-/// The state of a load.
 struct LoadState {
     gather: Summarizer,
     /// In a trial with faults.

@@ -40,10 +40,6 @@ pub(crate) struct LoadResults {
 }
 
 impl TrialMonitor<'_> {
-    /// The results of the loads.
-    ///
-    /// # Errors
-    /// When they could not start, or the user interrupted them before the measurement.
     pub(crate) fn into_results(mut self) -> Result<LoadResults, Failure> {
         let has_begun = self.barrier.begun().is_some();
         let (outcome, failure) = match self.ended_by.take() {

@@ -22,9 +22,6 @@ pub(super) struct Claim(String);
 
 impl Claim {
     /// Claims the device with a number such as `8:16`; `None` while another dyno has.
-    ///
-    /// # Errors
-    /// When this user is not root.
     pub(super) fn take(number: String) -> Result<Option<Self>, LabError> {
         let mut claimed = claimed();
         match claimed.get_mut(&number) {

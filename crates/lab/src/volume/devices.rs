@@ -37,25 +37,16 @@ pub(crate) struct Job {
 
 impl Made {
     /// Has a device, numbered from 1, refuse every request; returns when it did.
-    ///
-    /// # Errors
-    /// When there is none; when the kernel refuses.
     pub(crate) fn fail(&self, device: u32) -> Result<Instant, LabError> {
         self.with_device(device, LoopDevice::fail)
     }
 
     /// Brings a device back with what it had when it failed; returns when it was back.
-    ///
-    /// # Errors
-    /// When there is none; when the kernel refuses.
     pub(crate) fn restore(&self, device: u32) -> Result<Instant, LabError> {
         self.with_device(device, LoopDevice::restore)
     }
 
     /// The major and minor numbers of a device.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(crate) fn numbers(&self, device: u32) -> Result<(u32, u32), LabError> {
         self.with_device(device, LoopDevice::numbers)
     }
@@ -70,18 +61,12 @@ impl Made {
     }
 
     /// Mounts it anew, because after some errors the kernel refuses writes until then.
-    ///
-    /// # Errors
-    /// When it is in use, or its devices are not what they were.
     pub(crate) fn remount(&self) -> Result<(), LabError> {
         self.unmount()?;
         self.mount()
     }
 
     /// Begins to rebuild a device on a new one.
-    ///
-    /// # Errors
-    /// When there is no such device; when a program is missing.
     pub(crate) fn replace(&self, device: u32) -> Result<Job, LabError> {
         self.numbers(device)?;
         let new = self.new_device()?;
@@ -96,9 +81,6 @@ impl Made {
     }
 
     /// Begins to read all blocks of all devices and to correct those that are wrong.
-    ///
-    /// # Errors
-    /// If pending writes cannot be committed, or a program is missing.
     pub(crate) fn scrub(&self) -> Result<Job, LabError> {
         // It sees only what has been committed, which a server's fsync does not do.
         self.sync()?;
@@ -112,9 +94,6 @@ impl Made {
     }
 
     /// Waits until a job is done; returns what a scrub found.
-    ///
-    /// # Errors
-    /// When the program fails, in its own words; when the load ends before.
     pub(crate) fn finish(
         &self,
         job: &mut Job,

@@ -18,9 +18,6 @@ const SHARED: [&str; 9] = [
 const EMPTY: &str = "lost+found";
 
 /// Checks the directories that a study's faults fill; `cache` is dyno's.
-///
-/// # Errors
-/// The first one whose disk holds anything else.
 pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), LabError> {
     let faults = topology.faults.iter();
     for fault in faults.filter(|fault| fault.kind == FaultKind::FillDisk) {
@@ -42,9 +39,6 @@ pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), L
 }
 
 /// Checks that the disk of a directory holds nothing but what has names with the prefix `own`.
-///
-/// # Errors
-/// What else it holds.
 pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), LabError> {
     let unfit = |why: String| LabError::UnfitDirectory {
         path: directory.to_owned(),

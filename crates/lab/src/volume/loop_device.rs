@@ -147,9 +147,6 @@ impl LoopDevice {
     }
 
     /// Detaches it, and removes its file.
-    ///
-    /// # Errors
-    /// When the file cannot be removed.
     pub(crate) fn remove(self) -> Result<(), LabError> {
         fs::remove_file(&self.file).map_err(LabError::at("remove", &self.file))
     }

@@ -170,7 +170,6 @@ impl Made {
         LoopDevice::attach(&file)
     }
 
-    /// The paths of its devices.
     fn devices(&self) -> Vec<PathBuf> {
         match &self.plan.devices {
             Devices::Named(device) => vec![device.value.clone()],

@@ -38,9 +38,6 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
 
     /// Bytes that its devices hold for what has been written since it was made, with all copies
     /// and parity; `None` for a directory, whose file system has other files, too.
-    ///
-    /// # Errors
-    /// The operating system's.
     fn used_bytes(&self) -> Result<Option<u64>, LabError> {
         Ok(None)
     }
@@ -56,42 +53,27 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     }
 
     /// Has equal blocks of the data shared, if the study wants that.
-    ///
-    /// # Errors
-    /// When the tool fails, in its own words; when the user interrupts.
     fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
         let _ = interrupted;
         Ok(())
     }
 
     /// Removes the data and whatever was set up for it.
-    ///
-    /// # Errors
-    /// What could not be removed.
     fn end(&self) -> Result<(), LabError>;
 }
 
 /// A kind of file system.
 trait FileSystem: fmt::Debug + Send + Sync {
     /// Checks that the programs that it needs are installed.
-    ///
-    /// # Errors
-    /// What to install.
     fn check(&self) -> Result<(), LabError>;
 
     /// Makes it on empty devices, with [`LABEL`].
-    ///
-    /// # Errors
-    /// When its tool fails, in its own words; when the user interrupts.
     fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError>;
 
     /// Mount options that this file system needs for these devices.
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
 
     /// Bytes that its devices hold; what it is mounted at has been synchronized.
-    ///
-    /// # Errors
-    /// The operating system's.
     fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, LabError>;
 
     /// Makes the kernel forget unmounted devices.
@@ -110,9 +92,6 @@ fn file_system(plan: &plan::FileSystem) -> Box<dyn FileSystem> {
 }
 
 /// Creates a volume for one node; `own` is the node's directory in the cache.
-///
-/// # Errors
-/// When nodes cannot store data there, or the operating system refuses; when the user interrupts.
 pub(crate) fn create(
     home: &Home,
     volume: &plan::Volume,
@@ -144,9 +123,6 @@ impl Volume for PathBuf {
 }
 
 /// Checks that nodes of this account can store data and log on the volumes of a plan.
-///
-/// # Errors
-/// Why they cannot.
 pub(crate) fn check(node: &plan::Node, account: &Account) -> Result<(), LabError> {
     check_one(&node.volume, account)?;
     let log = node.log_volume.as_ref();

@@ -79,9 +79,6 @@ fn signature(device: &Path) -> Result<Option<String>, LabError> {
 }
 
 /// Claims a device, to be kept until it has been wiped.
-///
-/// # Errors
-/// When another dyno has it.
 pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
     Claim::take(claim::number(device)?)?.ok_or_else(|| {
         let remedy = "name another device, or wait for the other dyno to end";
@@ -91,9 +88,6 @@ pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
 
 /// Removes the signature of a file system that dyno made, so that the device is empty again. A
 /// device that another dyno has claimed since is left alone.
-///
-/// # Errors
-/// When the tool fails, in its own words.
 pub(crate) fn wipe_own(device: &Path) -> Result<(), LabError> {
     let Some(_claim) = Claim::take(claim::number(device)?)? else {
         return Ok(());

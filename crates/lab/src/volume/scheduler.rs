@@ -64,9 +64,6 @@ impl Scheduler {
     }
 
     /// Puts the schedulers back that the devices had before.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub(crate) fn end(&self) -> Result<(), LabError> {
         put_back(&self.record)
     }
@@ -80,9 +77,6 @@ impl Drop for Scheduler {
 }
 
 /// Puts back the schedulers that a run has changed, the last one first: a disk may have had several.
-///
-/// # Errors
-/// When the operating system refuses, or another dyno uses a disk; the record stays.
 pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
     let mut records = Vec::new();
     for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {

@@ -30,9 +30,6 @@ impl Tool {
     }
 
     /// Runs it on devices, unless the user interrupts.
-    ///
-    /// # Errors
-    /// As [`Tool::run`]'s.
     pub(super) fn run_on(
         self,
         devices: &[PathBuf],
@@ -45,9 +42,6 @@ impl Tool {
     }
 
     /// Runs it to its end, however long that takes, unless the user interrupts.
-    ///
-    /// # Errors
-    /// As [`Tool::run`]'s.
     pub(crate) fn work(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -59,9 +53,6 @@ impl Tool {
     }
 
     /// Runs it to its end, for a limited time; returns what it printed.
-    ///
-    /// # Errors
-    /// When it is not installed or does not end; when it fails, in its own words.
     pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -87,9 +78,6 @@ impl Tool {
     }
 
     /// Starts it; it ends with dyno, because later its device may be another program's.
-    ///
-    /// # Errors
-    /// When it is not installed.
     pub(super) fn start(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -113,9 +101,6 @@ impl Tool {
     }
 
     /// Checks that it is installed.
-    ///
-    /// # Errors
-    /// What to install.
     pub(super) fn check(self) -> Result<(), LabError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs = std::env::split_paths(&path);

@@ -5,6 +5,7 @@ mod alert;
 mod prober;
 mod sampler;
 
+use plan::StatementClass;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
@@ -12,7 +13,6 @@ use std::time::Instant;
 use engine::replication::Replication;
 use load::Pulse;
 use measure::recovery::{self, FirstWrite, Observed, Probe};
-use measure::setup::Class;
 
 use crate::Database;
 use crate::clock::{Clock, seconds};
@@ -83,9 +83,6 @@ impl Watch {
 }
 
 /// Starts watching; `watches` has one for each instance, or none.
-///
-/// # Errors
-/// When the operating system refuses a thread.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     watches: &'env [Watch],
@@ -150,7 +147,7 @@ impl Watchers<'_> {
     ) {
         let (begin_ns, end_ns) = results.measured_ns.unwrap_or_default();
         let kinds = trial.statement_kinds();
-        let has_writes = kinds.iter().any(|kind| kind.class == Class::Write);
+        let has_writes = kinds.iter().any(|kind| kind.class == StatementClass::Write);
         let sampled = threads::join(self.sampler).into_iter().zip(self.probers);
         let loads = rig
             .instances

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-use engine::replication::{MemberState, View};
-use measure::recovery::{Probe, ProbedView, ProbedWrite, Role};
+use engine::replication::View;
+use measure::recovery::{Probe, ProbedView, ProbedWrite};
 
 use super::Server;
 use super::alert::{Alert, Level};
@@ -100,11 +100,7 @@ fn view(view: &View) -> ProbedView {
     let mut hasher = DefaultHasher::new();
     view.others.hash(&mut hasher);
     ProbedView {
-        role: match view.state {
-            MemberState::Primary => Role::Primary,
-            MemberState::Replica => Role::Replica,
-            MemberState::Detached => Role::Detached,
-        },
+        role: view.state,
         others: hasher.finish(),
     }
 }

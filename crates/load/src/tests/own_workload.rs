@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use workload::catalog::{Catalog, Class};
+use workload::catalog::{Catalog, StatementClass};
 use workload::options::OptionsError;
 use workload::session::{FailureKind, Param, Session, SessionError};
 use workload::virtual_user::{Done, VirtualUser, Workload};
@@ -41,10 +41,10 @@ impl Ledger {
         for (name, class, sql) in [
             (
                 "ledger_insert",
-                Class::Write,
+                StatementClass::Write,
                 "INSERT INTO ledger VALUES (?, ?)",
             ),
-            ("commit", Class::Other, "COMMIT"),
+            ("commit", StatementClass::Other, "COMMIT"),
         ] {
             let label = catalog.labels.intern(name, class);
             catalog.add(label, sql.to_owned());

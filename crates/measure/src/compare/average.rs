@@ -8,9 +8,6 @@ use crate::interval::{Estimate, mean};
 /// Compares two sides by their geometric means over several points. Points of the same
 /// repeat ran in the same block and share its noise, so they are averaged within each
 /// repeat, and the interval is over the repeats. Repeats that lack a point are left out.
-///
-/// # Errors
-/// When no repeat of a side has all points, or a number is not above 0.
 pub fn average(
     points: &[[&[Measured]; 2]],
     question: &Question,

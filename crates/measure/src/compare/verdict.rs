@@ -32,7 +32,6 @@ pub enum Decision {
 
 impl Decision {
     /// Its name in JSON and CSV.
-    #[must_use]
     pub fn code(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -44,7 +43,6 @@ impl Decision {
     }
 
     /// Repeats of each side that would allow a verdict, where that is known.
-    #[must_use]
     pub fn repeats_needed(self) -> Option<u32> {
         match self {
             Self::Undecided { repeats_needed }
@@ -81,7 +79,6 @@ pub enum NoVerdict {
 
 impl Comparison {
     /// The verdict in a few words.
-    #[must_use]
     pub fn verdict(&self) -> String {
         let least = 100.0 * self.question.least;
         match self.decision {
@@ -98,13 +95,11 @@ impl Comparison {
     }
 
     /// Whether a verdict may be reached at all.
-    #[must_use]
     pub fn is_tested(&self) -> bool {
         !matches!(self.decision, Decision::NoVerdict { .. })
     }
 
     /// Whether the verdict is that the sides differ, or that they do not.
-    #[must_use]
     pub fn is_conclusive(&self) -> bool {
         self.is_tested() && !matches!(self.decision, Decision::Undecided { .. })
     }

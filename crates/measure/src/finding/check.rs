@@ -35,7 +35,6 @@ pub enum Remedy {
     Words(&'static str),
     /// A server setting.
     Setting {
-        /// Its name.
         name: &'static str,
         /// The value that it should have.
         value: &'static str,
@@ -68,19 +67,16 @@ pub struct Problem {
 
 impl Observed {
     /// No problem was found.
-    #[must_use]
     pub fn passed(what: impl Into<String>) -> Self {
         Self::Passed(what.into())
     }
 
     /// The check could not be done.
-    #[must_use]
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown(why.into())
     }
 
     /// A problem was found.
-    #[must_use]
     pub fn found(level: Level, what: impl Into<String>) -> Self {
         Self::Found(Problem {
             level,
@@ -91,25 +87,21 @@ impl Observed {
     }
 
     /// Results are misleading.
-    #[must_use]
     pub fn severe(what: impl Into<String>) -> Self {
         Self::found(Level::Severe, what)
     }
 
     /// Results may be some percent off.
-    #[must_use]
     pub fn warning(what: impl Into<String>) -> Self {
         Self::found(Level::Warning, what)
     }
 
     /// For information.
-    #[must_use]
     pub fn note(what: impl Into<String>) -> Self {
         Self::found(Level::Note, what)
     }
 
     /// Sets a placeholder of the remedy.
-    #[must_use]
     pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         if let Self::Found(found) = &mut self {
             found.fill.push((word, value.to_string()));
@@ -118,7 +110,6 @@ impl Observed {
     }
 
     /// Replaces the remedy of the check.
-    #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         if let Self::Found(found) = &mut self {
             found.remedy = Some(remedy.into());
@@ -126,8 +117,6 @@ impl Observed {
         self
     }
 
-    /// Its level.
-    #[must_use]
     pub fn level(&self) -> Level {
         match self {
             Self::Passed(_) => Level::Passed,
@@ -138,7 +127,6 @@ impl Observed {
 }
 
 /// Runs checks on facts. `remedy` writes remedies for their subject.
-#[must_use]
 pub fn run<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     facts: &F,
@@ -170,7 +158,6 @@ pub fn run<'a, F: 'a>(
 }
 
 /// Findings of checks that have no subject.
-#[must_use]
 pub fn unknown<'a, F: 'a>(
     checks: impl IntoIterator<Item = &'a Check<F>>,
     of: &str,
@@ -193,8 +180,6 @@ fn filled(remedy: String, fill: &[(&'static str, String)]) -> String {
     fill.fold(remedy, |remedy, (word, value)| remedy.replace(word, value))
 }
 
-/// The remedy on a host.
-#[must_use]
 pub fn on_host(remedy: Remedy) -> Option<String> {
     match remedy {
         Remedy::Nothing => None,

@@ -26,7 +26,6 @@ pub struct Contents {
 pub struct Row {
     /// The row's primary key, which the server generated.
     pub key: i64,
-    /// The transfer.
     pub transfer: Transfer,
 }
 
@@ -54,7 +53,6 @@ impl Contents {
 ///
 /// A row whose accounts or amount are not the transfer's is none of it: the transfer is lost, and the
 /// row a phantom.
-#[must_use]
 pub fn check(
     history: &History,
     members: &[Contents],
@@ -273,7 +271,6 @@ fn vanished_reads(history: &History, primary: &Counts) -> u64 {
 /// What the faults of an instance cost of the ledger, in the order of the faults; `None` for one
 /// without an effect. A loss belongs to the fault that was under way when it was acknowledged, or
 /// to the next one. Without a primary, nothing is known.
-#[must_use]
 pub fn losses(
     history: &History,
     members: &[Contents],
@@ -333,7 +330,6 @@ fn blamed(faults: &[&FaultRecord], at_s: f64) -> Option<usize> {
 /// The transfers that had no reply when a fault took effect, by what the first of the members has of
 /// them: those that were running, and those that ended with an error after the fault was asked for,
 /// since it can only be known later that it took effect. Times are in seconds on the trial's clock.
-#[must_use]
 pub fn in_flight(history: &History, members: &[Contents], asked_s: f64, effect_s: f64) -> InFlight {
     let first = members.first().map(|member| {
         let transfers = member.rows.iter().map(|row| row.transfer);

@@ -8,7 +8,6 @@ use super::history::{Appending, Fate, History};
 
 /// A line for each beginning and end of a transaction, in order of time. At the end, a last one
 /// reads the lists that the primary has, if there is one.
-#[must_use]
 pub fn edn(history: &History, lists: Option<&[(i64, Vec<i64>)]>) -> String {
     let mut events: Vec<(f64, String)> = Vec::new();
     // A process whose transaction is of unknown fate is not heard of again.

@@ -24,7 +24,6 @@ pub enum Record {
     Begun {
         /// When.
         at_s: f64,
-        /// The transfer.
         #[serde(flatten)]
         transfer: Transfer,
     },
@@ -32,9 +31,7 @@ pub enum Record {
     Ended {
         /// When.
         at_s: f64,
-        /// Its user.
         user: i64,
-        /// Its sequence.
         sequence: i64,
         /// How it ended.
         fate: Fate,
@@ -46,7 +43,6 @@ pub enum Record {
     Appending {
         /// When.
         at_s: f64,
-        /// Its user.
         user: i64,
         /// The list that it reads.
         read: i64,
@@ -59,7 +55,6 @@ pub enum Record {
     Appended {
         /// When.
         at_s: f64,
-        /// Its value.
         value: i64,
         /// How it ended.
         fate: Fate,
@@ -73,7 +68,6 @@ pub enum Record {
 
 impl Record {
     /// The line, with its newline. Longer texts of errors are cut, so that it can be read again.
-    #[must_use]
     pub fn line(mut self) -> Vec<u8> {
         const MAX_ERROR_CHARS: usize = 300;
         if let Self::Ended {
@@ -106,7 +100,6 @@ pub struct Read {
     pub at_s: f64,
     /// The member, from 1.
     pub member: u32,
-    /// The user.
     pub user: i64,
     /// What it found; 0 if it found no transfer.
     pub sequence: i64,
@@ -127,7 +120,6 @@ pub enum Fate {
 /// A transfer as the client knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
-    /// The transfer.
     pub transfer: Transfer,
     /// When it began, in seconds on the trial's clock.
     pub begun_s: f64,
@@ -190,7 +182,6 @@ pub enum HistoryError {
 
 impl History {
     /// A history without transfers.
-    #[must_use]
     pub fn new(opening: Opening) -> Self {
         Self {
             opening,
@@ -200,9 +191,6 @@ impl History {
 
     /// Reads a stored history. A last line without its newline was being written when the writer died
     /// and does not count; a transfer without an end is of unknown fate.
-    ///
-    /// # Errors
-    /// A file that cannot be read, and the first line that is no record or contradicts earlier ones.
     pub fn read(mut file: impl BufRead) -> Result<Self, HistoryError> {
         let mut history = Self::default();
         let mut line = Vec::new();
@@ -310,13 +298,11 @@ impl History {
     }
 
     /// All transfers, in the order in which they began.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// When the last thing happened, in seconds on the trial's clock; 0 if nothing did.
-    #[must_use]
     pub fn last_s(&self) -> f64 {
         let transfers = self.entries.iter();
         let transfers = transfers.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
@@ -327,7 +313,6 @@ impl History {
     }
 
     /// A transfer by its user and its sequence.
-    #[must_use]
     pub fn find(&self, user: i64, sequence: i64) -> Option<&Entry> {
         self.entries.get(*self.by_id.get(&(user, sequence))?)
     }

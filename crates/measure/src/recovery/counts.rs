@@ -24,7 +24,6 @@ impl From<Vec<Count>> for Counts {
 
 impl Counts {
     /// The counts from `from_s` to `to_s`.
-    #[must_use]
     pub fn within(&self, from_s: f64, to_s: f64) -> &[Count] {
         let begin = self.0.partition_point(|count| count.t_s < from_s);
         let end = self.0.partition_point(|count| count.t_s <= to_s);

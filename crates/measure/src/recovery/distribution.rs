@@ -14,7 +14,6 @@ pub enum Observation {
 
 impl Observation {
     /// The value, or what it exceeds.
-    #[must_use]
     pub fn bound(self) -> f64 {
         match self {
             Self::Exactly(value) | Self::Longer(value) => value,
@@ -22,7 +21,6 @@ impl Observation {
     }
 
     /// Whether it is only known to be longer.
-    #[must_use]
     pub fn is_censored(self) -> bool {
         matches!(self, Self::Longer(_))
     }
@@ -54,7 +52,6 @@ pub struct Distribution {
 
 impl Distribution {
     /// Of the repeats that have a value; `None` if none has.
-    #[must_use]
     pub fn of(repeats: impl IntoIterator<Item = Observation>) -> Option<Self> {
         let mut values: Vec<Observation> = repeats.into_iter().collect();
         values.sort_by(Observation::order);
@@ -62,32 +59,27 @@ impl Distribution {
     }
 
     /// In ascending order; at least one.
-    #[must_use]
     pub fn values(&self) -> &[Observation] {
         &self.values
     }
 
     /// In how many repeats it happened.
-    #[must_use]
     pub fn happened(&self) -> usize {
         let all = self.values.iter();
         all.filter(|value| !value.is_censored()).count()
     }
 
     /// The smallest.
-    #[must_use]
     pub fn min(&self) -> Observation {
         self.values[0]
     }
 
     /// The largest.
-    #[must_use]
     pub fn max(&self) -> Observation {
         self.values[self.values.len() - 1]
     }
 
     /// The median; of an even number, the mean of the two in the middle.
-    #[must_use]
     pub fn median(&self) -> Observation {
         let upper = self.values.len() / 2;
         let lower = (self.values.len() - 1) / 2;

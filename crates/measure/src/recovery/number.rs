@@ -99,7 +99,6 @@ pub fn numbers() -> impl Iterator<Item = &'static Number> {
 
 impl Number {
     /// What a recovery shows of it; `None` if it does not apply, or was not measured.
-    #[must_use]
     pub fn observed(&self, found: &Recovery) -> Option<Observation> {
         if found.censored.iter().any(|name| name == self.name) {
             return Some(Observation::Longer(found.window_s));

@@ -53,9 +53,6 @@ struct Level {
 }
 
 /// Tests a law with so many parameters.
-///
-/// # Errors
-/// When it misses some size by more than [`MATTERS`] and by more than chance.
 pub(super) fn test(
     points: &[Observation],
     data: &Adjusted,

@@ -20,7 +20,6 @@ use crate::work::other_work;
 pub struct ThresholdResult {
     /// The point; empty in a study of one.
     pub point: Point,
-    /// The column.
     pub column: String,
     /// The condition, for example `>= 0.95 * baseline`.
     pub condition: String,
@@ -40,7 +39,6 @@ pub struct ThresholdResult {
     /// The number against its limit by pairs of trials that ran in the same block; only
     /// against a variant of the same study. It decides in place of both intervals.
     pub paired: Option<Paired>,
-    /// The verdict.
     pub verdict: ThresholdVerdict,
     /// Why another run may reach another verdict.
     pub caveats: Vec<Caveat>,
@@ -122,7 +120,6 @@ pub enum ThresholdVerdict {
 
 impl ThresholdResult {
     /// Whether the condition does not hold, or cannot be checked.
-    #[must_use]
     pub fn is_missed(&self) -> bool {
         !matches!(
             self.verdict,
@@ -131,13 +128,11 @@ impl ThresholdResult {
     }
 
     /// Whether another run could well give another verdict.
-    #[must_use]
     pub fn is_undecided(&self) -> bool {
         self.verdict == ThresholdVerdict::Undecided
     }
 
     /// The threshold as it was written: `tps >= 0.95 * baseline`.
-    #[must_use]
     pub fn threshold(&self) -> String {
         format!("{} {}", self.column, self.condition)
     }
@@ -193,7 +188,6 @@ impl<'a> Baseline<'a> {
 
 /// Judges every threshold at every point. One that is relative to a variant is not
 /// judged at that variant itself.
-#[must_use]
 pub fn judge(
     thresholds: &[Threshold],
     trials: &[TrialSummary],
@@ -211,7 +205,6 @@ pub fn judge(
 }
 
 /// The points of some trials, as they first appear.
-#[must_use]
 pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
     for trial in trials {

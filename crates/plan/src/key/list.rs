@@ -11,7 +11,7 @@ use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
 use crate::{
-    Arrivals, ClusterProfile, Durability, Follow, Network, Protocol, ReplyTime, Reset, Runtime,
+    Arrivals, ClusterProfile, Durability, Follow, Network, StatementProtocol, ReplyTime, Reset, Runtime,
     SiteKind, ThinkDistribution, TlsMode,
 };
 
@@ -179,7 +179,7 @@ const GENERAL: &[Key] = &[
         optional("load.key_range", count(1, MAX_ROWS),
         "Highest key that transactions choose. A higher value makes lookups miss; a lower one restricts transactions to part of the rows. Default: `data.rows`."))),
     work(bench_as("", "Prepared statements, or their full text each time.",
-        key("load.protocol", Kind::Choice(Protocol::WORDS), "\"prepared\"",
+        key("load.protocol", Kind::Choice(StatementProtocol::WORDS), "\"prepared\"",
         "How statements are sent: `prepared` (once per connection) or as `text` each time."))),
     bench_as("", "When a reply has arrived: when the kernel stamped it (over TCP), or when dyno has read it.",
         key("load.reply_time", Kind::Choice(ReplyTime::WORDS), "\"kernel\"",

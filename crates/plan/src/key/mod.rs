@@ -61,9 +61,13 @@ pub struct Flag {
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
     /// Any text.
-    Text { max_chars: usize },
+    Text {
+        max_chars: usize,
+    },
     /// A text that appears in labels: without control characters.
-    Name { max_chars: usize },
+    Name {
+        max_chars: usize,
+    },
     /// One of a few words.
     Choice(&'static [&'static str]),
     /// The name of an engine that dyno can start.
@@ -81,13 +85,24 @@ pub enum Kind {
     /// Yes or no.
     Boolean,
     /// A whole number.
-    Integer { min: u64, max: u64 },
-    /// A number.
-    Number { min: f64, max: f64 },
+    Integer {
+        min: u64,
+        max: u64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
     /// A length of time.
-    Duration { min: Duration, max: Duration },
+    Duration {
+        min: Duration,
+        max: Duration,
+    },
     /// A share, typed as `2%`; the range is in percent.
-    Percent { min: f64, max: f64 },
+    Percent {
+        min: f64,
+        max: f64,
+    },
     /// Free settings of the server, each a key of its own below this one.
     Settings,
     /// The tables of the report.
@@ -97,7 +112,10 @@ pub enum Kind {
     /// How often something happens, such as `1 per 30s`.
     Frequency,
     /// A size in bytes, such as `512M`.
-    Bytes { min: u64, max: u64 },
+    Bytes {
+        min: u64,
+        max: u64,
+    },
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
     /// A host's name for ssh.
@@ -131,11 +149,6 @@ pub enum Needs {
     Chaos,
 }
 
-/// Keys that were renamed: the old name, and the new one.
-pub const RENAMED: [(&str, &str); 2] = [
-    ("server.cpus", "site.cpus"),
-    ("server.directory", "volume.directory"),
-];
 /// The section whose keys name other keys.
 pub const SWEEP: &str = "sweep";
 /// The section of named sizes, one of which an override may choose.

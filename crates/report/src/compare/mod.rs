@@ -35,7 +35,6 @@ pub struct Side<'a> {
 /// A setting of the servers that a study sets differently for two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntendedSetting {
-    /// Its name.
     pub name: String,
     /// The study's value for the base; `None` where it does not set it.
     pub base: Option<String>,
@@ -71,7 +70,6 @@ pub struct ResultComparison {
 impl ResultComparison {
     /// Compares `new` with `base`; `intended` are the settings that a study sets differently for
     /// the two.
-    #[must_use]
     pub fn of(base: &Side<'_>, new: &Side<'_>, intended: &[IntendedSetting]) -> Self {
         let mut both = Self::undecided(base, new, intended);
         points::decide_all(both.points.iter_mut());
@@ -101,13 +99,11 @@ impl ResultComparison {
     }
 
     /// What the two are called.
-    #[must_use]
     pub fn names(&self) -> [&str; 2] {
         [&self.base, &self.new]
     }
 
     /// Whether no point is on both sides.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let mut points = self.points.iter();
         !points.any(|point| point.is_on_both())
@@ -154,7 +150,6 @@ fn of_variants(result: &RunResult) -> Option<Vec<ResultComparison>> {
 }
 
 /// The variants of a study, in its order.
-#[must_use]
 pub fn variants(result: &RunResult) -> Vec<&str> {
     let trials: Vec<_> = result.trials.iter().collect();
     let values = keys::values(&trials, keys::VARIANT).into_iter();

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::search;
 
-/// One search.
 #[derive(Debug, Serialize)]
 pub(crate) struct Search {
     /// Empty where there is only one.

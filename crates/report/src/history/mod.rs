@@ -91,9 +91,6 @@ pub enum HistoryError {
 impl History {
     /// Of every point that has the values of `wanted` (key and value); runs may come in any
     /// order.
-    ///
-    /// # Errors
-    /// When no result varies a key of `wanted`, or nothing is left to show.
     pub fn of(runs: &[Run<'_>], wanted: &[(String, String)]) -> Result<Self, HistoryError> {
         let mut runs = runs.to_vec();
         runs.sort_by(|a, b| started(a).cmp(started(b)));

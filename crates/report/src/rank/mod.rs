@@ -48,7 +48,6 @@ pub enum RankError {
     OtherWork {
         /// What tells the first from the others.
         one: String,
-        /// The other.
         other: String,
         /// What is not alike.
         unlike: String,
@@ -64,10 +63,6 @@ pub enum RankError {
 impl Ranking {
     /// Ranks each variant of each result, for each number of servers at its best point
     /// in throughput, among those that have the values of `point` (key and value).
-    ///
-    /// # Errors
-    /// When no result varies a key of `point`, or nothing is left to rank; unless `force`
-    /// is given, when results would stand on a board with points of different work.
     pub fn of(
         entrants: &[Entrant<'_>],
         point: &[(String, String)],

@@ -9,7 +9,6 @@ use crate::csv_writer::Csv;
 
 /// A line for each number: what was measured, the laws' parameters, and what they make of
 /// each size. `None` of a study that varies no size.
-#[must_use]
 pub fn csv(result: &RunResult) -> Option<String> {
     let scale = Scale::of(result)?;
     let mut csv = Csv::default();

@@ -7,7 +7,6 @@ use crate::csv_writer::Csv;
 use crate::keys;
 
 /// A line for each step of each search; nothing is rounded. `None` without a search.
-#[must_use]
 pub fn csv(result: &RunResult) -> Option<String> {
     let first = result.searches.first()?;
     let mut keys = keys::axes(result);

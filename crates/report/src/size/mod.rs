@@ -79,7 +79,6 @@ pub enum SizeError {
 
 impl SizeError {
     /// Whether an efficiency that is given would do.
-    #[must_use]
     pub fn wants_efficiency(&self) -> bool {
         matches!(
             self,
@@ -90,10 +89,6 @@ impl SizeError {
 
 impl Sizing {
     /// Plans with the best point in throughput of each number of instances.
-    ///
-    /// # Errors
-    /// When nothing was measured, need or efficiency make no sense, or no efficiency is
-    /// given and none can be taken from how the server scales.
     pub fn of(result: &RunResult, question: &Question<'_>) -> Result<Self, SizeError> {
         let axes = keys::axes(result);
         point::check(question.point, &axes)?;

@@ -9,7 +9,6 @@ use crate::sheet::{Block, Item, Section, Sheet};
 
 impl Sheet {
     /// For a terminal: without the title, which repeats the command, and the figures.
-    #[must_use]
     pub fn text(&self, layout: Layout) -> String {
         let mut writer = Writer {
             text: String::new(),

@@ -32,7 +32,6 @@ const IN_ASCII: [(char, &str); 22] = [
 /// The text with every control character but tabs and the ends of lines written as `\u{1b}`, and so every
 /// character that changes the direction of what follows. Without such characters it is the text
 /// itself.
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let kept = |c: char| c == '\n' || c == '\t' || !steers(c);
     if text.chars().all(kept) {
@@ -49,7 +48,6 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The text in ASCII only; what has no equivalent becomes `?`.
-#[must_use]
 pub fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -66,7 +64,6 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a terminal may do something at this character other than show it in its place.
-#[must_use]
 pub fn steers(c: char) -> bool {
     let directs = matches!(
         c,

@@ -8,9 +8,10 @@ pub(crate) mod platforms;
 pub(crate) mod scale_up;
 pub(crate) mod search;
 
+use plan::StatementClass;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
-use measure::setup::{Class, Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::TrialSummary;
@@ -39,15 +40,15 @@ pub(crate) fn typed(text: &str) -> Value {
 }
 
 fn kinds() -> Vec<StatementKind> {
-    let kind = |(name, class): (&str, Class)| StatementKind {
+    let kind = |(name, class): (&str, StatementClass)| StatementKind {
         name: name.into(),
         class,
     };
     let kinds = [
-        ("begin", Class::Other),
-        ("point_select", Class::Read),
-        ("index_update", Class::Write),
-        ("commit", Class::Other),
+        ("begin", StatementClass::Other),
+        ("point_select", StatementClass::Read),
+        ("index_update", StatementClass::Write),
+        ("commit", StatementClass::Other),
     ];
     kinds.map(kind).to_vec()
 }

@@ -25,11 +25,6 @@ use leaves::{joined, leaves};
 use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
 
-/// What `[[fault]]` was called before, and how to write it now.
-const OLD_FAULT: &str = "event";
-const NEW_FAULT: &str = "write, for example, [[fault]], and below it at = \"20s\", kill = 1, and heal = \"5s\", \
-     which starts the server again 5 s later; without `heal`, that is after 10 s";
-
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
@@ -61,11 +56,6 @@ impl Walk {
                 other if name == VARIANT => self.not_variants(other, at),
                 DeValue::Array(list) if name == FAULT => self.faults(list),
                 other if name == FAULT => self.not_faults(other, at),
-                _ if name == OLD_FAULT => {
-                    let message = "`[[event]]` is now `[[fault]]`";
-                    self.diagnostics
-                        .add(at, Diagnostic::new(message, NEW_FAULT));
-                }
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>

@@ -13,7 +13,6 @@ use crate::suggest;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Value};
 
-/// An override.
 struct Override<'t> {
     /// The full name of the key, or the text that names no key.
     key: String,
@@ -174,7 +173,6 @@ pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
     }
 }
 
-/// A text as a string.
 pub(super) fn text(text: &str) -> TomlValue<'_> {
     TomlSpanned::new(0..text.len(), DeValue::String(text.into()))
 }
@@ -205,9 +203,6 @@ fn reads(name: &Name, value: &DeValue<'_>) -> bool {
 }
 
 /// Reads the text of an option like an override of its key.
-///
-/// # Errors
-/// What is wrong with it, and what to write instead.
 pub fn read_option(key: &'static Key, text: &str) -> Result<Value, (String, String)> {
     let name = Name::of(key);
     let read = read(&name, value(Some(&name), text).get_ref());

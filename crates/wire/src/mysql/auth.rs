@@ -42,9 +42,6 @@ pub enum FirstAnswer {
 }
 
 /// The first response of `plugin` to the nonce `scramble`.
-///
-/// # Errors
-/// When the plugin is unknown.
 pub fn first_answer(
     plugin: &str,
     password: &str,
@@ -68,7 +65,6 @@ pub fn first_answer(
 }
 
 /// The password and a zero byte, as every plugin sends it in clear text.
-#[must_use]
 pub fn clear(password: &str) -> Vec<u8> {
     let mut bytes = password.as_bytes().to_vec();
     bytes.push(0);
@@ -115,9 +111,6 @@ fn ed25519(password: &[u8], scramble: &[u8]) -> [u8; 64] {
 
 /// The password encrypted with the server's public key (PEM), as caching_sha2_password sends
 /// it without TLS: XOR with the nonce, then RSA-OAEP with SHA-1.
-///
-/// # Errors
-/// When the PEM holds no RSA public key, or one too short for the password.
 pub fn encrypt_password(
     password: &str,
     scramble: &[u8],
@@ -141,9 +134,6 @@ pub fn encrypt_password(
 }
 
 /// Checks that this is an RSA public key (PEM).
-///
-/// # Errors
-/// When it is not.
 pub fn check_public_key(pem: &[u8]) -> Result<(), ProtocolError> {
     public_key(pem).map(drop)
 }

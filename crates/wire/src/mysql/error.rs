@@ -7,9 +7,6 @@ use crate::{ProtocolError, ServerError};
 const NO_SQLSTATE: [u8; 5] = *b"HY000";
 
 /// Parses an ERR packet, its first byte (0xff) included.
-///
-/// # Errors
-/// When the packet is shorter than an error number.
 pub fn parse_error(payload: &[u8]) -> Result<ServerError, ProtocolError> {
     let [_, low, high, rest @ ..] = payload else {
         return Err(ProtocolError::Truncated("error"));

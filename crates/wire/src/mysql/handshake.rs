@@ -28,10 +28,6 @@ pub struct Greeting {
 
 impl Greeting {
     /// Parses a server's first message.
-    ///
-    /// # Errors
-    /// The inner error is the server's refusal (too many connections, host blocked); the outer
-    /// one means that it is not a MySQL server of version 5.5 or later.
     pub fn parse(payload: &[u8]) -> Result<Result<Self, ServerError>, ProtocolError> {
         let mut fields = Fields::new(payload, "greeting");
         match fields.u8()? {
@@ -73,13 +69,11 @@ impl Greeting {
     }
 
     /// Whether the server supports TLS.
-    #[must_use]
     pub fn offers_tls(&self) -> bool {
         self.capabilities & capability::SSL != 0
     }
 
     /// Whether the server is MariaDB.
-    #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }
@@ -87,7 +81,6 @@ impl Greeting {
 
 /// Whether a stream that begins with these bytes may come from a MySQL server: a low sequence
 /// number, then a greeting or an error.
-#[must_use]
 pub fn may_be_mysql(first_bytes: &[u8]) -> bool {
     let number = first_bytes.get(3).copied().unwrap_or(0);
     let first = first_bytes.get(4).copied().unwrap_or(10);
@@ -95,7 +88,6 @@ pub fn may_be_mysql(first_bytes: &[u8]) -> bool {
 }
 
 /// The error for a peer that is not a MySQL server, judged by its first bytes.
-#[must_use]
 pub fn not_mysql(first_bytes: &[u8]) -> ProtocolError {
     ProtocolError::other_protocol("MySQL", first_bytes)
 }
@@ -121,7 +113,6 @@ pub struct Login<'a> {
 
 impl Login<'_> {
     /// The capabilities that both sides support and dyno uses.
-    #[must_use]
     pub fn capabilities(&self, greeting: &Greeting) -> u64 {
         let mut wanted = capability::FOUND_ROWS
             | capability::LONG_FLAG
@@ -204,15 +195,11 @@ pub enum Next {
     },
     /// Data for the current plugin.
     More(Vec<u8>),
-    /// Refused.
     Refused(ServerError),
 }
 
 impl Next {
     /// Parses a message of the authentication.
-    ///
-    /// # Errors
-    /// When it is malformed, or none of these.
     pub fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
         match payload {
             [0x00, ..] => Ok(Self::Ready),

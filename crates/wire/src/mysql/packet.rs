@@ -21,7 +21,6 @@ pub struct Header {
 impl Header {
     /// Parses the four bytes.
     #[inline]
-    #[must_use]
     pub fn parse(bytes: [u8; HEADER_BYTES]) -> Self {
         let word = u32::from_le_bytes(bytes);
         Self {

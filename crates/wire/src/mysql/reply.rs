@@ -66,7 +66,6 @@ pub struct ReplyReader {
 
 impl ReplyReader {
     /// A reader for a connection with these [capabilities](capability).
-    #[must_use]
     pub fn new(capabilities: u64) -> Self {
         Self {
             state: State::First,
@@ -117,15 +116,11 @@ impl ReplyReader {
     /// Whether a transaction may be open: the last reply says so, or was an error, after
     /// which it may or may not be.
     #[inline]
-    #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         self.status & SERVER_STATUS_IN_TRANS != 0
     }
 
     /// Takes bytes from the socket; returns the reply once it is whole.
-    ///
-    /// # Errors
-    /// When the bytes violate the protocol, or more follow the reply.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         match self.whole_reply(bytes) {

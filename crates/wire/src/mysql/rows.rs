@@ -21,7 +21,6 @@ pub struct TextResult {
 
 impl TextResult {
     /// An empty result; `deprecate_eof` as negotiated in the handshake.
-    #[must_use]
     pub fn new(deprecate_eof: bool) -> Self {
         Self {
             deprecate_eof,
@@ -32,9 +31,6 @@ impl TextResult {
     }
 
     /// Takes the next message of the reply; returns the result at its end.
-    ///
-    /// # Errors
-    /// When the message violates the protocol, or the result is too large.
     pub fn message(&mut self, message: &Message) -> Result<Option<TextReply>, ProtocolError> {
         let payload = message.payload.as_slice();
         let first = *payload.first().ok_or(ProtocolError::Truncated("reply"))?;

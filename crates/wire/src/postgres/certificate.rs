@@ -21,7 +21,6 @@ const ALGORITHMS: [(&[u8], &Algorithm); 9] = [
 
 /// The binding's data for a certificate (DER); `None` for a signature algorithm whose
 /// hash is not defined, as Ed25519's.
-#[must_use]
 pub fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let oid = signature_algorithm(certificate)?;
     let (_, hash) = ALGORITHMS.iter().find(|(known, _)| *known == oid)?;

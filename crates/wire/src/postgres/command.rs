@@ -40,7 +40,6 @@ pub struct Statement {
 
 impl Statement {
     /// The statement that was prepared with this number; `types` are its parameters' OIDs.
-    #[must_use]
     pub fn new(number: u32, types: Vec<u32>) -> Self {
         Self {
             names: format!("\0s{number}\0").into_bytes().into(),

@@ -8,9 +8,6 @@ use crate::{ProtocolError, ServerError};
 const NO_SQLSTATE: [u8; 5] = *b"XX000";
 
 /// Parses the payload of an ErrorResponse; the message includes detail and hint.
-///
-/// # Errors
-/// When a field has no end.
 pub fn parse_error(payload: &[u8]) -> Result<ServerError, ProtocolError> {
     let mut fields = Fields::new(payload, "error");
     let (mut message, mut detail, mut hint) = (String::new(), String::new(), String::new());

@@ -24,7 +24,6 @@ pub fn request_tls(out: &mut Vec<u8>) {
 
 /// Whether a stream that begins with these bytes may be a PostgreSQL server's answer to a
 /// startup message: an authentication request, an error, or a notice of plausible length.
-#[must_use]
 pub fn may_be_postgres(first_bytes: &[u8]) -> bool {
     /// As libpq's limit for an error during the startup.
     const MAX_FIRST_BYTES: usize = 30_000;
@@ -37,7 +36,6 @@ pub fn may_be_postgres(first_bytes: &[u8]) -> bool {
 }
 
 /// The error for a peer that is not a PostgreSQL server, judged by its first bytes.
-#[must_use]
 pub fn not_postgres(first_bytes: &[u8]) -> ProtocolError {
     ProtocolError::other_protocol("PostgreSQL", first_bytes)
 }
@@ -75,7 +73,6 @@ pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
 }
 
 /// The answer to an md5 request; it does not reveal the password.
-#[must_use]
 pub fn md5_proof(user: &str, password: &str, salt: [u8; 4]) -> String {
     let stored = md5_hex(&[password.as_bytes(), user.as_bytes()]);
     format!("md5{}", md5_hex(&[stored.as_bytes(), &salt]))
@@ -97,7 +94,6 @@ pub enum Next {
     Parameter {
         /// The setting's name.
         name: String,
-        /// Its value.
         value: String,
     },
     /// The process that serves this connection.
@@ -107,7 +103,6 @@ pub enum Next {
     },
     /// The connection is open.
     Ready,
-    /// Refused.
     Refused(Box<ServerError>),
     /// A message that changes nothing here: a notice, or an offer of an older protocol.
     Other,
@@ -132,9 +127,6 @@ pub enum Authentication {
 
 impl Next {
     /// Parses a message of the login.
-    ///
-    /// # Errors
-    /// When it does not belong there, or is malformed.
     pub fn parse(message: &Message) -> Result<Self, ProtocolError> {
         let payload = message.payload.as_slice();
         Ok(match message.kind {
@@ -176,7 +168,6 @@ impl Authentication {
 }
 
 /// The error for an authentication method that dyno does not support.
-#[must_use]
 pub fn unsupported(method: String) -> ProtocolError {
     let supported = "SCRAM-SHA-256, md5, password and certificates";
     ProtocolError::UnknownMethod { method, supported }

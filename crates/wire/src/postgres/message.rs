@@ -20,9 +20,6 @@ pub struct Header {
 
 impl Header {
     /// Parses the five bytes.
-    ///
-    /// # Errors
-    /// When the length is negative or does not cover itself.
     #[inline]
     pub fn parse([kind, a, b, c, d]: [u8; HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let announced = u32::from_be_bytes([a, b, c, d]);

@@ -17,7 +17,6 @@ pub use error::parse_error;
 use crate::ProtocolError;
 
 /// The error for a message of a type that is not allowed there.
-#[must_use]
 pub fn unexpected(first: u8, place: &'static str) -> ProtocolError {
     ProtocolError::Unexpected { first, place }
 }

@@ -28,7 +28,6 @@ enum Expected {
     Execution,
     /// To Parse, Describe and Sync.
     Preparation,
-    /// To a Query.
     Query,
     /// To the end of the lines of a COPY.
     Copied,
@@ -92,7 +91,6 @@ impl ReplyReader {
 
     /// Whether a transaction is open or has failed, according to the last reply.
     #[inline]
-    #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         self.is_in_transaction
     }
@@ -103,9 +101,6 @@ impl ReplyReader {
     }
 
     /// Takes bytes from the socket; returns the reply once it is whole.
-    ///
-    /// # Errors
-    /// When the bytes violate the protocol, or another reply follows.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Reply>, ProtocolError> {
         match self.whole_reply(bytes) {

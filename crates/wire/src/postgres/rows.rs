@@ -18,9 +18,6 @@ pub struct TextResult {
 
 impl TextResult {
     /// Takes the next message of the reply; returns the result at its end.
-    ///
-    /// # Errors
-    /// When the message violates the protocol, or the result is too large.
     pub fn message(&mut self, message: &Message) -> Result<Option<TextReply>, ProtocolError> {
         match message.kind {
             b'D' => self.row(&message.payload)?,

@@ -37,7 +37,6 @@ pub enum ChannelBinding {
 
 impl ChannelBinding {
     /// The mechanism that it asks for.
-    #[must_use]
     pub fn mechanism(&self) -> &'static str {
         match self {
             Self::Unsupported | Self::NotOffered => SCRAM_SHA_256,
@@ -81,7 +80,6 @@ pub struct Proven {
 
 impl Scram {
     /// Begins an exchange. `nonce` is printable ASCII without a comma, and never used twice.
-    #[must_use]
     pub fn new(nonce: &str, binding: ChannelBinding) -> Self {
         Self {
             binding,
@@ -92,15 +90,11 @@ impl Scram {
     }
 
     /// The client's first message.
-    #[must_use]
     pub fn first(&self) -> Vec<u8> {
         format!("{}{}", self.binding.gs2_header(), self.first_bare).into_bytes()
     }
 
     /// The client's final message, in answer to the server's first.
-    ///
-    /// # Errors
-    /// When the server's message violates the mechanism or demands too many iterations.
     pub fn prove(self, password: &str, first: &[u8]) -> Result<(Vec<u8>, Proven), ProtocolError> {
         let first = text(first)?;
         let challenge = Challenge::parse(first, &self.nonce)?;
@@ -130,9 +124,6 @@ impl Scram {
 
 impl Proven {
     /// Checks the server's final message.
-    ///
-    /// # Errors
-    /// When the server refuses, or does not prove that it knows the password.
     pub fn verify(&self, last: &[u8]) -> Result<(), ProtocolError> {
         let last = text(last)?;
         if let Some(error) = last.strip_prefix("e=") {
@@ -184,7 +175,6 @@ impl<'a> Challenge<'a> {
 }
 
 /// What a server stores of a password, which it accepts in place of one.
-#[must_use]
 pub fn verifier(password: &str, salt: &[u8]) -> String {
     let salted = salted(password, salt, ITERATIONS);
     let client_key = hmac::sign(&salted, b"Client Key");

@@ -8,7 +8,7 @@ mod user;
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Class, Labels};
+use crate::catalog::{Catalog, StatementClass, Labels};
 use crate::dialect::Dialect;
 use crate::distribution::KeySampler;
 use crate::options::{Options, OptionsError};
@@ -56,9 +56,6 @@ struct NumberedStatement {
 impl Oltp {
     /// Prepares a load of `users` virtual users that run `steps`. The options must be
     /// valid.
-    ///
-    /// # Errors
-    /// If keys cannot be drawn as the options say.
     pub(crate) fn new(
         steps: &'static [Step],
         options: &Options,
@@ -133,7 +130,7 @@ fn numbered(
     options: &Options,
     dialect: &Dialect,
 ) -> (Catalog, Vec<NumberedStep>) {
-    let writes = templates(steps, options).any(|template| template.class == Class::Write);
+    let writes = templates(steps, options).any(|template| template.class == StatementClass::Write);
     let mut catalog = Catalog::default();
     let mut add = |template: &'static Template| {
         let label = catalog.labels.intern(template.label, template.class);

@@ -1,6 +1,6 @@
 //! The statements of sysbench's OLTP scripts, as data.
 
-use crate::catalog::Class;
+use crate::catalog::StatementClass;
 use crate::dialect::Dialect;
 use crate::options::Options;
 use crate::schema::table_name;
@@ -10,7 +10,7 @@ use crate::schema::table_name;
 pub(crate) struct Template {
     /// What results call it.
     pub(crate) label: &'static str,
-    pub(crate) class: Class,
+    pub(crate) class: StatementClass,
     /// Its text in sysbench's words, with `?` for each parameter; [`text`] replaces
     /// what is in braces.
     sql: &'static str,
@@ -22,9 +22,7 @@ pub(crate) struct Template {
 /// The parameters of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Params {
-    /// None.
     None,
-    /// A key.
     Key,
     /// A key, and the end of the range that begins there.
     Range,
@@ -53,7 +51,7 @@ pub(super) const BEGIN: Template = other("begin", "{begin}");
 pub(super) const COMMIT: Template = other("commit", "COMMIT");
 pub(super) const POINT_SELECT: Template = Template {
     label: "point_select",
-    class: Class::Read,
+    class: StatementClass::Read,
     sql: "SELECT c FROM {table} WHERE id=?",
     params: Params::Key,
     is_lookup: true,
@@ -113,7 +111,7 @@ pub(super) const RANDOM_RANGES: Template = read(
 const fn other(label: &'static str, sql: &'static str) -> Template {
     Template {
         label,
-        class: Class::Other,
+        class: StatementClass::Other,
         sql,
         params: Params::None,
         is_lookup: false,
@@ -123,7 +121,7 @@ const fn other(label: &'static str, sql: &'static str) -> Template {
 const fn read(label: &'static str, sql: &'static str, params: Params) -> Template {
     Template {
         label,
-        class: Class::Read,
+        class: StatementClass::Read,
         sql,
         params,
         is_lookup: false,
@@ -133,7 +131,7 @@ const fn read(label: &'static str, sql: &'static str, params: Params) -> Templat
 const fn write_by_id(label: &'static str, sql: &'static str, params: Params) -> Template {
     Template {
         label,
-        class: Class::Write,
+        class: StatementClass::Write,
         sql,
         params,
         is_lookup: true,
@@ -143,7 +141,7 @@ const fn write_by_id(label: &'static str, sql: &'static str, params: Params) -> 
 const fn insert(id: RowId) -> Template {
     Template {
         label: "insert",
-        class: Class::Write,
+        class: StatementClass::Write,
         sql: "INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)",
         params: Params::Row(id),
         is_lookup: false,

@@ -14,7 +14,6 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Adds a row.
     pub fn add(&mut self, row: &Row) {
         self.count += 1;
         self.xor ^= row.crc32();

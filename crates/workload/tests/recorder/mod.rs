@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use workload::built_in::{BuiltIn, BuiltInUser};
-use workload::catalog::{Catalog, Class, Label};
+use workload::catalog::{Catalog, StatementClass, Label};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
@@ -34,7 +34,7 @@ impl Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) label: String,
-    pub(crate) class: Class,
+    pub(crate) class: StatementClass,
     pub(crate) sql: String,
     pub(crate) params: Vec<Value>,
 }

@@ -8,7 +8,6 @@ use super::{bytes, size};
 use crate::checks::Facts;
 use crate::postgres::settings::PAGE_BYTES;
 
-/// The default.
 const DEFAULT_BYTES: u64 = 128 << 20;
 /// From this size on, each session's page tables matter without huge pages.
 const LARGE_BYTES: u64 = 8 << 30;

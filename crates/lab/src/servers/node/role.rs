@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::replication::{Bootstrap, Copying, MemberState, Replication};
+use engine::replication::{Bootstrap, Copying, Role, Replication};
 
 use super::Node;
 use crate::error::LabError;
@@ -17,59 +17,41 @@ const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 impl Node {
     /// Its role; `None` if it is no member of a cluster.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
-    pub(crate) fn role(&self) -> Result<Option<MemberState>, LabError> {
+    pub(crate) fn role(&self) -> Result<Option<Role>, LabError> {
         self.as_member(Replication::state)
     }
 
     /// Whether its processes run, and it takes part in its cluster if it is a member of one.
     pub(crate) fn is_whole(&mut self) -> bool {
         let has_manager = self.replication().is_some_and(Replication::has_manager);
-        let takes_part = |role| role != Some(MemberState::Detached);
+        let takes_part = |role| role != Some(Role::Detached);
         self.exited().is_none()
             && (!has_manager || self.manager_pid().is_some())
             && self.role().is_ok_and(takes_part)
     }
 
     /// Makes it the primary.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn promote(&self) -> Result<(), LabError> {
         self.as_member(Replication::promote).map(drop)
     }
 
     /// Has it refuse writes; `false` if only shutting it down does.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn demote(&self) -> Result<bool, LabError> {
         Ok(self.as_member(Replication::demote)?.unwrap_or(false))
     }
 
     /// How much it has of what the primary wrote.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn received(&self) -> Result<u64, LabError> {
         Ok(self.as_member(Replication::received)?.unwrap_or(0))
     }
 
     /// Joins its cluster again; it may succeed later.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn try_rejoin(&self) -> Result<(), LabError> {
         self.as_member(Replication::rejoin).map(drop)
     }
 
     /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
     /// does not run.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn group_size(&self) -> Result<Option<u32>, LabError> {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
             return Ok(None);
@@ -80,9 +62,6 @@ impl Node {
 
     /// How much it has of what its group agreed on; `None` if it does not run, and only then could
     /// be asked.
-    ///
-    /// # Errors
-    /// When it cannot be asked; the user's wish to stop.
     pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, LabError> {
         if self.is_running() {
             return self.received().map(Some);
@@ -95,9 +74,6 @@ impl Node {
     }
 
     /// Has it, which runs, begin its group anew.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn begin_group(&self) -> Result<(), LabError> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
@@ -121,9 +97,6 @@ impl Node {
     }
 
     /// Makes it replicate from the member with this number in its cluster.
-    ///
-    /// # Errors
-    /// When it cannot be reached, or refuses.
     pub(crate) fn follow(&self, primary: u32) -> Result<(), LabError> {
         let followed = self.as_member(|kind, member| kind.follow(member, primary));
         followed.map(drop)
@@ -131,9 +104,6 @@ impl Node {
 
     /// Makes its data, while it does not run, a copy of that of the primary with this number in its
     /// cluster, unless it can replicate without that.
-    ///
-    /// # Errors
-    /// When the program fails, takes longer than 10 min, or the user interrupts.
     pub(crate) fn copy_from(
         &mut self,
         primary: u32,

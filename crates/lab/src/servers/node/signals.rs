@@ -30,10 +30,6 @@ impl Node {
     }
 
     /// Shuts it down, waiting at most 300 s; returns when it was gone.
-    ///
-    /// # Errors
-    /// When it is not running, or ends with a failure; when it does not end in time or the user
-    /// interrupts, in which case it is killed.
     pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
         self.running()?;
         self.as_member(Replication::leave)?;
@@ -42,18 +38,12 @@ impl Node {
     }
 
     /// Stops these of its processes by a signal; returns when the last one was stopped.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
     pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
         let paused = self.running()?.pause(which);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
     /// Lets a paused server go on; returns when all its processes did.
-    ///
-    /// # Errors
-    /// When it is not running, or a process does not obey.
     pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
         let resumed = self.running()?.resume();
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))

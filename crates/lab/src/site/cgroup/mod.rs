@@ -93,9 +93,6 @@ struct Group {
 impl Groups {
     /// Creates groups without processes, with these limits and, with `limits_io`, a controller for
     /// [`Groups::limit_io`].
-    ///
-    /// # Errors
-    /// When the kernel or this user's rights do not allow a limit.
     pub(crate) fn new(
         files: &dyn Files,
         home: &Home,

@@ -71,9 +71,6 @@ pub(super) fn inside(groups: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Starts a client; `pid` finds the process ID of its program.
-///
-/// # Errors
-/// When it does not start in time.
 pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<Launched, LabError> {
     let mut child = process::spawn(command)?;
     let deadline = Instant::now() + START_LIMIT;
@@ -95,9 +92,6 @@ fn too_late(child: &mut Child) -> LabError {
 }
 
 /// What a command of a client prints.
-///
-/// # Errors
-/// When it fails or does not end.
 pub(super) fn ask(command: Command) -> Result<String, LabError> {
     let output = process::output(command, ANSWER_LIMIT, &NEVER)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -125,9 +125,6 @@ impl Docker {
     }
 
     /// Starts a program by [`Docker::entry`].
-    ///
-    /// # Errors
-    /// When it does not start in time.
     pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
         client::start(command, || self.pid())
     }

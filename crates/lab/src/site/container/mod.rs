@@ -87,9 +87,6 @@ impl Tool {
 impl Container {
     /// Checks that a container can be set up, and creates none before a program starts. It has this
     /// host's network or, with `own_network`, that of the process that [`Container::entry`] begins with.
-    ///
-    /// # Errors
-    /// When a program is missing, or the kernel refuses.
     pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, LabError> {
         let root = home.new_path("root");
         std::fs::create_dir(&root).map_err(LabError::at("create", &root))?;
@@ -235,9 +232,6 @@ impl Container {
 
     /// How a process of a network enters a new one and these groups, and becomes, or runs, the
     /// program whose words follow.
-    ///
-    /// # Errors
-    /// When its root cannot be completed.
     pub(super) fn entry(
         &self,
         groups: Option<&Groups>,
@@ -267,9 +261,6 @@ impl Container {
     }
 
     /// Starts a program by [`Container::entry`].
-    ///
-    /// # Errors
-    /// When the operating system refuses.
     pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
         match &self.tool {
             Tool::Podman(podman) => podman.start(command),
@@ -279,9 +270,6 @@ impl Container {
     }
 
     /// Removes it, after its programs have ended.
-    ///
-    /// # Errors
-    /// What could not be removed.
     pub(super) fn end(&self) -> Result<(), LabError> {
         match &self.tool {
             Tool::Podman(podman) => podman.end(),

@@ -98,9 +98,6 @@ impl Podman {
 
     /// How a process runs the program whose words follow in a new container with this root, these
     /// directories, and in these control groups.
-    ///
-    /// # Errors
-    /// When the root cannot be completed.
     pub(super) fn entry(
         &self,
         root: &Path,
@@ -135,9 +132,6 @@ impl Podman {
     }
 
     /// Starts a program by [`Podman::entry`].
-    ///
-    /// # Errors
-    /// When it does not start in time.
     pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
         let _ = fs::remove_file(&self.pid_file);
         let pid = || fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok();

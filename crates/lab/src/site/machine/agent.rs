@@ -56,9 +56,6 @@ pub(super) struct Output {
 impl Agent {
     /// Connects to a host, and lets other ssh clients use the connection through the socket
     /// `control`; returns the agent and its greeting. What ssh says goes to the file `log`.
-    ///
-    /// # Errors
-    /// When ssh cannot connect.
     pub(super) fn connect(
         to: &Destination,
         control: &Path,

@@ -25,9 +25,6 @@ impl Disk {
     pub(super) const NAME: &str = "/dev/vdc";
 
     /// Creates it without content, as large as the free space.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub(crate) fn new(file: PathBuf) -> Result<Self, LabError> {
         let failed = |error| LabError::at("write", &file)(error);
         let created = File::create(&file).map_err(failed)?;
@@ -39,7 +36,6 @@ impl Disk {
         Ok(Self { file })
     }
 
-    /// Its file.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
@@ -54,9 +50,6 @@ impl Disk {
 
     /// Makes a file system with a copy of a directory, and writes it to disk. The guest has not read
     /// it before.
-    ///
-    /// # Errors
-    /// When the disk of this host is full or fails.
     pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
         let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];

@@ -82,9 +82,6 @@ pub struct Machine {
 
 impl Machine {
     /// Connects to a host, and creates a directory below `below` there.
-    ///
-    /// # Errors
-    /// When ssh cannot connect, or the host lacks what is needed.
     pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
         Self::new(home, to, below, None)
     }
@@ -134,19 +131,15 @@ impl Machine {
     }
 
     /// The host, as ssh calls it.
-    #[must_use]
     pub fn host(&self) -> &str {
         &self.record.to().host
     }
 
     /// Where its servers listen, with the network from which they are reached.
-    #[must_use]
     pub fn address(&self) -> Ipv4Net {
         self.address
     }
 
-    /// Its files.
-    #[must_use]
     pub fn files(&self) -> &dyn Files {
         &self.agent
     }
@@ -166,9 +159,6 @@ impl Machine {
     }
 
     /// Checks that a server program of this host is there in the same version.
-    ///
-    /// # Errors
-    /// When it is not.
     pub fn check_program(&self, installed: &Installed) -> Result<(), LabError> {
         let (engine, program) = (installed.engine, installed.program.display());
         let remedy = match self.disk {
@@ -216,9 +206,6 @@ impl Machine {
     }
 
     /// Moves the data of a node to it, before its server starts.
-    ///
-    /// # Errors
-    /// When the connection fails or the disk is full; when the user interrupts.
     pub fn place(&self, data: &DataDir, interrupted: &AtomicBool) -> Result<(), LabError> {
         match &self.disk {
             None => self.bring(data.dir(), true, interrupted)?,
@@ -242,9 +229,6 @@ impl Machine {
     }
 
     /// Connects to a guest that was switched on again, and mounts its disk.
-    ///
-    /// # Errors
-    /// When ssh cannot connect; when the disk cannot be mounted.
     pub(super) fn reconnect(&self) -> Result<(), LabError> {
         // The socket of a client that was killed remains.
         let _ = fs::remove_file(&self.control);
@@ -254,9 +238,6 @@ impl Machine {
     }
 
     /// Copies the directory of a node to it, with the server's own part or without.
-    ///
-    /// # Errors
-    /// When the connection fails or the disk is full.
     pub(crate) fn bring(
         &self,
         dir: &Path,
@@ -294,9 +275,6 @@ impl Machine {
     }
 
     /// Writes the data of a node to its disk, and drops it from its page cache.
-    ///
-    /// # Errors
-    /// When the connection or the disk fails.
     pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), LabError> {
         // What is on a disk of the guest's was on disk before the guest read it.
         if self.disk.is_some() || !cold {
@@ -317,17 +295,11 @@ impl Machine {
     }
 
     /// Removes a file of a node's directory.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub(crate) fn remove_file(&self, here: &Path) -> Result<(), LabError> {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
 
     /// Connects the socket `here` of this host to the socket `there` of the machine.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub(crate) fn forward(&self, here: &Path, there: &Path) -> Result<(), LabError> {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
@@ -336,9 +308,6 @@ impl Machine {
     }
 
     /// Starts a program of a node with this input, a file of its directory on this host.
-    ///
-    /// # Errors
-    /// When the connection fails.
     pub(crate) fn spawn(
         &self,
         invocation: &Invocation,
@@ -406,9 +375,6 @@ impl Machine {
     }
 
     /// Kills what was started for the node with this directory, and removes its shared memory.
-    ///
-    /// # Errors
-    /// When a process survives, or the connection fails.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), LabError> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)])).map(drop)
@@ -423,9 +389,6 @@ impl Machine {
     }
 
     /// Removes what dyno stored there.
-    ///
-    /// # Errors
-    /// When the connection fails, or something cannot be removed.
     pub(crate) fn end(&self) -> Result<(), LabError> {
         self.record.end(|command| self.session(command).map(drop))
     }

@@ -116,9 +116,6 @@ impl Record {
 }
 
 /// Removes all directories on machines that a dead run with this directory recorded.
-///
-/// # Errors
-/// The first one that could not be removed; the rest was.
 pub(crate) fn remove_all(run: &Path) -> Result<(), LabError> {
     let entries = fs::read_dir(run).map_err(LabError::at("read", run))?;
     let records = entries

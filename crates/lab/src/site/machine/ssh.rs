@@ -106,9 +106,6 @@ impl Destination {
 }
 
 /// Runs a client to its end, for a limited time; returns its output.
-///
-/// # Errors
-/// When it fails or does not end.
 pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, LabError> {
     finish_within(COMMAND_LIMIT, to, ssh, &NEVER)
 }

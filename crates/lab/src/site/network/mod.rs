@@ -45,9 +45,6 @@ pub struct Switch {
 
 impl Switch {
     /// Sets it up, with a subnet that no route of this host leads to.
-    ///
-    /// # Errors
-    /// When this user may not, the kernel cannot, or `ip` is missing.
     pub fn new(home: &Home) -> Result<Self, LabError> {
         let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
         let name = namespace.name();

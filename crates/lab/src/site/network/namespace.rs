@@ -41,9 +41,6 @@ pub struct Namespace {
 impl Namespace {
     /// Creates a namespace with an unused address of the switch; its processes run as on a
     /// [`ThisHost`].
-    ///
-    /// # Errors
-    /// When this user may not, or the kernel cannot.
     pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
         let host = ThisHost::in_network(home, site)?;
         let (namespace, address) = switch.connect(home)?;

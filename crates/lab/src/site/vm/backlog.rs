@@ -14,9 +14,6 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 const CONNECTIONS: i32 = 4096;
 
 /// Lets this many connections wait at a port on which a child listens.
-///
-/// # Errors
-/// When it does not listen there; when the kernel does not let dyno share its socket.
 pub(super) fn widen(child: u32, port: u16) -> io::Result<()> {
     let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
     let process = pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;

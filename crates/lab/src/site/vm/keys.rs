@@ -20,9 +20,6 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Makes keys in a directory for a guest whose ssh server is at this port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// When OpenSSH is missing, or files cannot be written.
     pub(super) fn make(dir: &Path, port: u16) -> Result<Self, LabError> {
         let path = |name: &str| dir.join(name);
         for name in ["host_key", "user_key"] {

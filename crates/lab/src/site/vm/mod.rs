@@ -97,9 +97,6 @@ impl From<LabError> for Failed {
 
 impl Guest {
     /// Boots a guest; returns how ssh reaches it, and its disk.
-    ///
-    /// # Errors
-    /// When QEMU or the image is missing, or the guest does not boot.
     pub(super) fn boot(
         home: &Home,
         limits: &Limits,
@@ -245,9 +242,6 @@ impl Guest {
     }
 
     /// Switches it on again, with its disk.
-    ///
-    /// # Errors
-    /// When it does not boot, or `interrupted` becomes true.
     pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
         Ok(self.switch_on(interrupted)?)
     }
@@ -273,9 +267,6 @@ impl Guest {
     }
 
     /// Ends it, and removes its files.
-    ///
-    /// # Errors
-    /// The operating system's.
     pub(super) fn end(&self) -> Result<(), LabError> {
         self.cut();
         match fs::remove_dir_all(&self.dir) {

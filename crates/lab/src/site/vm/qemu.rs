@@ -48,9 +48,6 @@ pub(super) struct Hardware {
 
 impl Image {
     /// The image of this user's installations.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(super) fn find() -> Result<Self, LabError> {
         let dir = engine::installations().unwrap_or_default().join("guest");
         match dir.join(".complete").exists() {
@@ -87,9 +84,6 @@ impl Hardware {
 
 /// QEMU with a guest whose ports 22 and `ports[1]` are the `ports` of 127.0.0.1; it can reach nothing
 /// else.
-///
-/// # Errors
-/// When QEMU is missing, or its log cannot be written.
 pub(super) fn command(
     image: &Image,
     hardware: &Hardware,
@@ -170,9 +164,6 @@ fn option(before: &str, path: &Path, after: &str) -> OsString {
 }
 
 /// QEMU.
-///
-/// # Errors
-/// When it is not installed.
 pub(super) fn program() -> Result<PathBuf, LabError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));
