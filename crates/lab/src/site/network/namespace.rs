@@ -16,7 +16,7 @@ use plan::DiskLimits;
 use super::Switch;
 use super::neighbors::Neighbors;
 use super::slow::Slowed;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::process;
@@ -41,7 +41,7 @@ pub struct Namespace {
 impl Namespace {
     /// Creates a namespace with an unused address of the switch; its processes run as on a
     /// [`ThisHost`].
-    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
         let host = ThisHost::in_network(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
@@ -73,7 +73,7 @@ impl Site for Namespace {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         let network = process::entry_of_network(self.path());
         self.host.start(home, &network, invocation, input, log)
     }
@@ -82,7 +82,7 @@ impl Site for Namespace {
         self.host.admit(readable, writable);
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         let own = self.namespace.end();
         let switch = match Arc::strong_count(&self.switch) {
             1 => self.switch.end(),
@@ -95,7 +95,7 @@ impl Site for Namespace {
         self.address
     }
 
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
         Ok(Arc::new(Self::new(
             home,
             &self.switch,
@@ -119,13 +119,13 @@ impl Site for Namespace {
         self.host.usage()
     }
 
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
         self.host.limit_io(devices, limits)
     }
 }
 
 impl Links for Namespace {
-    fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+    fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         for peer in peers {
             let times = cut.entry(*peer).or_default();
@@ -139,7 +139,7 @@ impl Links for Namespace {
         self.switch.host()
     }
 
-    fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+    fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         let mut restored = Ok(());
         for peer in peers {
@@ -153,13 +153,13 @@ impl Links for Namespace {
         restored.map(|()| Instant::now())
     }
 
-    fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError> {
+    fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         *slowed = Some(Slowed::new(self, peers, how)?);
         Ok(Instant::now())
     }
 
-    fn speed_up(&self) -> Result<Instant, LabError> {
+    fn speed_up(&self) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slowed) = &*slowed {
             slowed.stop(&self.name())?;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::Namespace;
 use super::delay::Delay;
 use super::shaping;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::site::{Site, SlowLink};
 
 /// What makes the links of a namespace slow.
@@ -23,7 +23,7 @@ impl Slowed {
         site: &Namespace,
         peers: &[Ipv4Addr],
         how: &SlowLink,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         // The kernel's module loses packets by no seed.
         if how.loss.is_none() && shaping::slow(&site.name(), peers, how)? {
             return Ok(Self {
@@ -46,7 +46,7 @@ impl Slowed {
     }
 
     /// From now on, the links are as before.
-    pub(super) fn stop(&self, namespace: &str) -> Result<(), LabError> {
+    pub(super) fn stop(&self, namespace: &str) -> Result<(), Failure> {
         let delay = self.delay.as_ref();
         let stopped = delay.map_or(Ok(()), |delay| delay.stop(namespace));
         match self.is_shaped {

@@ -7,6 +7,8 @@ use crate::site::{Links, Site, SlowLink};
 use plan::{Loss, SplitMix64};
 use std::sync::Arc;
 
+
+
 /// How long a packet is waited for that must not arrive.
 const SILENCE: Duration = Duration::from_millis(100);
 /// How long a packet may take on a slow machine.
@@ -21,7 +23,7 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
     let switch = match Switch::new(&home) {
         Ok(switch) => Arc::new(switch),
         Err(error) => {
-            let remedy = error.remedy().unwrap();
+            let remedy = error.remedy.as_deref().unwrap();
             assert!(
                 remedy.contains("root") || remedy.contains("iproute2"),
                 "{error}"
