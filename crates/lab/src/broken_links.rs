@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::ip::no_network;
-use crate::site::{Links, Site, SlowLink};
+use crate::site::{Namespace, Site, SlowLink};
 
 /// What gets lost when a member is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Cluster {
     }
 }
 
-fn links_of(site: &dyn Site) -> Result<&dyn Links, Failure> {
+fn links_of(site: &dyn Site) -> Result<&Namespace, Failure> {
     site.links().ok_or_else(no_links)
 }
 

@@ -112,7 +112,11 @@ mod tests {
         let refused = take(&mut second, Duration::ZERO, &mut |_| {}).await;
         let refused = refused.unwrap_err();
         let holder = between(&refused.message, "(connection ", " of the server)");
-        let termination = between(refused.remedy.as_deref().unwrap(), "terminate it (", ")");
+        let termination = between(
+            refused.remedy.as_deref().unwrap(),
+            "terminate it (",
+            "), or",
+        );
         elsewhere.run(termination).await.unwrap();
         take(&mut second, Duration::from_secs(60), &mut |_| {})
             .await

@@ -35,7 +35,6 @@ impl Fault for CutPower {
 }
 
 fn power(site: &dyn Site) -> Result<&dyn Power, Failure> {
-    site.power().ok_or_else(|| {
-        Failure::server("only a guest can be switched off: use site.kind = \"vm\"")
-    })
+    site.power()
+        .ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }

@@ -3,8 +3,8 @@
 use testkit::{MariaDb, Proxy};
 
 use super::*;
-use crate::group::RunningCluster;
 use crate::failure::Exit;
+use crate::group::RunningCluster;
 
 #[test]
 fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {

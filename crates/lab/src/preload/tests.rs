@@ -6,9 +6,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 use crate::cluster::Cluster;
+use crate::failure::Exit;
 use crate::instance::Instance;
 use crate::testing::{Silent, node, trial};
-use crate::failure::Exit;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 

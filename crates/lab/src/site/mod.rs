@@ -3,7 +3,6 @@
 mod cgroup;
 mod container;
 mod launched;
-mod links;
 pub(crate) mod machine;
 mod network;
 mod ssh;
@@ -33,8 +32,8 @@ use crate::process;
 
 pub(crate) use container::TOOL_DIRS;
 pub use launched::{Launched, Process};
-pub use links::{Links, SlowLink};
 pub use machine::{Destination, Machine};
+pub(crate) use network::SlowLink;
 pub use network::{Namespace, Switch};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;
@@ -142,7 +141,7 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.
-    fn links(&self) -> Option<&dyn Links> {
+    fn links(&self) -> Option<&Namespace> {
         None
     }
 

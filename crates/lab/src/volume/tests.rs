@@ -185,7 +185,7 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     assert!(
         error
             .message
-            .contains("sparse files may grow so far, needs 512 MiB; only "),
+            .contains("sparse files may grow so far, needs 512.0 MiB; only "),
         "{error}"
     );
     assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);

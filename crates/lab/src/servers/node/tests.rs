@@ -7,11 +7,11 @@ use std::path::Path;
 use engine::Server;
 
 use super::*;
+use crate::failure::Exit;
 use crate::home::Home;
 use crate::servers::{NodeSpec, start};
 use crate::site::ThisHost;
 use crate::template::{self, DATABASE};
-use crate::failure::Exit;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 

@@ -3,11 +3,9 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::site::{Links, Site, SlowLink};
+use crate::site::{Site, SlowLink};
 use plan::{Loss, SplitMix64};
 use std::sync::Arc;
-
-
 
 /// How long a packet is waited for that must not arrive.
 const SILENCE: Duration = Duration::from_millis(100);

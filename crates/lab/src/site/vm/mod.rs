@@ -90,12 +90,10 @@ impl From<Failed> for Failure {
             Failed::PortTaken => PORT_TAKEN.to_owned(),
             Failed::Boot(why) => why,
         };
+        let remedy = "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory";
         Self {
             exit: Exit::Server,
-            ..no_guest(
-                why,
-                "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory",
-            )
+            ..no_guest(why, remedy)
         }
     }
 }
