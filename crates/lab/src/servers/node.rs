@@ -159,7 +159,7 @@ impl Node {
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, Failure> {
         let (password, key) = (self.password(), self.public_key.as_deref());
         let engine = self.launcher.installed.engine;
-        Ok(engine.connect(self.address(), database, password, key)?)
+        engine.connect(self.address(), database, password, key)
     }
 
     /// The server's key for passwords over TCP (PEM), if it has one.
