@@ -15,7 +15,7 @@ use client::reactor::Reactor;
 use client::route::Route;
 use common::{accepting, account, root, run};
 use testkit::{MariaDb, MySql, Server};
-use workload::catalog::{Catalog, StatementClass, Label};
+use workload::catalog::{Catalog, Label, StatementClass};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 fn both(options: &[&str]) -> [Server; 2] {

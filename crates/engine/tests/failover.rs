@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::certificate::Certificate;
-use engine::replication::{Formation, Member, MemberAddress, Role, Replication};
+use engine::replication::{Formation, Member, MemberAddress, Replication, Role};
 use engine::{EngineError, Login};
 use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};

@@ -98,7 +98,9 @@ impl Trial {
         let kind = server.and_then(|server| server.replicates_as(&cluster.kind));
         let has_one_primary = kind.is_some_and(|kind| !kind.has_many_primaries());
         let kinds = self.statement_kinds();
-        let mut writes = kinds.iter().filter(|kind| kind.class == StatementClass::Write);
+        let mut writes = kinds
+            .iter()
+            .filter(|kind| kind.class == StatementClass::Write);
         let (true, true, Some(write)) = (
             topology.follow == Follow::Any,
             has_one_primary,

@@ -15,7 +15,12 @@ use workload::virtual_user::{Done, VirtualUser};
 
 fn counts(workload: WorkloadName, options: &Options) -> [usize; 3] {
     let recorder = record(workload, options, 0, 1);
-    [StatementClass::Read, StatementClass::Write, StatementClass::Other].map(|class| {
+    [
+        StatementClass::Read,
+        StatementClass::Write,
+        StatementClass::Other,
+    ]
+    .map(|class| {
         let of_class = recorder.sent.iter().filter(|sent| sent.class == class);
         of_class.count()
     })

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::StatementProtocol;
 use client::postgres::{Connection, Connector, Error, PostgresSession};
 use client::reactor::{Reactor, timeout};
 use client::route::Route;
-use client::StatementProtocol;
 use client::tls::{TlsFailure, TlsMode};
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, StatementClass, Label};
+use workload::catalog::{Catalog, Label, StatementClass};
 use workload::session::{Connect, FailureKind, Param, Session, SessionError};
 
 use super::{assert_told, root, run, target, tls};

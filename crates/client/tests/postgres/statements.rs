@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use client::StatementProtocol;
 use client::clock::monotonic_ns;
 use client::postgres::{Connection, Connector, PostgresSession};
 use client::route::Route;
-use client::StatementProtocol;
 use client::tls::TlsMode;
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, StatementClass, Label};
+use workload::catalog::{Catalog, Label, StatementClass};
 use workload::session::{Connect, Param, Session};
 
 use super::{one_value, root, run, target, tls};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use client::StatementProtocol;
 use client::postgres::{Connection, Connector, DIALECT};
 use client::route::Route;
-use client::StatementProtocol;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;

@@ -11,7 +11,7 @@ use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{Formation, Member, Role, Replication, View, cell};
+use crate::replication::{Formation, Member, Replication, Role, View, cell};
 use crate::server::ServerFile;
 
 /// What every member's configuration has.

@@ -20,7 +20,7 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::EngineError;
 use crate::manager::program;
 use crate::replication::{
-    Bootstrap, Formation, Member, MemberAddress, Role, Replication, View, cell, member_name,
+    Bootstrap, Formation, Member, MemberAddress, Replication, Role, View, cell, member_name,
 };
 use crate::server::ServerFile;
 

@@ -12,9 +12,7 @@ use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows
 use crate::certificate::AUTHORITY_FILE;
 use crate::error::{Cause, EngineError};
 use crate::remote::first_cell;
-use crate::replication::{
-    Bootstrap, Formation, Member, Role, Replication, View, cell, text,
-};
+use crate::replication::{Bootstrap, Formation, Member, Replication, Role, View, cell, text};
 use crate::server::ServerFile;
 
 /// What the account for replication may do.

@@ -20,7 +20,7 @@ use crate::configuration::allowed_connections;
 use crate::error::{Cause, EngineError};
 use crate::http;
 use crate::manager::{Managed, Manager, ManagerFile, Service, program};
-use crate::replication::{Formation, Member, Role, Replication, View, member_name};
+use crate::replication::{Formation, Member, Replication, Role, View, member_name};
 use crate::server::Invocation;
 use crate::settings::Settings;
 

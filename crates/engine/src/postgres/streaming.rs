@@ -19,9 +19,7 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::error::{Cause, EngineError};
 use crate::program::Installed;
 use crate::remote::{administer, first_cell};
-use crate::replication::{
-    Copying, Formation, Member, Role, Replication, View, cell, member_name,
-};
+use crate::replication::{Copying, Formation, Member, Replication, Role, View, cell, member_name};
 use crate::server::{Invocation, ServerFile};
 
 /// By what standbys know a server; the files are in its data directory.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::{Member, Role, Replication};
+use engine::replication::{Member, Replication, Role};
 use engine::{Database, EngineError, Login};
 use measure::space::Space;
 use plan::FaultVolume;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use workload::built_in::{BuiltIn, BuiltInUser};
-use workload::catalog::{Catalog, StatementClass, Label};
+use workload::catalog::{Catalog, Label, StatementClass};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::replication::{Bootstrap, Copying, Role, Replication};
+use engine::replication::{Bootstrap, Copying, Replication, Role};
 
 use super::Node;
 use crate::error::LabError;
