@@ -14,9 +14,14 @@ use std::path::{Path, PathBuf};
 use markdown::{anchors, files_below, links, root};
 
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
-        .map(|name| root().join(name))
-        .to_vec();
+    let mut pages: Vec<PathBuf> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+    ]
+    .map(|name| root().join(name))
+    .to_vec();
     for dir in ["docs", "benches", "studies"] {
         pages.extend(files_below(&root().join(dir), "md"));
     }
