@@ -212,7 +212,7 @@ fn values_have_ranges() {
         (
             "server.directory",
             "/mnt",
-            "did you mean `volume.directory`?",
+            "`directory` belongs under",
         ),
         (
             "volume.filesystem",
