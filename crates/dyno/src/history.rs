@@ -4,7 +4,7 @@ use ::report::history::{History, Run};
 
 use crate::answer::show;
 use crate::cli::ResultsArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
@@ -18,6 +18,6 @@ pub(crate) fn history(args: &ResultsArgs) -> Result<(), Failure> {
         result: &stored.result,
     });
     let history = History::of(&runs.collect::<Vec<_>>(), &args.point);
-    let history = history.map_err(|error| Failure::new(Exit::Usage, error))?;
+    let history = history.map_err(Failure::usage)?;
     show(&history, "history", &args.answer, &screen)
 }

@@ -4,7 +4,7 @@ use ::report::rank::{Entrant, RankError, Ranking};
 
 use crate::answer::show;
 use crate::cli::ResultsArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
@@ -31,7 +31,7 @@ pub(crate) fn rank(args: &ResultsArgs) -> Result<(), Failure> {
         let remedy = matches!(error, RankError::OtherWork { .. }).then_some(
             "choose a point that all results have with --point, or rank them anyway with --force",
         );
-        Failure::new(Exit::Usage, error).remedy(remedy)
+        Failure::usage(error).perhaps(remedy)
     })?;
     show(&ranking, "rank", &args.answer, &screen)
 }

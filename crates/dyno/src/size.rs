@@ -4,7 +4,7 @@ use ::report::size::{Question, Sizing};
 
 use crate::answer::show;
 use crate::cli::SizeArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
@@ -23,7 +23,7 @@ pub(crate) fn size(args: &SizeArgs) -> Result<(), Failure> {
             "give the efficiency: with --efficiency 0.9, each additional server adds 90 % of the \
              throughput of a single one",
         );
-        Failure::new(Exit::Usage, error).remedy(remedy)
+        Failure::usage(error).perhaps(remedy)
     })?;
     show(&sizing, "size", &args.answer, &screen)
 }

@@ -232,14 +232,14 @@ fn a_guest_that_cannot_boot_is_refused_with_the_reason() {
     symlink("/usr/bin/setpriv", tools.path().join("setpriv")).unwrap();
     let without = study().env("PATH", &tools.path().display().to_string());
     let said = ["study.toml:16", "qemu-system-x86_64 is not installed"];
-    without.run().fails(3, &said);
+    without.run().fails(2, &said);
     let Some(image) = image() else {
         return;
     };
     let empty = tempfile::tempdir().unwrap();
     let without = study().env("DYNO_SERVERS", &empty.path().display().to_string());
     let said = ["study.toml:16", "no image in", "scripts/build-guest.sh"];
-    without.run().fails(3, &said);
+    without.run().fails(2, &said);
     let servers = broken(&image);
     let broken = study().env("DYNO_SERVERS", &servers.path().display().to_string());
     let said = ["QEMU ended", "its console ends: ", "Kernel panic"];

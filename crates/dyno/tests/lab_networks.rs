@@ -117,7 +117,7 @@ fn a_missing_right_is_reported_with_its_remedy() {
     }
     let refused = program.args("run study.toml --out out").cache(&cache).run();
     refused.fails(
-        3,
+        2,
         &[
             "cannot set up a network",
             "study.toml:12:11",

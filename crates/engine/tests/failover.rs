@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use engine::certificate::Certificate;
 use engine::replication::{Formation, Member, MemberAddress, Replication, Role};
-use engine::{EngineError, Login};
+use engine::{Failure, Login};
 use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};
 
@@ -101,8 +101,8 @@ impl Members {
     fn on<T>(
         &self,
         number: u32,
-        work: impl FnOnce(&Member<'_>) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
+        work: impl FnOnce(&Member<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let server = &self.servers[number as usize - 1];
         work(&Member {
             cluster: &self.cluster,
@@ -128,7 +128,7 @@ impl Members {
             .unwrap()
     }
 
-    fn follow(&self, number: u32, primary: u32) -> Result<(), EngineError> {
+    fn follow(&self, number: u32, primary: u32) -> Result<(), Failure> {
         self.on(number, |member| self.kind.follow(member, primary))
     }
 
@@ -193,7 +193,7 @@ fn survives(mut members: Members, waiting: &str) {
     members.restart(1);
     assert_eq!(members.state(1), Role::Detached);
     let error = members.follow(1, 2).unwrap_err();
-    let (text, remedy) = (error.to_string(), error.remedy());
+    let (text, remedy) = (error.to_string(), error.remedy.as_deref());
     assert!(
         text.contains("server 1") && text.contains("member 2"),
         "{text}"

@@ -7,6 +7,7 @@
 
 mod common;
 
+use engine::{Exit, Failure};
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -15,7 +16,7 @@ use std::time::Instant;
 
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
-use engine::data::{Listener, Mode, PrepareError, Progress, Wanted};
+use engine::data::{Listener, Mode, Progress, Wanted};
 use testkit::{MariaDb, MySql, Proxy, Server};
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -112,7 +113,7 @@ fn an_interrupted_load_is_never_taken_for_data() {
     let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&url, &wanted(&options, Mode::Missing, 2), listener);
     assert!(
-        matches!(stopped, Err(PrepareError::Interrupted)),
+        stopped.as_ref().is_err_and(Failure::is_interrupted),
         "{stopped:?}"
     );
     assert_eq!(marked(|sql| server.sql(sql), 1).0, "loading");
@@ -184,7 +185,7 @@ fn interrupt_index(server: &Server, proxy: &Proxy, mut at: impl FnMut(u32)) -> O
     };
     let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&url, &wanted(&options, Mode::Missing, 1), listener);
-    let is_interrupted = matches!(stopped, Err(PrepareError::Interrupted));
+    let is_interrupted = stopped.as_ref().is_err_and(Failure::is_interrupted);
     assert!(is_interrupted, "{stopped:?}");
     reader
 }
@@ -336,7 +337,7 @@ fn who_waits_for_another_dyno_can_be_interrupted() {
         &wanted(&options, Mode::Missing, 1),
         listener,
     );
-    assert!(matches!(outcome, Err(PrepareError::Interrupted)));
+    assert!(outcome.as_ref().is_err_and(Failure::is_interrupted));
     assert_eq!(server.sql("SHOW TABLES"), Vec::<Vec<String>>::new());
 }
 
@@ -357,7 +358,7 @@ fn bulk_inserts_drop_no_table_that_is_not_dynos() {
         interrupted: &interrupted,
     };
     let refused = prepare(&server.url("sbtest"), &bulk, listener).unwrap_err();
-    assert!(matches!(refused, PrepareError::Unfit { .. }), "{refused}");
+    assert_eq!(refused.exit, Exit::Usage, "{refused}");
     assert_eq!(server.sql("SELECT id FROM sbtest1"), [["7"]]);
 }
 

@@ -8,6 +8,7 @@
 
 mod common;
 
+use engine::{Exit, Failure};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -16,7 +17,7 @@ use std::time::Instant;
 use client::postgres::{Connection, Target};
 use client::reactor::Reactor;
 use engine::Access;
-use engine::data::{Listener, Mode, PrepareError, Progress, Wanted};
+use engine::data::{Listener, Mode, Progress, Wanted};
 use testkit::{Postgres, PostgresServer};
 use workload::name::WorkloadName;
 use workload::options::Options;
@@ -124,7 +125,7 @@ fn what_is_whole_is_kept_and_what_is_missing_is_added() {
         ..wanted(&options, Mode::Missing, 1)
     };
     let refused = refused(&bulk);
-    assert!(matches!(refused, PrepareError::Unfit { .. }), "{refused}");
+    assert_eq!(refused.exit, Exit::Usage, "{refused}");
     assert_eq!(sql(&url, "SELECT id FROM sbtest1"), [["7"]]);
 }
 
@@ -228,7 +229,7 @@ fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
     let held = format!("postgres://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&held, &wanted(&options, Mode::Missing, 1), listener);
     assert!(
-        matches!(stopped, Err(PrepareError::Interrupted)),
+        stopped.as_ref().is_err_and(Failure::is_interrupted),
         "{stopped:?}"
     );
     let deadline = Instant::now() + PATIENCE;

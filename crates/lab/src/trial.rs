@@ -13,7 +13,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::find_max::search;
 
 /// How long running transactions may take to end after the load's end.
@@ -83,7 +83,7 @@ impl Trial {
     pub fn check(&self) -> Result<(), Failure> {
         self.workload
             .validate(&self.options)
-            .map_err(|error| Failure::new(Cause::Usage, error))?;
+            .map_err(Failure::usage)?;
         self.check_follow()
     }
 
@@ -115,8 +115,8 @@ impl Trial {
         );
         let remedy =
             "use a workload that only reads, such as oltp_read_only, or follow = \"primary\"";
-        let failure = Failure::new(Cause::Usage, message).at(cluster.kind.span);
-        Err(failure.remedy(Some(remedy)))
+        let failure = Failure::usage(message).span(cluster.kind.span);
+        Err(failure.remedy(remedy))
     }
 
     /// The data that the trial needs.

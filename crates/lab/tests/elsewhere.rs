@@ -9,6 +9,7 @@
 
 mod private;
 
+use lab::Failure;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -18,7 +19,6 @@ use std::time::Duration;
 
 use engine::{MARIADB, POSTGRES};
 use lab::clean_in;
-use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::DataDir;
 use lab::template;
@@ -51,7 +51,7 @@ fn a_dyno() {
 }
 
 /// Data that was loaded on this disk.
-fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), LabError> {
+fn rebuilt(home: &Home, options: &Options, place: &Path) -> Result<(DataDir, Duration), Failure> {
     let installed = installed(MARIADB);
     let wanted = wanted(options);
     quietly(|listener| template::rebuild(home, &installed, &wanted, &[], &volume(place), listener))

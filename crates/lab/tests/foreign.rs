@@ -9,13 +9,13 @@
 
 mod private;
 
+use lab::Failure;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use lab::LabError;
 use lab::clean_in;
 use lab::home::{Cleaned, Home};
 use tempfile::TempDir;
@@ -130,8 +130,8 @@ fn a_directory_that_dyno_did_not_make_is_no_cache() {
         clean_in(root, true).map(drop),
     ] {
         let error = refused.unwrap_err();
-        assert!(matches!(error, LabError::Unmarked { .. }), "{error}");
-        assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));
+        assert!(error.message.contains("was not created by dyno"), "{error}");
+        assert!(error.remedy.as_deref().unwrap().contains("DYNO_CACHE_DIR"));
     }
     assert_eq!(snapshot(root), before);
     theirs.iter_mut().for_each(Process::assert_running);
@@ -270,7 +270,10 @@ fn a_read_only_cache_is_told_with_the_remedy_and_stays() {
             error.to_string().contains("Read-only file system"),
             "{error}"
         );
-        assert!(error.remedy().unwrap().contains("remount"), "{error}");
+        assert!(
+            error.remedy.as_deref().unwrap().contains("remount"),
+            "{error}"
+        );
     }
     // Nor is one made there.
     let error = Home::open_in(&disk.path().join("new"), u64::MAX).unwrap_err();
@@ -294,7 +297,7 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
     let run = leftover(&root, RUNS[0]);
     let error = open_when_full(&root, disk.path(), &run);
     assert!(error.to_string().contains("No space left"), "{error}");
-    assert!(error.remedy().unwrap().contains("space"));
+    assert!(error.remedy.as_deref().unwrap().contains("space"));
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
     assert!(!run.exists());
     let home = Home::open_in(&root, u64::MAX).unwrap();
@@ -314,7 +317,7 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
 /// What opening the cache says once no file can be created beside it. A removed file takes
 /// its room until nobody has it open, and a child that another test is starting may have it
 /// open for a moment: then the disk is not full yet, opening sweeps `run`, and all begins anew.
-fn open_when_full(root: &Path, disk: &Path, run: &Path) -> LabError {
+fn open_when_full(root: &Path, disk: &Path, run: &Path) -> Failure {
     for _ in 0..100 {
         while fs::create_dir(disk.join(format!("theirs{}", entries(disk).len()))).is_ok() {}
         match Home::open_in(root, u64::MAX) {

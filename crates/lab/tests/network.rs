@@ -8,6 +8,7 @@
 
 mod private;
 
+use lab::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 
 use engine::MARIADB;
 use lab::clean_in;
-use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::Node;
 use lab::site::{Namespace, Switch};
@@ -31,7 +31,7 @@ fn a_dyno() {
 }
 
 /// A server in a namespace.
-fn start(home: &Home, keep: &Path) -> Result<Node, LabError> {
+fn start(home: &Home, keep: &Path) -> Result<Node, Failure> {
     let switch = Arc::new(Switch::new(home)?);
     let namespace = Namespace::new(home, &switch, &plan::Site::default())?;
     private::start_at(home, MARIADB, namespace, keep)
@@ -41,8 +41,8 @@ fn start(home: &Home, keep: &Path) -> Result<Node, LabError> {
 fn start_if_allowed(home: &Home, keep: &Path) -> Option<Node> {
     match start(home, keep) {
         Ok(server) => Some(server),
-        Err(error @ LabError::NoNetwork { .. }) => {
-            let remedy = error.remedy().unwrap();
+        Err(error) if error.key.as_deref() == Some("topology.network") => {
+            let remedy = error.remedy.as_deref().unwrap();
             assert!(
                 remedy.contains("CAP_NET_ADMIN") || remedy.contains("iproute2"),
                 "{error}: {remedy}"

@@ -8,6 +8,7 @@
 
 mod private;
 
+use lab::Failure;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,6 @@ use std::sync::{Arc, Mutex};
 
 use engine::{Invocation, MARIADB};
 use host::Files;
-use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, Node};
 use lab::site::{Launched, Site, ThisHost};
@@ -45,13 +45,13 @@ impl Site for Observed {
         invocation: &Invocation,
         input: &std::path::Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         let launched = self.host.spawn(home, invocation, input, log)?;
         self.pid.store(launched.pid, Ordering::Relaxed);
         Ok(launched)
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         let found = Found {
             process: is_running(self.pid.load(Ordering::Relaxed)),
             data: self.data.exists(),
@@ -72,7 +72,7 @@ impl Drop for Observed {
 }
 
 /// Starts a node with these settings; also what its site finds at its end, and its data.
-fn start(config: &[(&str, &str)]) -> (Result<Node, LabError>, Receiver<Found>, PathBuf) {
+fn start(config: &[(&str, &str)]) -> (Result<Node, Failure>, Receiver<Found>, PathBuf) {
     let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
     let installed = installed(MARIADB);
     let data = empty_data(&home, &installed);
@@ -124,7 +124,11 @@ fn a_node_ends_before_its_site_and_its_data_after_it() {
 fn a_node_that_does_not_start_ends_in_the_same_order() {
     let (node, found, data) = start(&[("no_such_setting", "1")]);
     let error = node.unwrap_err();
-    assert!(matches!(error, LabError::RejectedSetting { .. }), "{error}");
+    assert_eq!(
+        error.key.as_deref(),
+        Some("server.config.no_such_setting"),
+        "{error}"
+    );
     assert_eq!(found.recv().unwrap(), IN_ORDER);
     assert!(!data.exists());
 }

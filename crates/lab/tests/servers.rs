@@ -8,6 +8,7 @@
 
 mod private;
 
+use lab::{Fact, Failure};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,8 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use client::reactor::Reactor;
-use engine::{EngineError, MARIADB, MYSQL, POSTGRES, Server};
-use lab::error::LabError;
+use engine::{MARIADB, MYSQL, POSTGRES, Server};
 use lab::home::Home;
 use lab::servers;
 use lab::site::ThisHost;
@@ -231,17 +231,13 @@ fn a_setting_that_is_refused_is_told_in_the_servers_words() {
             let (home, keep) = (kept_home(), tempfile::tempdir().unwrap());
             let settings = [(*name, *given), ("max_connections", "99")];
             let error = start(&home, engine, &settings, keep.path()).unwrap_err();
-            let LabError::RejectedSetting {
-                name: said,
-                words: heard,
-                ..
-            } = &error
-            else {
-                panic!("{engine} {name}: {error}");
-            };
-            assert_eq!(said, name);
-            assert!(heard.contains(words), "{engine}: {heard}");
-            assert!(error.remedy().unwrap().contains("server.config"));
+            assert_eq!(
+                error.key,
+                Some(format!("server.config.{name}")),
+                "{engine}: {error}"
+            );
+            assert!(error.message.contains(words), "{engine}: {error}");
+            assert!(error.remedy.as_deref().unwrap().contains("server.config"));
             assert!(keep.path().join("error.log").exists());
         }
     }
@@ -278,7 +274,7 @@ fn check_taken_port(engine: &'static dyn Server) {
         text.contains(&format!("port {port} is taken by")) && text.contains(&by),
         "{text}"
     );
-    assert!(error.remedy().unwrap().contains("server.port"));
+    assert!(error.remedy.as_deref().unwrap().contains("server.port"));
 
     drop(listener);
     let server = start(empty_data(&home, &installed)).unwrap();
@@ -298,7 +294,7 @@ fn engines_are_found_and_other_versions_are_refused() {
         let text = error.to_string();
         assert!(text.contains(&format!("requires {engine} 5.1")), "{text}");
         assert!(text.contains(&found.version), "{text}");
-        assert!(error.remedy().unwrap().contains("server.basedir"));
+        assert!(error.remedy.as_deref().unwrap().contains("server.basedir"));
     }
     // The one that scripts/install-servers.sh made is a base directory too.
     let prefix = installed(MYSQL);
@@ -333,7 +329,7 @@ fn a_server_that_dies_at_its_start_shows_its_last_words() {
         fs::write(data.data().join(damaged), [1; 100]).unwrap();
         let error = start_on(data, &installed, &[], None, keep.path()).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, LabError::NotStarted { .. }), "{text}");
+        assert!(error.is(Fact::NotStarted), "{text}");
         assert!(
             text.contains("server 1") && text.contains("exit code"),
             "{text}"
@@ -382,7 +378,10 @@ fn who_has_had_enough_does_not_wait_for_a_server_to_stop() {
     // It hears of nothing any more.
     kill_process(pid, Signal::STOP).unwrap();
     let stopped = server.stop(&AtomicBool::new(true));
-    assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
+    assert!(
+        stopped.as_ref().is_err_and(Failure::is_interrupted),
+        "{stopped:?}"
+    );
     assert!(!is_running(id));
 }
 
@@ -396,8 +395,9 @@ fn what_dyno_decides_is_not_the_studys() {
         keep.path(),
     );
     let error = error.unwrap_err();
-    assert!(
-        matches!(error, LabError::Engine(EngineError::ReservedSetting { .. })),
+    assert_eq!(
+        error.key.as_deref(),
+        Some("server.config.datadir"),
         "{error}"
     );
 }
@@ -422,7 +422,7 @@ fn the_user_can_stop_a_start() {
             interrupted: &std::sync::atomic::AtomicBool::new(true),
         },
     );
-    assert!(matches!(stopped, Err(LabError::Interrupted)));
+    assert!(stopped.as_ref().is_err_and(Failure::is_interrupted));
     assert!(!dir.exists());
 }
 

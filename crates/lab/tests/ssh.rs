@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Installed, MARIADB, POSTGRES, Server};
-use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, Node};
 use lab::site::{Destination, Site, Ssh};
@@ -108,7 +107,9 @@ fn the_files_of_a_host_are_read_over_the_connection() {
 /// Why a host cannot be used.
 fn refused(config: &Path, below: &Path) -> String {
     match Ssh::new(&kept_home(), &destination(config), below) {
-        Err(LabError::UnusableHost { why, remedy, .. }) => format!("{why}; {remedy}"),
+        Err(error) if error.key.as_deref() == Some("site.host") => {
+            format!("{error}; {}", error.remedy.as_deref().unwrap())
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -1,11 +1,12 @@
 //! What the tests of loading share.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use engine::Failure;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::Access;
-use engine::data::{Listener, Mode, PrepareError, Prepared, Progress, Wanted};
+use engine::data::{Listener, Mode, Prepared, Progress, Wanted};
 use testkit::Proxy;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
@@ -47,7 +48,7 @@ pub(crate) fn prepare(
     url: &str,
     wanted: &Wanted<'_>,
     listener: Listener<'_>,
-) -> Result<Prepared, PrepareError> {
+) -> Result<Prepared, Failure> {
     let engine = engine::of_url(url).unwrap();
     let database = engine.open(url, &Access::default(), None).unwrap();
     database.prepare(wanted, listener)

@@ -5,6 +5,7 @@ pub(crate) mod disk;
 pub(crate) mod groups;
 pub(crate) mod killed;
 
+use lab::Failure;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,6 @@ use client::reactor::Reactor;
 use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
-use lab::error::LabError;
 use lab::home::Home;
 use lab::servers::{self, DataDir, Node, NodeSpec};
 use lab::site::{Site, ThisHost};
@@ -104,7 +104,7 @@ pub(crate) fn start_on(
     config: &[(String, String)],
     port: Option<u16>,
     keep: &Path,
-) -> Result<Node, LabError> {
+) -> Result<Node, Failure> {
     servers::start(
         installed,
         NodeSpec {
@@ -136,7 +136,7 @@ pub(crate) fn start_at(
     engine: &'static dyn Server,
     site: impl Site + 'static,
     keep: &Path,
-) -> Result<Node, LabError> {
+) -> Result<Node, Failure> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
     servers::start(&installed, on_site(data, Arc::new(site), keep))
@@ -156,7 +156,7 @@ pub(crate) fn start(
     engine: &'static dyn Server,
     settings: &[(&str, &str)],
     keep: &Path,
-) -> Result<Node, LabError> {
+) -> Result<Node, Failure> {
     let installed = installed(engine);
     let data = empty_data(home, &installed);
     start_on(data, &installed, &config(settings), None, keep)
