@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{SMALLEST, engine, labels, plan};
-use plan::{Arrivals, Data, Order, Pace, Point, StatementProtocol, Reset, ServerSpec, Transaction};
+use plan::{Arrivals, Data, Order, Pace, Point, Reset, ServerSpec, StatementProtocol, Transaction};
 
 const QUICKSTART: &str = include_str!("../../../studies/quickstart.toml");
 
