@@ -58,19 +58,15 @@ pub(crate) struct TypedFault {
     /// The location of the key that names its kind.
     pub(crate) kind: Span,
     pub(crate) at: Span,
-    pub(crate) target: Span,
-    /// The location of its healing time, if it has its own.
-    pub(crate) heal: Option<Span>,
-    /// The location of what tells processes of a node apart, if it has that.
-    pub(crate) process: Option<Span>,
-    /// The location of the members on its target's side, if it names any.
-    pub(crate) with: Option<Span>,
-    /// The location of its bridge, if it has one.
-    pub(crate) bridge: Option<Span>,
-    /// The location of the number of its device, if it has one.
-    pub(crate) device: Option<Span>,
-    /// The location of the name of its volume, if it has one.
-    pub(crate) volume: Option<Span>,
+    /// The locations of its target and of the options that it has.
+    pub(crate) places: BTreeMap<&'static str, Span>,
+}
+
+impl TypedFault {
+    /// The location of an option, or of its kind.
+    pub(crate) fn place(&self, option: &str) -> Span {
+        self.places.get(option).copied().unwrap_or(self.kind)
+    }
 }
 
 /// The whole content of a study.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::content::TypedFault;
 use crate::error::Diagnostic;
 use crate::point::Point;
-use crate::servers::{Servers, Subject};
+use crate::servers::Servers;
 use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Span, Trial, format_duration};
 
 /// Checks the faults of a trial, and reports them at its point.
@@ -44,22 +44,16 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
             format_duration(healed)
         );
         let help = "use a shorter `heal`, a longer `load.time`, or heal = \"never\"; the default is 10 s after `at`";
-        let place = typed.heal.unwrap_or(typed.kind);
-        at.add(place, Diagnostic::new(message, help).also(time.span));
+        at.add(
+            typed.place("heal"),
+            Diagnostic::new(message, help).also(time.span),
+        );
     }
 }
 
 fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<(Span, Diagnostic)> {
     let refusal = servers.refuse(&typed.fault)?;
-    let place = match refusal.subject {
-        Subject::Kind => typed.kind,
-        Subject::Target => typed.target,
-        Subject::Process => typed.process.unwrap_or(typed.kind),
-        Subject::With => typed.with.unwrap_or(typed.kind),
-        Subject::Bridge => typed.bridge.unwrap_or(typed.kind),
-        Subject::Volume => typed.volume.unwrap_or(typed.kind),
-        Subject::Device => typed.device.unwrap_or(typed.kind),
-    };
+    let place = typed.place(refusal.subject);
     Some((place, Diagnostic::new(refusal.message, refusal.help)))
 }
 

@@ -23,22 +23,10 @@ pub(crate) struct Servers<'a> {
 /// Why servers cannot have a fault.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// What the reason is.
-    pub(crate) subject: Subject,
+    /// The option of the fault that is the reason; empty: its kind.
+    pub(crate) subject: &'static str,
     pub(crate) message: String,
     pub(crate) help: &'static str,
-}
-
-/// What is wrong with a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject {
-    Kind,
-    Target,
-    Process,
-    Volume,
-    Device,
-    With,
-    Bridge,
 }
 
 impl<'a> Servers<'a> {
@@ -72,13 +60,13 @@ impl<'a> Servers<'a> {
         };
         let Some(volume) = volume else {
             return refused(
-                Subject::Volume,
+                "volume",
                 "the log has no volume of its own".to_owned(),
                 "describe one under [log_volume], or remove `volume`",
             );
         };
         self.refuse_kind(fault.kind, volume)
-            .or_else(|| self.refuse_target(fault.kind, fault.target, Subject::Target))
+            .or_else(|| self.refuse_target(fault.kind, fault.target, "target"))
             .or_else(|| self.refuse_sides(fault))
             .or_else(|| self.refuse_process(fault.process))
             .or_else(|| refuse_device(fault.device?, volume))
@@ -146,14 +134,14 @@ impl<'a> Servers<'a> {
             ),
             _ => return None,
         };
-        refused(Subject::Kind, message, help)
+        refused("", message, help)
     }
 
     fn refuse_target(
         &self,
         kind: FaultKind,
         target: FaultTarget,
-        subject: Subject,
+        subject: &'static str,
     ) -> Option<Refusal> {
         match target {
             FaultTarget::Replica if self.members < 2 => refused(
@@ -194,8 +182,8 @@ impl<'a> Servers<'a> {
     /// Whom a partition names besides its target are other members of the same cluster, and leave some
     /// for the other side.
     fn refuse_sides(&self, fault: &Fault) -> Option<Refusal> {
-        let with = fault.with.iter().map(|member| (*member, Subject::With));
-        let bridge = fault.bridge.iter().map(|member| (*member, Subject::Bridge));
+        let with = fault.with.iter().map(|member| (*member, "with"));
+        let bridge = fault.bridge.iter().map(|member| (*member, "bridge"));
         let mut others = with.chain(bridge);
         let (_, last) = others.clone().last()?;
         let named = 1 + others.clone().count();
@@ -232,7 +220,7 @@ impl<'a> Servers<'a> {
             None => "there is no cluster manager without a cluster".to_owned(),
         };
         let help = "remove `process`, or choose a kind of cluster that has a manager";
-        refused(Subject::Process, message, help)
+        refused("process", message, help)
     }
 
     /// Whether a commit is accepted no longer while so many members of a cluster are lost.
@@ -285,7 +273,7 @@ impl<'a> Servers<'a> {
     }
 }
 
-fn refused(subject: Subject, message: String, help: &'static str) -> Option<Refusal> {
+fn refused(subject: &'static str, message: String, help: &'static str) -> Option<Refusal> {
     Some(Refusal {
         subject,
         message,
@@ -297,7 +285,7 @@ fn refuse_device(device: u32, volume: &Volume) -> Option<Refusal> {
     let devices = loop_devices(volume)?;
     let message = format!("there is no device {device}: the volume has {devices}");
     let help = "devices are numbered from 1: use a smaller number, or more `volume.devices`";
-    (device > devices).then(|| refused(Subject::Device, message, help))?
+    (device > devices).then(|| refused("device", message, help))?
 }
 
 /// Number of loop devices; `None`: it is on none.
