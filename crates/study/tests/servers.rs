@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{SMALLEST, config, engine, fails, labels, plan, study};
+use common::{SMALLEST, config, engine, fails, labels, plan};
 use plan::{Reset, SiteKind, Trial};
 
 /// The CPUs and the directory of a trial's nodes.
@@ -173,8 +173,7 @@ fn a_server_that_runs_already_is_a_site_of_its_own() {
         .collect();
     let (process, url) = (SiteKind::Process, SiteKind::Url);
     assert_eq!(kinds, [process, url, url, process]);
-    let nowhere = study(SMALLEST, &[("site.kind", "url")]).plan();
-    let error = nowhere.unwrap_err().to_string();
+    let error = fails(SMALLEST, &[("site.kind", "url")]);
     assert!(error.contains("add server.url"), "{error}");
 }
 

@@ -8,7 +8,6 @@ mod common;
 
 use common::{SMALLEST, fails, plan};
 use plan::{Compression, Devices, DiskLimits, FileSystemKind, Profile, Volume};
-use study::Study;
 
 /// The volume of the only trial of a study with this section.
 fn volume(section: &str) -> Volume {
@@ -22,14 +21,9 @@ fn log_volume(section: &str) -> Option<Volume> {
     plan.trials.remove(0).topology.node.log_volume
 }
 
-/// Why a study with this section has no plan.
+/// What is said of a study with this section.
 fn refused(section: &str) -> String {
-    refused_text(&format!("{SMALLEST}[volume]\n{section}"))
-}
-
-fn refused_text(text: &str) -> String {
-    let study = Study::parse("study", text, engine::catalog()).unwrap();
-    study.plan().unwrap_err().to_string()
+    fails(&format!("{SMALLEST}[volume]\n{section}"), &[])
 }
 
 #[test]
@@ -87,8 +81,8 @@ fn a_log_has_a_volume_of_its_own_if_the_study_names_one() {
             "`/dev/a` is the device of both volumes",
         ),
     ] {
-        let error = refused_text(&format!("{SMALLEST}{text}"));
-        assert!(error.contains(said) && error.contains("study:"), "{error}");
+        let error = fails(&format!("{SMALLEST}{text}"), &[]);
+        assert!(error.contains(said) && error.contains("s.toml:"), "{error}");
     }
     let keys = [("log_volume.deduplicate", "true")];
     assert!(fails(SMALLEST, &keys).contains("unknown key"));
@@ -193,7 +187,7 @@ fn contradictions_are_located() {
         ),
     ] {
         let error = refused(section);
-        assert!(error.contains(said) && error.contains("study:"), "{error}");
+        assert!(error.contains(said) && error.contains("s.toml:"), "{error}");
     }
 }
 
