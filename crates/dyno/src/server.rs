@@ -25,7 +25,7 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
         password: typed.or_else(|| access.password.clone()),
         ..access.clone()
     };
-    Ok(lab.open(url, &access)?)
+    lab.open(url, &access)
 }
 
 /// How to log in: with the password in the environment, else that of the option file.

@@ -27,8 +27,7 @@ pub(crate) fn preload(
             return Failure::interrupted(message);
         }
         // The death of a server explains more than a broken connection.
-        rig.death(true)
-            .map_or_else(|| error.into(), |(_, death)| death)
+        rig.death(true).map_or(error, |(_, death)| death)
     })
 }
 

@@ -106,7 +106,7 @@ fn summarize(
         ledger.add_to(faults.filter(|fault| fault.instance == number).collect());
     }
     let unreadable = verified.iter().find_map(|one| one.unreadable.clone());
-    let unreadable = unreadable.map(|why| Failure::interrupted(why));
+    let unreadable = unreadable.map(Failure::interrupted);
     if let (None, Some(failure)) = (&driven.failure, &unreadable) {
         summary.outcome = Outcome::Failed {
             reason: failure.message.clone(),

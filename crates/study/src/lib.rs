@@ -10,16 +10,13 @@
 //! To add a key: a line in `plan::key`, a field in `plan`, a line in `build.rs`.
 //! Checks, overrides, axes, variants, suggestions and the reference page follow.
 
-mod build;
 mod chaos;
 mod check;
 mod content;
 mod effect;
-mod engines;
 mod error;
 mod fault_toml;
 mod faults;
-mod hosts;
 mod name;
 mod nesting;
 mod order;
@@ -27,12 +24,15 @@ mod point;
 mod read;
 mod reference;
 mod render;
+mod repeats;
+mod rules;
 mod servers;
 mod setting;
 mod source;
 mod study;
 mod suggest;
 mod syntax;
+mod trial;
 mod volume;
 mod walk;
 

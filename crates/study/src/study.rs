@@ -3,9 +3,10 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics, StudyError};
+use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Trial, Value, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -20,6 +21,8 @@ const OVERRIDE: &str = "# --set ";
 pub struct Study {
     source: SourceText,
     content: Content,
+    /// Of all points, in the order of the study.
+    trials: Vec<Trial>,
     engines: &'static [EngineTraits],
 }
 
@@ -44,33 +47,38 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let mut source = SourceText {
+        let source = SourceText {
             label: shown(label),
-            file: Redacted::default(),
+            file: Redacted::new(text, &[]),
             overrides: overrides
                 .iter()
                 .map(|(k, v)| redact(&format!("{k}={v}")))
                 .collect(),
         };
-        if let Some(diagnostic) = too_large(text, overrides) {
-            return Err(Diagnostics::one(Span::NOWHERE, diagnostic).into_error(&source));
-        }
-        source.file = Redacted::new(text, &[]);
-        let root =
-            crate::syntax::tables(text).map_err(|diagnostics| diagnostics.into_error(&source))?;
         let mut walk = Walk::default();
-        walk.file(root.get_ref());
-        overrides::apply(&mut walk, overrides);
-        check::whole(&walk.content, engines, &mut walk.diagnostics);
-        source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, &walk, overrides);
-        if !walk.diagnostics.is_empty() {
-            return Err(walk.diagnostics.into_error(&source));
+        match read(text, overrides, &mut walk) {
+            true => Self::checked(source, &mut walk, (text, overrides), engines),
+            false => Err(walk.diagnostics.into_error(&source)),
         }
-        let content = walk.content;
+    }
+
+    fn checked(
+        mut source: SourceText,
+        walk: &mut Walk,
+        (text, overrides): (&str, &[(&str, &str)]),
+        engines: &'static [EngineTraits],
+    ) -> Result<Self, StudyError> {
+        let trials = check::trials(&walk.content, engines, &mut walk.diagnostics);
+        source.file = Redacted::new(text, &walk.secrets_in_file());
+        overrides::hide(&mut source, walk, overrides);
+        let diagnostics = std::mem::take(&mut walk.diagnostics);
+        if !diagnostics.is_empty() {
+            return Err(diagnostics.into_error(&source));
+        }
         Ok(Self {
             source,
-            content,
+            content: std::mem::take(&mut walk.content),
+            trials,
             engines,
         })
     }
@@ -94,8 +102,7 @@ impl Study {
 
     /// The trials of the study and what to report about them.
     pub fn plan(&self) -> Result<Plan, StudyError> {
-        crate::build::plan(&self.content, self.engines)
-            .map_err(|(span, diagnostic)| self.error(span, diagnostic))
+        Ok(repeats::plan(&self.content, &self.trials, self.engines))
     }
 
     /// The text of the file with every password replaced by `***`.
@@ -195,6 +202,24 @@ impl Study {
     fn error(&self, span: Span, diagnostic: Diagnostic) -> StudyError {
         Diagnostics::one(span, diagnostic).into_error(&self.source)
     }
+}
+
+/// Whether the text could be read. A function of its own, with little on the stack: dropping deeply
+/// nested tables takes most of it.
+fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
+    if let Some(diagnostic) = too_large(text, overrides) {
+        walk.diagnostics.add(Span::NOWHERE, diagnostic);
+        return false;
+    }
+    match crate::syntax::tables(text) {
+        Ok(root) => walk.file(root.get_ref()),
+        Err(diagnostics) => {
+            walk.diagnostics = diagnostics;
+            return false;
+        }
+    }
+    overrides::apply(walk, overrides);
+    true
 }
 
 fn one_line(text: &str) -> String {

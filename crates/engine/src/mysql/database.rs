@@ -9,7 +9,7 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::WANTED;
+use super::checks::wanted;
 use super::feed::Feed;
 use super::flavor::Flavor;
 use super::settings;
@@ -111,7 +111,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn checked_settings_query() -> String {
-        let names = WANTED.join("', '");
+        let names = wanted().join("', '");
         format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
     }
 

@@ -279,7 +279,7 @@ impl Server for Flavor {
     }
 
     fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        self.defaults.of(version).to_vec()
+        self.defaults.of(version)
     }
 
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {

@@ -9,7 +9,7 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::{VACUUMS, WANTED};
+use super::checks::{VACUUMS, wanted};
 use super::feed::Feed;
 use super::{POSTGRES, settings};
 use crate::counters::Source;
@@ -114,7 +114,7 @@ impl NetworkEngine for Postgres {
 
     /// Leaves out settings that the account may not see, or that the version does not have.
     fn checked_settings_query() -> String {
-        let names = WANTED.join("', '");
+        let names = wanted().join("', '");
         format!(
             "SELECT name, current_setting(name) FROM pg_settings \
              WHERE name IN ('{names}', 'data_directory') \

@@ -1,10 +1,11 @@
 //! Timekeeping: the clock source, and the service that synchronizes the clock.
 
 use host::{Chrony, Timekeeping};
-use measure::finding::Level::{Note, Severe};
+use measure::checks;
+use measure::finding::check::{Check, Judged, Observed};
 
-use super::check::{About, Check, Observed, Remedy};
 use super::machine::Machine;
+use super::rule::known;
 
 /// Clock sources that are read without a system call, the best first.
 const FAST: [&str; 5] = [
@@ -30,51 +31,31 @@ const STEPS: [(&str, &str); 3] = [
     ("systemd-timesyn", "more than 0.4 s off"),
 ];
 
-pub(super) const CHECKS: &[Check<Machine>] = &[
-    Check {
-        about: About {
-            id: "clock-source",
-            worst: Severe,
-            why: "Server and load generator read the time several times per statement, and with a slow clock source, each reading is a system call.",
-            source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
-            remedy: Remedy::Words(
-                "echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource",
-            ),
-        },
-        judge: |machine| source(&machine.facts.timekeeping),
-    },
-    Check {
-        about: About {
-            id: "time-sync",
-            worst: Note,
-            why: "dyno measures with a clock that is never stepped, but logs of several machines can be compared only if their clocks are synchronized and never stepped.",
-            source: "AnandTech article (times measured on the client, because clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
-            remedy: Remedy::Words(
-                "apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates",
-            ),
-        },
-        judge: |machine| sync(&machine.facts.timekeeping),
-    },
-];
+pub(super) const CHECKS: &[Check<Machine>] = checks! { machine:
+    "clock-source", Severe => source(&machine.facts.timekeeping),
+        why: "Server and load generator read the time several times per statement, and with a slow clock source, each reading is a system call.",
+        source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
+        remedy: Words("echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource");
+    "time-sync", Note => sync(&machine.facts.timekeeping),
+        why: "dyno measures with a clock that is never stepped, but logs of several machines can be compared only if their clocks are synchronized and never stepped.",
+        source: "AnandTech article (times measured on the client, because clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
+        remedy: Words("apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates");
+};
 
-fn source(clock: &Timekeeping) -> Observed {
+fn source(clock: &Timekeeping) -> Judged {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let Some(source) = &clock.source else {
-        return Observed::unknown(format!("{FILE}: not available"));
-    };
-    if FAST.contains(&source.as_str()) {
-        return Observed::passed(format!("{FILE}: {source}"));
+    let source = known(clock.source.as_deref(), FILE)?;
+    if FAST.contains(&source) {
+        return Ok(Observed::passed(format!("{FILE}: {source}")));
     }
     let available = clock.available.as_deref().unwrap_or_default();
     let is_available = |name: &&&str| available.split_whitespace().any(|other| other == **name);
-    match FAST.iter().find(is_available) {
-        Some(fast) => {
-            Observed::severe(format!("{FILE}: {source}; available: {available}")).with("SOURCE", fast)
-        }
-        None => Observed::severe(format!("{FILE}: {source}; no faster one is available")).with_remedy(
-            "measure on another machine, or compare only machines with the same clock source; for the kernel's reason: dmesg | grep -i -e tsc -e clocksource",
-        ),
-    }
+    Ok(match FAST.iter().find(is_available) {
+        Some(fast) => Observed::severe(format!("{FILE}: {source}; available: {available}"))
+            .with("SOURCE", fast),
+        None => Observed::severe(format!("{FILE}: {source}; no faster one is available"))
+            .with_remedy("measure on another machine, or compare only machines with the same clock source; for the kernel's reason: dmesg | grep -i -e tsc -e clocksource"),
+    })
 }
 
 fn sync(clock: &Timekeeping) -> Observed {
@@ -114,106 +95,14 @@ fn sync_of_chrony(chrony: Option<&Chrony>) -> Observed {
             chrony.file
         ));
     };
-    let updates = makestep.split_whitespace().nth(2);
-    match updates.is_some_and(|updates| updates.starts_with('-')) {
-        true => Observed::note(format!(
-            "/proc: chronyd is running and may step the clock at any time; {file}: {makestep}"
-        ))
-        .with_remedy(format!(
-            "set makestep 1 3 in {file}, and let the clock settle before a measurement"
-        )),
-        false => Observed::passed(format!("/proc: chronyd is running; {file}: {makestep}")),
+    let mut words = makestep.split_whitespace();
+    if !words.nth(2).is_some_and(|updates| updates.starts_with('-')) {
+        return Observed::passed(format!("/proc: chronyd is running; {file}: {makestep}"));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use measure::finding::Level::{Passed, Unknown};
-
-    use super::*;
-    use crate::doctor::check::{on_host, run};
-
-    const CHRONY: &str = "chronyd";
-
-    #[test]
-    fn clock_sources_that_need_a_system_call_are_slow() {
-        let with = |name: Option<&str>| {
-            let clock = Timekeeping {
-                source: name.map(str::to_owned),
-                available: Some("tsc hpet".into()),
-                ..Timekeeping::default()
-            };
-            source(&clock)
-        };
-        assert_eq!(with(Some("tsc")).level(), Passed);
-        assert_eq!(with(Some("kvm-clock")).level(), Passed);
-        assert_eq!(with(Some("acpi_pm")).level(), Severe);
-        assert!(format!("{:?}", with(Some("hpet"))).contains("hpet; available: tsc hpet"));
-        assert_eq!(with(None).level(), Unknown);
-    }
-
-    #[test]
-    fn only_an_available_source_is_suggested() {
-        let remedy = |available: &str| {
-            let mut machine = Machine::default();
-            machine.facts.timekeeping.source = Some("hpet".into());
-            machine.facts.timekeeping.available = Some(available.into());
-            let found = run(&CHECKS[..1], &machine, "host", on_host);
-            found[0].remedy.clone().unwrap()
-        };
-        assert!(remedy("hpet tsc acpi_pm").starts_with("echo tsc > /sys/"));
-        assert!(remedy("kvm-clock hpet").starts_with("echo kvm-clock > /sys/"));
-        let none = remedy("hpet acpi_pm");
-        assert!(
-            none.starts_with("measure on another machine") && !none.contains("echo"),
-            "{none}"
-        );
-    }
-
-    fn with(service: &str, chrony: Option<Chrony>) -> Observed {
-        sync(&Timekeeping {
-            service: Some(service.to_owned()),
-            chrony,
-            ..Timekeeping::default()
-        })
-    }
-
-    #[test]
-    fn services_that_step_the_clock_are_noted() {
-        assert_eq!(sync(&Timekeeping::default()).level(), Note);
-        for (service, level) in [
-            ("systemd-timesyn", Note),
-            ("ntpd", Note),
-            ("ntp-daemon", Note),
-            ("openntpd", Passed),
-            ("ptp4l", Passed),
-        ] {
-            assert_eq!(with(service, None).level(), level, "{service}");
-        }
-        let timesyncd = format!("{:?}", with("systemd-timesyn", None));
-        assert!(timesyncd.contains("0.4 s"), "{timesyncd}");
-    }
-
-    #[test]
-    fn chrony_steps_as_configured() {
-        let configured = |makestep: Option<&str>| {
-            let file = "/etc/chrony.conf".to_owned();
-            let makestep = makestep.map(|line| (line.to_owned(), file.clone()));
-            let chrony = Chrony {
-                file,
-                makestep,
-                unread: None,
-            };
-            with(CHRONY, Some(chrony)).level()
-        };
-        assert_eq!(configured(None), Passed);
-        assert_eq!(configured(Some("makestep 1 3")), Passed);
-        assert_eq!(configured(Some("makestep 1 -1")), Note);
-        assert_eq!(with(CHRONY, None).level(), Unknown);
-        let closed = Chrony {
-            unread: Some("/etc/chrony.conf".into()),
-            ..Chrony::default()
-        };
-        assert_eq!(with(CHRONY, Some(closed)).level(), Unknown);
-    }
+    Observed::note(format!(
+        "/proc: chronyd is running and may step the clock at any time; {file}: {makestep}"
+    ))
+    .with_remedy(format!(
+        "set makestep 1 3 in {file}, and let the clock settle before a measurement"
+    ))
 }

@@ -192,6 +192,10 @@ impl Walk {
         Some(Spanned { value, span })
     }
 
+    fn refuse(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.diagnostics.add(at, Diagnostic::new(message, help));
+    }
+
     /// Whether the study may have one more setting. Their number is limited because each trial
     /// has a copy of all of them.
     fn has_room_for(&mut self, name: &Name, at: Span) -> bool {

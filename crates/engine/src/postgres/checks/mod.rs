@@ -5,10 +5,12 @@ pub(super) mod defaults;
 mod durability;
 mod memory;
 mod overhead;
-mod vacuum;
+#[cfg(test)]
+mod tests;
 mod write;
 
-use measure::finding::check::Check;
+use measure::finding::Level;
+use measure::finding::check::{Check, Judged, Observed};
 
 use super::settings;
 use crate::checks::{ELSEWHERE, Facts};
@@ -20,7 +22,6 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
         durability::CHECKS,
         memory::CHECKS,
         write::CHECKS,
-        vacuum::CHECKS,
         connections::CHECKS,
         overhead::CHECKS,
     ];
@@ -30,62 +31,35 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
 /// Besides settings, a server is asked how many vacuums are running.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
-/// Every setting that a check looks at.
-pub(super) const WANTED: [&str; 44] = [
-    "archive_command",
-    "archive_library",
-    "archive_mode",
+/// Settings that checks look at, besides those with known defaults.
+const OTHERS: [&str; 3] = [
     "auto_explain.log_analyze",
     "auto_explain.log_min_duration",
-    "autovacuum",
-    "bgwriter_lru_maxpages",
-    "checkpoint_completion_target",
-    "checkpoint_timeout",
-    "commit_delay",
-    "data_checksums",
-    "deadlock_timeout",
-    "debug_assertions",
-    "default_transaction_isolation",
-    "fsync",
-    "full_page_writes",
-    "huge_pages",
     "huge_pages_status",
-    "idle_in_transaction_session_timeout",
-    "lock_timeout",
-    "log_duration",
-    "log_min_duration_sample",
-    "log_min_duration_statement",
-    "log_statement",
-    "log_statement_sample_rate",
-    "log_transaction_sample_rate",
-    "max_connections",
-    "max_wal_size",
-    "random_page_cost",
-    "reserved_connections",
-    "session_preload_libraries",
-    "shared_buffers",
-    "shared_preload_libraries",
-    "statement_timeout",
-    "superuser_reserved_connections",
-    "synchronous_commit",
-    "synchronous_standby_names",
-    "track_counts",
-    "track_io_timing",
-    "track_wal_io_timing",
-    "transaction_timeout",
-    "wal_compression",
-    "wal_level",
-    "wal_sync_method",
 ];
 
+/// Every setting that a check looks at.
+pub(super) fn wanted() -> Vec<&'static str> {
+    defaults::names().chain(OTHERS).collect()
+}
+
+/// The unit of `checkpoint_timeout`.
+const SECOND_MS: f64 = 1000.0;
+
 /// A size in bytes; numbers without a unit count in `unit` bytes.
-fn bytes(server: &Facts, name: &str, unit: u64) -> Option<u64> {
-    settings::bytes(server.text(name)?, unit)
+fn bytes(server: &Facts, name: &str, unit: u64) -> Result<u64, Observed> {
+    server.parsed(name, |text| settings::bytes(text, unit))
 }
 
 /// A time in milliseconds; numbers without a unit count in `unit` milliseconds.
-fn ms(server: &Facts, name: &str, unit: f64) -> Option<f64> {
-    settings::ms(server.text(name)?, unit)
+fn ms(server: &Facts, name: &str, unit: f64) -> Result<f64, Observed> {
+    server.parsed(name, |text| settings::ms(text, unit))
+}
+
+/// Grades a time in milliseconds.
+fn timed(server: &Facts, name: &str, unit: f64, level: impl Fn(f64) -> Level) -> Judged {
+    let time = ms(server, name, unit)?;
+    server.graded(name, |_| level(time))
 }
 
 /// A size as written in a remedy.
@@ -94,46 +68,5 @@ fn size(server: &Facts, bytes: u64) -> String {
     match server.planned {
         true => format!("\"{size}\""),
         false => size,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use measure::finding::Level;
-
-    use super::*;
-    use crate::POSTGRES;
-    use crate::checks::judge;
-
-    pub(super) fn with(settings: &[(&str, &str)]) -> Facts {
-        crate::checks::tests::with(POSTGRES, settings)
-    }
-
-    /// The result of this check.
-    pub(super) fn check(id: &str, settings: &[(&str, &str)]) -> Level {
-        let found = checks().into_iter().find(|check| check.about.id == id);
-        (found.unwrap().judge)(&with(settings)).level()
-    }
-
-    #[test]
-    fn the_remedy_depends_on_where_settings_are() {
-        let mut server = with(&[("synchronous_commit", "off"), ("max_wal_size", "1GB")]);
-        let remedy = |server: &Facts, id: &str| {
-            let mut findings = judge(server).into_iter();
-            findings.find(|finding| finding.id == id).unwrap().remedy
-        };
-        assert_eq!(
-            remedy(&server, "synchronous-commit").unwrap(),
-            "ALTER SYSTEM SET synchronous_commit = 'on'; SELECT pg_reload_conf();"
-        );
-        assert_eq!(
-            remedy(&server, "max-wal-size").unwrap(),
-            "ALTER SYSTEM SET max_wal_size = '4096MB'; SELECT pg_reload_conf();"
-        );
-        server.planned = true;
-        assert_eq!(
-            remedy(&server, "max-wal-size").unwrap(),
-            "server.config.max_wal_size = \"4096MB\" in the study"
-        );
     }
 }

@@ -1,253 +1,126 @@
 //! Overhead: logs, statistics, and assertions.
 
-use measure::finding::Level;
-use measure::finding::check::{About, Check, Observed, Remedy};
+use measure::checks;
+use measure::finding::Level::{Note, Passed, Severe, Warning};
+use measure::finding::check::{Check, Judged, Observed};
 
 use super::ms;
-use crate::checks::{Facts, switched};
+use crate::checks::Facts;
 
 /// Where libraries are loaded from.
 const PRELOADED: [&str; 2] = ["shared_preload_libraries", "session_preload_libraries"];
 
-pub(super) const CHECKS: &[Check<Facts>] = &[
-    Check {
-        about: About {
-            id: "statement-logging",
-            worst: Level::Severe,
-            why: "Each statement or its duration is written to the log, which can take longer than the statement.",
-            source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
-            remedy: Remedy::Setting {
-                name: "SETTING",
-                value: "USUAL",
-                live: true,
-            },
-        },
-        judge: statements,
-    },
-    Check {
-        about: About {
-            id: "auto-explain",
-            worst: Level::Severe,
-            why: "Plans of slow statements are logged; with log_analyze, each plan node of every statement is timed.",
-            source: "PostgreSQL manual, auto_explain",
-            remedy: Remedy::Setting {
-                name: "auto_explain.log_min_duration",
-                value: "-1",
-                live: true,
-            },
-        },
-        judge: plans,
-    },
-    Check {
-        about: About {
-            id: "statement-statistics",
-            worst: Level::Note,
-            why: "Tracking statements takes CPU time and a lock: servers are comparable only with the same setting.",
-            source: "PostgreSQL manual, pg_stat_statements",
-            remedy: Remedy::Nothing,
-        },
-        judge: statistics,
-    },
-    Check {
-        about: About {
-            id: "io-timing",
-            worst: Level::Note,
-            why: "The clock is read before and after each read and write, which costs little or much depending on the host's clock source.",
-            source: "PostgreSQL manual, Run-time Statistics (track_io_timing, track_wal_io_timing), pg_test_timing",
-            remedy: Remedy::Setting {
-                name: "track_io_timing",
-                value: "off",
-                live: true,
-            },
-        },
-        judge: timing,
-    },
-    Check {
-        about: About {
-            id: "debug-assertions",
-            worst: Level::Severe,
-            why: "A build with assertions is several times slower than a production build.",
-            source: "PostgreSQL manual, Preset Options (debug_assertions)",
-            remedy: Remedy::Words("install a build without --enable-cassert"),
-        },
-        judge: |server| switched(server, "debug_assertions", false, Level::Severe),
-    },
-];
+pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
+    "statement-logging", Severe => statements(server),
+        why: "Each statement or its duration is written to the log, which can take longer than the statement.",
+        source: "PostgreSQL manual, Error Reporting and Logging (log_statement, log_min_duration_statement)",
+        remedy: Live("SETTING", "USUAL");
+    "auto-explain", Severe => plans(server),
+        why: "Plans of slow statements are logged; with log_analyze, each plan node of every statement is timed.",
+        source: "PostgreSQL manual, auto_explain",
+        remedy: Live("auto_explain.log_min_duration", "-1");
+    "statement-statistics", Note => statistics(server),
+        why: "Tracking statements takes CPU time and a lock: servers are comparable only with the same setting.",
+        source: "PostgreSQL manual, pg_stat_statements",
+        remedy: Nothing;
+    "io-timing", Note => timing(server),
+        why: "The clock is read before and after each read and write, which costs little or much depending on the host's clock source.",
+        source: "PostgreSQL manual, Run-time Statistics (track_io_timing, track_wal_io_timing), pg_test_timing",
+        remedy: Live("track_io_timing", "off");
+    "debug-assertions", Severe => server.switch("debug_assertions", false, Severe),
+        why: "A build with assertions is several times slower than a production build.",
+        source: "PostgreSQL manual, Preset Options (debug_assertions)",
+        remedy: Words("install a build without --enable-cassert");
+};
 
 /// The first setting that logs statements.
-fn statements(server: &Facts) -> Observed {
+fn statements(server: &Facts) -> Judged {
     let (statement, duration) = ("log_statement", "log_min_duration_statement");
-    let (Some(kind), Some(least_ms)) = (server.text(statement), ms(server, duration, 1.0)) else {
-        return server.unknown(statement);
+    let (kind, least_ms) = (server.text(statement)?, ms(server, duration, 1.0)?);
+    let is_on = server.is_on("log_duration") == Ok(true);
+    let samples = ms(server, "log_min_duration_sample", 1.0).is_ok_and(|ms| ms >= 0.0);
+    let rate = |name: &str| {
+        let rate = server.parsed(name, |rate| rate.parse::<f64>().ok()).ok();
+        rate.filter(|rate| *rate > 0.0).map(|rate| rate.to_string())
     };
-    let found = |level, observed: String, name: &str, usual: &str| {
-        Observed::found(level, observed)
-            .with("SETTING", name)
-            .with("USUAL", usual)
-    };
-    if matches!(kind, "all" | "mod") {
-        return found(
-            Level::Severe,
-            format!("{statement}: {kind}"),
+    let (of_sample, of_transaction) = ("log_statement_sample_rate", "log_transaction_sample_rate");
+    let logging = [
+        (
+            Severe,
             statement,
+            matches!(kind, "all" | "mod").then(|| kind.to_owned()),
             "none",
-        );
-    }
-    if least_ms == 0.0 {
-        return found(Level::Severe, format!("{duration}: 0"), duration, "-1");
-    }
-    if server.is_on("log_duration") == Some(true) {
-        let name = "log_duration";
-        return found(Level::Severe, format!("{name}: on"), name, "off");
-    }
-    let samples = ms(server, "log_min_duration_sample", 1.0).is_some_and(|ms| ms >= 0.0);
-    for (name, is_used) in [
-        ("log_statement_sample_rate", samples),
-        ("log_transaction_sample_rate", true),
-    ] {
-        let rate = server.text(name).and_then(|rate| rate.parse::<f64>().ok());
-        if let Some(rate) = rate.filter(|rate| is_used && *rate > 0.0) {
-            return found(Level::Warning, format!("{name}: {rate}"), name, "0");
-        }
-    }
-    match least_ms > 0.0 {
-        true => found(
-            Level::Note,
-            format!("{duration}: {least_ms} ms"),
+        ),
+        (
+            Severe,
             duration,
+            (least_ms == 0.0).then(|| "0".to_owned()),
             "-1",
         ),
-        false => Observed::passed(format!("{statement}: {kind}, {duration}: -1")),
+        (
+            Severe,
+            "log_duration",
+            is_on.then(|| "on".to_owned()),
+            "off",
+        ),
+        (Warning, of_sample, rate(of_sample).filter(|_| samples), "0"),
+        (Warning, of_transaction, rate(of_transaction), "0"),
+        (
+            Note,
+            duration,
+            (least_ms > 0.0).then(|| format!("{least_ms} ms")),
+            "-1",
+        ),
+    ];
+    let found = logging.into_iter().find_map(|(level, name, value, usual)| {
+        let observed = Observed::graded(level, format!("{name}: {}", value?));
+        Some(observed.with("SETTING", name).with("USUAL", usual))
+    });
+    Ok(found.unwrap_or_else(|| Observed::passed(format!("{statement}: {kind}, {duration}: -1"))))
+}
+
+/// Whether the server loads a library. The account may not see all lists of them.
+fn loads(server: &Facts, library: &str) -> Result<bool, Observed> {
+    let lists = PRELOADED.map(|name| server.text(name));
+    let mut names = lists.iter().flatten().flat_map(|list| list.split(','));
+    let is_loaded = names.any(|name| {
+        let name = name.trim().trim_matches('"').trim_end_matches(".so");
+        name.ends_with(library)
+    });
+    match lists.iter().all(Result::is_ok) || is_loaded {
+        true => Ok(is_loaded),
+        false => Err(server.unknown(PRELOADED[0])),
     }
 }
 
-/// Whether the server loads a library; `None`: not known. The account may not see all of them.
-fn loads(server: &Facts, library: &str) -> Option<bool> {
-    let lists = PRELOADED.iter().filter_map(|name| server.text(name));
-    let lists: Vec<&str> = lists.collect();
-    let names = || lists.iter().flat_map(|list| list.split(','));
-    let is_it = |name: &str| {
-        name.trim()
-            .trim_matches('"')
-            .trim_end_matches(".so")
-            .ends_with(library)
-    };
-    match names().any(is_it) {
-        true => Some(true),
-        false => (lists.len() == PRELOADED.len()).then_some(false),
-    }
-}
-
-fn plans(server: &Facts) -> Observed {
+fn plans(server: &Facts) -> Judged {
     let (least, analyze) = ("auto_explain.log_min_duration", "auto_explain.log_analyze");
-    match (loads(server, "auto_explain"), ms(server, least, 1.0)) {
-        (None, None) => server.unknown(PRELOADED[0]),
-        (Some(false), None) => Observed::passed("auto_explain is not loaded"),
-        (_, Some(..0.0)) => Observed::passed(format!("{least}: -1")),
-        _ => match server.is_on(analyze) {
-            Some(true) => Observed::severe(format!("{analyze}: on")),
+    Ok(
+        match (loads(server, "auto_explain"), ms(server, least, 1.0)) {
+            (Err(unknown), Err(_)) => unknown,
+            (Ok(false), Err(_)) => Observed::passed("auto_explain is not loaded"),
+            (_, Ok(..0.0)) => Observed::passed(format!("{least}: -1")),
+            _ if server.is_on(analyze) == Ok(true) => Observed::severe(format!("{analyze}: on")),
             _ => Observed::note("auto_explain is loaded"),
         },
-    }
+    )
 }
 
-fn statistics(server: &Facts) -> Observed {
-    match loads(server, "pg_stat_statements") {
-        None => server.unknown(PRELOADED[0]),
-        Some(true) => Observed::note("pg_stat_statements is loaded"),
-        Some(false) => Observed::passed("pg_stat_statements is not loaded"),
-    }
+fn statistics(server: &Facts) -> Judged {
+    let (level, is) = match loads(server, "pg_stat_statements")? {
+        true => (Note, "is"),
+        false => (Passed, "is not"),
+    };
+    Ok(Observed::graded(
+        level,
+        format!("pg_stat_statements {is} loaded"),
+    ))
 }
 
-fn timing(server: &Facts) -> Observed {
-    let wal = "track_wal_io_timing";
+fn timing(server: &Facts) -> Judged {
+    let (all, wal) = ("track_io_timing", "track_wal_io_timing");
     match server.is_on(wal) {
-        Some(true) => switched(server, wal, false, Level::Note).with("track_io_timing", wal),
-        _ => switched(server, "track_io_timing", false, Level::Note),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{check, with};
-    use super::*;
-    use Level::{Note, Passed, Severe, Unknown, Warning};
-
-    #[test]
-    fn logs_of_statements() {
-        const QUIET: [(&str, &str); 6] = [
-            ("log_statement", "none"),
-            ("log_min_duration_statement", "-1"),
-            ("log_duration", "off"),
-            ("log_min_duration_sample", "-1"),
-            ("log_statement_sample_rate", "1"),
-            ("log_transaction_sample_rate", "0"),
-        ];
-        let judge = |name, value| {
-            check(
-                "statement-logging",
-                &[&QUIET[..], &[(name, value)]].concat(),
-            )
-        };
-        assert_eq!(judge("log_statement", "ddl"), Passed);
-        assert_eq!(judge("log_statement", "all"), Severe);
-        assert_eq!(judge("log_min_duration_statement", "0"), Severe);
-        assert_eq!(judge("log_min_duration_statement", "1s"), Note);
-        assert_eq!(judge("log_duration", "on"), Severe);
-        assert_eq!(judge("log_min_duration_sample", "0"), Warning);
-        assert_eq!(judge("log_transaction_sample_rate", "0.1"), Warning);
-        let all = statements(&with(&[&QUIET[..], &[("log_statement", "all")]].concat()));
-        let found = Observed::severe("log_statement: all");
-        assert_eq!(
-            all,
-            found.with("SETTING", "log_statement").with("USUAL", "none")
-        );
-    }
-
-    #[test]
-    fn libraries_that_watch_statements() {
-        let judge = |id, libraries, also: &[(&str, &str)]| {
-            let lists = [(PRELOADED[0], libraries), (PRELOADED[1], "")];
-            check(id, &[&lists[..], also].concat())
-        };
-        let libraries = "pg_stat_statements, auto_explain";
-        assert_eq!(judge("statement-statistics", libraries, &[]), Note);
-        assert_eq!(judge("statement-statistics", "", &[]), Passed);
-        assert_eq!(
-            check("statement-statistics", &[(PRELOADED[0], "")]),
-            Unknown
-        );
-        let explain = |least, analyze| {
-            let settings = [
-                ("auto_explain.log_min_duration", least),
-                ("auto_explain.log_analyze", analyze),
-            ];
-            judge("auto-explain", libraries, &settings)
-        };
-        assert_eq!(judge("auto-explain", "", &[]), Passed);
-        assert_eq!(explain("-1", "on"), Passed);
-        assert_eq!([explain("1s", "on"), explain("1s", "off")], [Severe, Note]);
-    }
-
-    #[test]
-    fn timing_and_assertions() {
-        let timing = |io, wal| {
-            check(
-                "io-timing",
-                &[("track_io_timing", io), ("track_wal_io_timing", wal)],
-            )
-        };
-        assert_eq!(
-            [
-                timing("off", "off"),
-                timing("on", "off"),
-                timing("off", "on")
-            ],
-            [Passed, Note, Note]
-        );
-        assert_eq!(
-            check("debug-assertions", &[("debug_assertions", "on")]),
-            Severe
-        );
+        Ok(true) => Ok(server.switch(wal, false, Note)?.with(all, wal)),
+        _ => server.switch(all, false, Note),
     }
 }
