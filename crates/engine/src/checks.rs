@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use measure::checks;
-use measure::finding::check::{Check, Judged, Observed, Remedy};
+use measure::finding::check::{Check, Judged, Observed, Remedy, graded, note, passed, unknown};
 use measure::finding::{Finding, Level};
 use plan::parse_bytes;
 
@@ -70,9 +70,9 @@ pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
 
 fn elsewhere(server: &Facts) -> Observed {
     match (&server.settings, &server.elsewhere) {
-        (Err(why), _) => Observed::unknown(why),
-        (Ok(_), None) => Observed::passed("it runs on this host"),
-        (Ok(_), Some(why)) => Observed::note(why),
+        (Err(why), _) => unknown(why),
+        (Ok(_), None) => passed("it runs on this host"),
+        (Ok(_), Some(why)) => note(why),
     }
 }
 
@@ -125,7 +125,7 @@ impl Facts {
 
     pub(crate) fn unknown(&self, name: &str) -> Observed {
         let server = format!("{} {}", self.engine, self.version);
-        Observed::unknown(match &self.settings {
+        unknown(match &self.settings {
             Err(why) => why.clone(),
             Ok(_) if self.planned => {
                 format!("{name}: not set in the study, and the default of {server} is unknown")
@@ -137,7 +137,7 @@ impl Facts {
     /// Grades a setting by its value.
     pub(crate) fn graded(&self, name: &str, level: impl FnOnce(&str) -> Level) -> Judged {
         let value = self.text(name)?;
-        Ok(Observed::graded(level(value), format!("{name}: {value}")))
+        Ok(graded(level(value), format!("{name}: {value}")))
     }
 
     /// Grades a switch that should be in the position `good`.
@@ -256,7 +256,7 @@ pub(crate) mod tests {
         assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);
         server.elsewhere = Some("it runs on db1".into());
         let observed = (ELSEWHERE[0].judge)(&server);
-        assert_eq!(observed, Observed::note("it runs on db1"));
+        assert_eq!(observed, note("it runs on db1"));
     }
 
     #[test]

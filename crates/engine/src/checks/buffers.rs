@@ -1,7 +1,7 @@
 //! The size of a server's buffers, relative to memory and data.
 
 use measure::finding::Level::{Note, Passed, Severe, Warning};
-use measure::finding::check::Observed;
+use measure::finding::check::{Observed, graded, unknown, warning};
 use plan::shown_bytes;
 
 use super::Facts;
@@ -19,10 +19,8 @@ impl Facts {
         let Some(memory) = self.memory_bytes else {
             let observed = format!("{name}: {size}");
             return match is_default {
-                true => Observed::warning(observed),
-                false => {
-                    Observed::unknown(format!("{observed}; the memory of its host is unknown"))
-                }
+                true => warning(observed),
+                false => unknown(format!("{observed}; the memory of its host is unknown")),
             };
         };
         let percent = bytes.saturating_mul(servers) / (memory / 100).max(1);
@@ -38,7 +36,7 @@ impl Facts {
             _ => format!("{size} for each of {servers} servers"),
         };
         let memory = shown_bytes(memory);
-        Observed::graded(
+        graded(
             level,
             format!("{name}: {each}, {percent} % of {memory} of memory"),
         )
@@ -54,12 +52,12 @@ impl Facts {
         let size = shown_bytes(bytes);
         let loaded = self.demand.map(|demand| demand.data_bytes);
         let Some(data) = loaded.or(self.data_bytes).filter(|bytes| *bytes > 0) else {
-            return Observed::unknown(format!(
+            return unknown(format!(
                 "{name}: {size}; this account sees no tables to compare it with"
             ));
         };
         let needed = (data + data / 4).next_multiple_of(DEFAULT_BYTES);
         let observed = format!("{name}: {size}, data of {}", shown_bytes(data));
-        Observed::graded(Note.when(data > bytes), observed).with("NEEDED", written(self, needed))
+        graded(Note.when(data > bytes), observed).with("NEEDED", written(self, needed))
     }
 }

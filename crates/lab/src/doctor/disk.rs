@@ -1,9 +1,9 @@
 //! The disks below a directory that holds data, and the kernel's settings for them.
 
 use host::{RequestQueue, StackedDevice};
-use measure::checks;
-use measure::finding::check::{Check, Observed};
+use measure::finding::check::{Observed, note, passed, severe, unknown, warning};
 
+use super::rule::joined;
 use super::storage::DataStorage;
 
 /// A shorter queue keeps a disk from working in parallel.
@@ -11,36 +11,13 @@ const SHORT_QUEUE: u64 = 32;
 /// The depth that the remedy sets.
 const LONG_QUEUE: u64 = 128;
 
-pub(super) const CHECKS: &[Check<DataStorage>] = checks! { data:
-    "io-scheduler", Severe => scheduler(data),
-        why: "A fair I/O scheduler delays a database's requests: in AnandTech's tests, CPUs were only 60-70 % busy with CFQ, but fully busy with deadline.",
-        source: "AnandTech article (deadline), SanDisk paper (noop); kernel docs, block/switching-sched",
-        remedy: Words("echo SCHEDULER | tee FILES");
-    "data-beside-system", Warning => beside_system(data),
-        why: "Logs, swap and program files share the disk with the data.",
-        source: "Sun and VMware paper, best practices (operating system and database on separate disks)",
-        remedy: Words("use a separate disk for the data: volume.directory in the study, DYNO_CACHE_DIR=/path, or the server's datadir");
-    "raid", Severe => raid(data),
-        why: "A degraded or rebuilding array is slower than usual, and software RAID takes CPU time from the server.",
-        source: "Sun and VMware paper, best practices (hardware RAID, 0+1); kernel docs, admin-guide/md",
-        remedy: Words("wait until the array is in sync: cat /proc/mdstat");
-    "queue-depth", Note => queue(data),
-        why: "With a short queue, the disk serves few requests in parallel.",
-        source: "Sun and VMware paper, best practices (queue depth 128); kernel docs, ABI/stable/sysfs-block (nr_requests)",
-        remedy: Words("echo NUMBER > FILE");
-};
-
-fn joined<T>(all: &[T], shown: impl FnMut(&T) -> String) -> String {
-    all.iter().map(shown).collect::<Vec<_>>().join(", ")
-}
-
 impl DataStorage {
     fn no_disk(&self) -> Observed {
-        Observed::unknown(format!("{}: no disk known to the kernel", self.mount()))
+        unknown(format!("{}: no disk known to the kernel", self.mount()))
     }
 }
 
-fn scheduler(data: &DataStorage) -> Observed {
+pub(super) fn scheduler(data: &DataStorage) -> Observed {
     let disks = data.storage.described.disks.iter();
     let known = disks.filter_map(|disk| {
         let file = format!("/sys/block/{}/queue/scheduler", disk.name);
@@ -51,18 +28,18 @@ fn scheduler(data: &DataStorage) -> Observed {
     let shown = |(file, name): &(String, &str)| format!("{file}: {name}");
     let better = match fair.first() {
         None if others.is_empty() => return data.no_disk(),
-        None => return Observed::passed(joined(&others, shown)),
+        None => return passed(joined(&others, shown)),
         Some((_, "bfq")) => "mq-deadline",
         // The schedulers of kernels before blk-mq have names without `mq-`.
         Some(_) => "deadline",
     };
     let files: Vec<&str> = fair.iter().map(|(file, _)| file.as_str()).collect();
-    Observed::severe(joined(&fair, shown))
+    severe(joined(&fair, shown))
         .with("SCHEDULER", better)
         .with("FILES", files.join(" "))
 }
 
-fn beside_system(data: &DataStorage) -> Observed {
+pub(super) fn beside_system(data: &DataStorage) -> Observed {
     let (disks, system) = (&data.storage.described.disks, &data.system_disks);
     if disks.is_empty() || system.is_empty() {
         return data.no_disk();
@@ -70,44 +47,44 @@ fn beside_system(data: &DataStorage) -> Observed {
     let mount = data.mount();
     let Some(disk) = disks.iter().find(|disk| system.contains(&disk.name)) else {
         let disks = joined(disks, |disk| disk.name.clone());
-        return Observed::passed(format!("{mount} is on {disks}, / on {}", system.join(", ")));
+        return passed(format!("{mount} is on {disks}, / on {}", system.join(", ")));
     };
     let observed = format!("{mount} and / are both on {}", disk.name);
     match data.disks {
-        1 => Observed::note(format!("{observed}, the only disk")),
-        _ => Observed::warning(observed),
+        1 => note(format!("{observed}, the only disk")),
+        _ => warning(observed),
     }
 }
 
-fn raid(data: &DataStorage) -> Observed {
+pub(super) fn raid(data: &DataStorage) -> Observed {
     let stacked = &data.storage.stacked;
     let shown = |device: &StackedDevice| format!("/sys/block/{}: {}", device.name, device.level);
     let is_busy = |device: &&StackedDevice| device.degraded > 0 || device.action.is_some();
     if let Some(device) = stacked.iter().find(is_busy) {
         let missing = || format!("missing disks: {}", device.degraded);
         let state = device.action.clone().unwrap_or_else(missing);
-        return Observed::severe(format!("{}, {state}", shown(device)));
+        return severe(format!("{}, {state}", shown(device)));
     }
     match stacked.as_slice() {
         _ if data.storage.described.disks.is_empty() => data.no_disk(),
-        [] => Observed::passed("/sys/block: no software RAID or logical volume"),
-        stacked => Observed::note(joined(stacked, shown)),
+        [] => passed("/sys/block: no software RAID or logical volume"),
+        stacked => note(joined(stacked, shown)),
     }
 }
 
-fn queue(data: &DataStorage) -> Observed {
+pub(super) fn queue(data: &DataStorage) -> Observed {
     let queues = &data.storage.queues;
     let shown = |queue: &RequestQueue| format!("{}: depth {}", queue.file, queue.depth);
     let Some(shortest) = queues.iter().min_by_key(|queue| queue.depth) else {
         return data.no_disk();
     };
     if shortest.depth >= SHORT_QUEUE {
-        return Observed::passed(shown(shortest));
+        return passed(shown(shortest));
     }
     let mut short = queues.clone();
     short.retain(|queue| queue.depth < SHORT_QUEUE);
     let commands: Vec<String> = short.iter().filter_map(lengthen).collect();
-    Observed::note(joined(&short, shown)).with_remedy(match commands.is_empty() {
+    note(joined(&short, shown)).with_remedy(match commands.is_empty() {
         true => "none: this is the device's maximum".to_owned(),
         false => commands.join("; "),
     })

@@ -1,7 +1,6 @@
 //! Limits on this process, which its servers inherit, compared with what the load requires.
 
-use measure::checks;
-use measure::finding::check::{Check, Judged, Observed};
+use measure::finding::check::{Judged, Observed, passed};
 
 use super::machine::Machine;
 use super::rule::{is_enough, known};
@@ -14,24 +13,9 @@ const SERVER_THREADS: u64 = 60;
 /// Threads of dyno and of the user's other processes.
 const OTHER_THREADS: u64 = 200;
 
-pub(super) const CHECKS: &[Check<Machine>] = checks! { machine:
-    "open-files", Severe => files(machine),
-        why: "Each connection is an open file in dyno and in the server, and each table is one more in the server; beyond the limit connections are refused, or tables are closed and reopened.",
-        source: "getrlimit(2) (RLIMIT_NOFILE)",
-        remedy: Words("ulimit -n NEEDED");
-    "processes", Severe => processes(machine),
-        why: "A server has a thread or a process for each connection, and refuses the connection if it cannot create one.",
-        source: "getrlimit(2) (RLIMIT_NPROC); kernel docs, admin-guide/cgroup-v2 (pids.max)",
-        remedy: Words("ulimit -u NEEDED, and raise pids.max of the control group");
-    "local-ports", Severe => local_ports(machine),
-        why: "Each TCP connection uses a local port, and the number of ports for connections to one server is limited.",
-        source: "kernel docs, networking/ip-sysctl (ip_local_port_range)",
-        remedy: Words("sysctl net.ipv4.ip_local_port_range='1024 65535'");
-};
-
-fn files(machine: &Machine) -> Observed {
+pub(super) fn files(machine: &Machine) -> Observed {
     let Some(limit) = machine.facts.limits.open_files else {
-        return Observed::passed("/proc/self/limits: no limit on open files");
+        return passed("/proc/self/limits: no limit on open files");
     };
     let needed = machine.required.map(|required| {
         let own = required.load_files + OWN_FILES;
@@ -48,7 +32,7 @@ fn files(machine: &Machine) -> Observed {
     )
 }
 
-fn processes(machine: &Machine) -> Observed {
+pub(super) fn processes(machine: &Machine) -> Observed {
     let limits = &machine.facts.limits;
     let own = limits.processes.map(|limit| ("/proc/self/limits", limit));
     let groups = limits
@@ -61,7 +45,7 @@ fn processes(machine: &Machine) -> Observed {
         .chain(groups)
         .min_by_key(|(_, limit)| *limit)
     else {
-        return Observed::passed("/proc/self/limits: no limit on processes");
+        return passed("/proc/self/limits: no limit on processes");
     };
     let needed = machine.required.map(|required| {
         let servers = required.private_servers * (required.server.users + SERVER_THREADS);
@@ -70,7 +54,7 @@ fn processes(machine: &Machine) -> Observed {
     is_enough(limit, needed, format!("{file}: {limit} processes"))
 }
 
-fn local_ports(machine: &Machine) -> Judged {
+pub(super) fn local_ports(machine: &Machine) -> Judged {
     const FILE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
     let (first, last) = known(machine.facts.limits.ports, FILE)?;
     let count = (last + 1).saturating_sub(first);

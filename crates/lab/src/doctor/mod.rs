@@ -1,12 +1,11 @@
 //! Checks the conditions on this host and in its servers that distort a measurement.
 //!
 //! ```text
-//! host::HostFacts, settings of servers -> checks, one family per module -> findings, worst first
+//! host::HostFacts, settings of servers -> tables of checks -> findings, worst first
 //! ```
 //!
-//! A check is a pure function of facts: a row with its description and its remedy, and a function
-//! that grades what it observed. Every check yields a finding, even if it passed or could not be
-//! done.
+//! A check is a pure function of facts: a row with its description, its remedy, and what grades
+//! the facts. Every check yields a finding, even if it passed or could not be done.
 
 mod activity;
 mod container;
@@ -33,7 +32,7 @@ use engine::Server;
 use engine::checks::{self, Facts as ServerFacts};
 use host::{Activity, Files, HostFacts};
 use measure::finding::Finding;
-use measure::finding::check::{About, Check, Observed, Remedy};
+use measure::finding::check::{About, Check, Remedy, unknown};
 
 pub use reference::doctor_markdown;
 
@@ -41,7 +40,6 @@ use crate::Database;
 use crate::trial::Trial;
 use machine::{FAMILIES, Machine};
 use requirements::Requirements;
-use storage::DataStorage;
 
 /// How long to sample the host's activity when a user asks for it.
 pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
@@ -106,8 +104,8 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     let checks = checks.map(|check| check.finding(&machine, HOST, Remedy::on_host));
     let mut findings: Vec<Finding> = checks.collect();
     if directories.is_empty() {
-        findings.extend(storage_checks().map(|check| {
-            let unknown = Observed::unknown("no data on this host is known");
+        findings.extend(storage::CHECKS.iter().map(|check| {
+            let unknown = unknown("no data on this host is known");
             check.about.finding(unknown, HOST, Remedy::on_host)
         }));
     }
@@ -115,14 +113,13 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         data.system_disks.clone_from(&machine.facts.system_disks);
         data.disks = host::device::disks(subject.files);
         let of = path.display().to_string();
-        findings.extend(storage_checks().map(|check| check.finding(&data, &of, Remedy::on_host)));
+        findings.extend(
+            storage::CHECKS
+                .iter()
+                .map(|check| check.finding(&data, &of, Remedy::on_host)),
+        );
     }
     findings
-}
-
-/// The checks of a directory that holds data.
-fn storage_checks() -> impl Iterator<Item = &'static Check<DataStorage>> {
-    file_system::CHECKS.iter().chain(disk::CHECKS)
 }
 
 /// All checks by family, in the order of the reference page.
@@ -133,7 +130,7 @@ fn families() -> Vec<(&'static str, Vec<About>)> {
     let of_host = FAMILIES.iter();
     let of_host = of_host.map(|(title, checks)| (*title, abouts(*checks)));
     let others = [
-        ("File systems and disks", abouts(storage_checks())),
+        ("File systems and disks", abouts(storage::CHECKS)),
         ("Servers", server_checks()),
     ];
     of_host.chain(others).collect()

@@ -1,11 +1,18 @@
-//! The rules that most checks share: they compare a value with limits.
+//! What most checks share: they compare a value with limits, or list values.
 
 use measure::finding::Level;
-use measure::finding::check::{Judged, Observed};
+use measure::finding::check::{Judged, Observed, graded, passed, unknown};
 
 /// A value that could be read.
 pub(super) fn known<T>(value: Option<T>, source: &str) -> Result<T, Observed> {
-    value.ok_or_else(|| Observed::unknown(format!("{source}: not available")))
+    value.ok_or_else(|| unknown(format!("{source}: not available")))
+}
+
+pub(super) fn joined<T>(
+    all: impl IntoIterator<Item = T>,
+    shown: impl FnMut(T) -> String,
+) -> String {
+    all.into_iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Grades a number by the first threshold that it reaches.
@@ -18,25 +25,23 @@ pub(super) fn at_least<T: PartialOrd + Copy>(
     let value = known(value, source)?;
     let reached = thresholds.iter().find(|(limit, _)| value >= *limit);
     let level = reached.map_or(Level::Passed, |(_, level)| *level);
-    Ok(Observed::graded(
-        level,
-        format!("{source}: {}", shown(value)),
-    ))
+    Ok(graded(level, format!("{source}: {}", shown(value))))
 }
 
 /// Compares a limit with what the load needs; without a load, the check passes.
 pub(super) fn is_enough(limit: u64, needed: Option<u64>, observed: String) -> Observed {
     let Some(needed) = needed else {
-        return Observed::passed(observed);
+        return passed(observed);
     };
     let level = Level::Severe.when(needed > limit);
-    Observed::graded(level, format!("{observed}; the load needs {needed}")).with("NEEDED", needed)
+    graded(level, format!("{observed}; the load needs {needed}")).with("NEEDED", needed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use Level::{Severe, Warning};
+    use measure::finding::check::{severe, warning};
 
     #[test]
     fn the_highest_reached_threshold_determines_the_level() {
@@ -44,9 +49,9 @@ mod tests {
             let shown = |value: f64| value.to_string();
             at_least(value, &[(5.0, Severe), (1.0, Warning)], "/file", shown)
         };
-        assert_eq!(with(Some(5.0)), Ok(Observed::severe("/file: 5")));
-        assert_eq!(with(Some(1.0)), Ok(Observed::warning("/file: 1")));
-        assert_eq!(with(Some(0.9)), Ok(Observed::passed("/file: 0.9")));
-        assert_eq!(with(None), Err(Observed::unknown("/file: not available")));
+        assert_eq!(with(Some(5.0)), Ok(severe("/file: 5")));
+        assert_eq!(with(Some(1.0)), Ok(warning("/file: 1")));
+        assert_eq!(with(Some(0.9)), Ok(passed("/file: 0.9")));
+        assert_eq!(with(None), Err(unknown("/file: not available")));
     }
 }

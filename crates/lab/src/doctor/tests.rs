@@ -1,8 +1,10 @@
 use engine::checks::Demand;
 use host::{Chrony, IdleState, PowerSetting, RequestQueue, StackedDevice};
 use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
+use measure::finding::check::{Observed, note, passed, severe, warning};
 use measure::result::Disk;
 
+use super::storage::DataStorage;
 use super::*;
 use crate::site::{Site, ThisHost};
 
@@ -97,7 +99,7 @@ fn the_busiest_processes_are_named() {
     });
     let words = "/proc/stat: other processes used 31 % of 2 CPUs for 1.0 s; \
                  busiest: rustc (4711) 60 % of one CPU, sshd (2) 2 % of one CPU";
-    assert_eq!(busy, Observed::severe(words));
+    assert_eq!(busy, severe(words));
 }
 
 #[test]
@@ -124,7 +126,7 @@ fn the_remedy_for_turbo_depends_on_the_driver() {
     };
     assert_eq!(with(false, "/x/boost").level(), Passed);
     for (file, value) in [("/x/no_turbo", 1), ("/x/boost", 0)] {
-        let on = Observed::warning(format!("{file}: turbo is on"));
+        let on = warning(format!("{file}: turbo is on"));
         assert_eq!(with(true, file), on.with("VALUE", value).with("FILE", file));
     }
 }
@@ -143,7 +145,7 @@ fn only_the_deepest_enabled_idle_state_counts() {
     };
     let [light, deep] = [state("C1", 2, false), state("C6", 133, false)];
     let words = "/C6/latency: 133 µs to wake from C6";
-    assert_eq!(with(&[light.clone(), deep]), Observed::warning(words));
+    assert_eq!(with(&[light.clone(), deep]), warning(words));
     let disabled = state("C6", 133, true);
     assert_eq!(with(&[light, disabled.clone()]).level(), Passed);
     assert_eq!(with(&[disabled]).level(), Passed);
@@ -167,8 +169,8 @@ fn the_remedy_for_power_saving_covers_all_cpus() {
         ("/cpu5", "/cpu*", "power"),
         ("/profile", "/profile", "balanced"),
     ];
-    let severe = Observed::severe("/cpu1: default, /cpu5: power, /profile: balanced");
-    assert_eq!(power(&settings), severe.with("FILES", "/cpu* /profile"));
+    let expected = severe("/cpu1: default, /cpu5: power, /profile: balanced");
+    assert_eq!(power(&settings), expected.with("FILES", "/cpu* /profile"));
     for (value, level) in [
         ("performance", Passed),
         ("0", Passed),
@@ -212,7 +214,7 @@ fn vulnerabilities_are_named() {
     assert_eq!(with(&[("meltdown", "Not affected")]).level(), Passed);
     let both = with(&[("mds", "Mitigation: Clear"), ("srbds", "Vulnerable")]);
     let words = "/sys/devices/system/cpu/vulnerabilities: mitigated: mds; not mitigated: srbds";
-    assert_eq!(both, Observed::note(words));
+    assert_eq!(both, note(words));
 }
 
 #[test]
@@ -289,8 +291,8 @@ fn limits_of_control_groups() {
     for id in ["cgroup-cpu", "cgroup-io"] {
         assert_eq!(with(id, 0).level(), Warning, "{id}");
     }
-    let note = Observed::note("memory.max of /a: 1073741824 (1.0 GiB)");
-    assert_eq!(with("cgroup-memory", 0), note);
+    let expected = note("memory.max of /a: 1073741824 (1.0 GiB)");
+    assert_eq!(with("cgroup-memory", 0), expected);
     let levels = [1 << 29, 1 << 30].map(|pools| with("cgroup-memory", pools).level());
     assert_eq!(levels, [Warning, Severe]);
 }
@@ -325,7 +327,7 @@ fn a_quota_of_more_cpus_than_the_machine_has_is_a_finding() {
         [0, 2000].map(|required| with(required).level()),
         [Passed; 2]
     );
-    assert_eq!(with(2500), Observed::warning("site.cpus: 2.5 of 2 CPUs"));
+    assert_eq!(with(2500), warning("site.cpus: 2.5 of 2 CPUs"));
 }
 
 fn required(users: u64, tables: u64, servers: u64) -> Option<Requirements> {
@@ -354,12 +356,12 @@ fn open_files_of_dyno_and_of_a_server() {
     assert_eq!(with(None, required(1000, 4, 0)).level(), Passed);
     assert_eq!(
         with(Some(10), None),
-        Observed::passed("/proc/self/limits: 10 open files")
+        passed("/proc/self/limits: 10 open files")
     );
-    let severe = Observed::severe("/proc/self/limits: 1024 open files; the load needs 1320");
+    let expected = severe("/proc/self/limits: 1024 open files; the load needs 1320");
     assert_eq!(
         with(Some(1024), required(1000, 4, 0)),
-        severe.with("NEEDED", 1320)
+        expected.with("NEEDED", 1320)
     );
 }
 
@@ -405,8 +407,8 @@ fn clock_sources_that_need_a_system_call_are_slow() {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     // Only an available source is suggested.
     for (available, fast) in [("hpet tsc acpi_pm", "tsc"), ("kvm-clock hpet", "kvm-clock")] {
-        let severe = Observed::severe(format!("{file}: hpet; available: {available}"));
-        assert_eq!(with("hpet", available), severe.with("SOURCE", fast));
+        let expected = severe(format!("{file}: hpet; available: {available}"));
+        assert_eq!(with("hpet", available), expected.with("SOURCE", fast));
     }
     let none = format!("{:?}", with("hpet", "hpet acpi_pm"));
     assert!(
@@ -494,13 +496,13 @@ fn queue(file: &str, depth: u64, max: Option<u64>) -> RequestQueue {
 }
 
 fn of_storage(id: &str, data: &DataStorage) -> Observed {
-    let check = storage_checks().find(|check| check.about.id == id);
+    let check = storage::CHECKS.iter().find(|check| check.about.id == id);
     (check.unwrap().judge)(data)
 }
 
 #[test]
 fn a_dedicated_disk_passes_and_a_missing_one_is_unknown() {
-    for check in storage_checks() {
+    for check in storage::CHECKS {
         let (id, judge) = (check.about.id, check.judge);
         assert_eq!(judge(&sound()).level(), Passed, "{id}");
         assert_eq!(judge(&DataStorage::default()).level(), Unknown, "{id}");
@@ -542,8 +544,8 @@ fn mount_options() {
         assert_eq!(levels, expected, "{options}");
     }
     let data = storage("ext4", "rw,nobarrier,noatime", &[]);
-    let severe = Observed::severe("ext4 at /srv: nobarrier").with("MOUNT", "/srv");
-    assert_eq!(of_storage("mount-barrier", &data), severe);
+    let expected = severe("ext4 at /srv: nobarrier").with("MOUNT", "/srv");
+    assert_eq!(of_storage("mount-barrier", &data), expected);
 }
 
 #[test]
@@ -566,11 +568,11 @@ fn every_fair_scheduler_is_replaced() {
     let (c, d) = (file("sdc"), file("sdd"));
     assert_eq!(
         with(&[("sdb", "none"), ("sdc", "bfq"), ("sdd", "bfq")]),
-        Observed::severe(format!("{c}: bfq, {d}: bfq"))
+        severe(format!("{c}: bfq, {d}: bfq"))
             .with("SCHEDULER", "mq-deadline")
             .with("FILES", format!("{c} {d}"))
     );
-    let old = Observed::severe(format!("{c}: cfq"));
+    let old = severe(format!("{c}: cfq"));
     let old = old.with("SCHEDULER", "deadline").with("FILES", &c);
     assert_eq!(with(&[("sdc", "cfq")]), old);
     assert_eq!(with(&[("sdb", "kyber")]).level(), Passed);
@@ -597,11 +599,11 @@ fn arrays() {
         of_storage("raid", &data)
     };
     let words = "/sys/block/md0: raid10 of sda, sdb";
-    assert_eq!(with(0, None), Observed::note(words));
+    assert_eq!(with(0, None), note(words));
     let missing = format!("{words}, missing disks: 1");
-    assert_eq!(with(1, None), Observed::severe(missing));
+    assert_eq!(with(1, None), severe(missing));
     let resync = format!("{words}, resync");
-    assert_eq!(with(0, Some("resync")), Observed::severe(resync));
+    assert_eq!(with(0, Some("resync")), severe(resync));
 }
 
 #[test]
@@ -612,11 +614,11 @@ fn the_remedy_for_a_short_queue_stays_within_its_limit() {
         of_storage("queue-depth", &data)
     };
     let [long, scheduled] = [queue("/long", 128, None), queue("/nr_requests", 16, None)];
-    let note = Observed::note("/nr_requests: depth 16, /queue_depth: depth 1");
+    let two = note("/nr_requests: depth 16, /queue_depth: depth 1");
     let remedy = "echo 128 > /nr_requests; echo 32 > /queue_depth";
     let sata = queue("/queue_depth", 1, Some(32));
-    assert_eq!(with(&[long, scheduled, sata]), note.with_remedy(remedy));
-    let note = Observed::note("/queue_depth: depth 31");
+    assert_eq!(with(&[long, scheduled, sata]), two.with_remedy(remedy));
+    let one = note("/queue_depth: depth 31");
     let full = with(&[queue("/queue_depth", 31, Some(31))]);
-    assert_eq!(full, note.with_remedy("none: this is the device's maximum"));
+    assert_eq!(full, one.with_remedy("none: this is the device's maximum"));
 }

@@ -1,10 +1,8 @@
 //! Timekeeping: the clock source, and the service that synchronizes the clock.
 
 use host::{Chrony, Timekeeping};
-use measure::checks;
-use measure::finding::check::{Check, Judged, Observed};
+use measure::finding::check::{Judged, Observed, note, passed, severe, unknown};
 
-use super::machine::Machine;
 use super::rule::known;
 
 /// Clock sources that are read without a system call, the best first.
@@ -31,36 +29,25 @@ const STEPS: [(&str, &str); 3] = [
     ("systemd-timesyn", "more than 0.4 s off"),
 ];
 
-pub(super) const CHECKS: &[Check<Machine>] = checks! { machine:
-    "clock-source", Severe => source(&machine.facts.timekeeping),
-        why: "Server and load generator read the time several times per statement, and with a slow clock source, each reading is a system call.",
-        source: "kernel docs, timers/timekeeping; Sun and VMware paper (timer interrupts)",
-        remedy: Words("echo SOURCE > /sys/devices/system/clocksource/clocksource0/current_clocksource");
-    "time-sync", Note => sync(&machine.facts.timekeeping),
-        why: "dyno measures with a clock that is never stepped, but logs of several machines can be compared only if their clocks are synchronized and never stepped.",
-        source: "AnandTech article (times measured on the client, because clocks of virtual machines drift); chrony.conf(5), ntpd(8), systemd-timesyncd(8)",
-        remedy: Words("apt-get install chrony, with makestep 1 3 in chrony.conf: it steps the clock only in its first three updates");
-};
-
-fn source(clock: &Timekeeping) -> Judged {
+pub(super) fn source(clock: &Timekeeping) -> Judged {
     const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = known(clock.source.as_deref(), FILE)?;
     if FAST.contains(&source) {
-        return Ok(Observed::passed(format!("{FILE}: {source}")));
+        return Ok(passed(format!("{FILE}: {source}")));
     }
     let available = clock.available.as_deref().unwrap_or_default();
     let is_available = |name: &&&str| available.split_whitespace().any(|other| other == **name);
     Ok(match FAST.iter().find(is_available) {
-        Some(fast) => Observed::severe(format!("{FILE}: {source}; available: {available}"))
+        Some(fast) => severe(format!("{FILE}: {source}; available: {available}"))
             .with("SOURCE", fast),
-        None => Observed::severe(format!("{FILE}: {source}; no faster one is available"))
+        None => severe(format!("{FILE}: {source}; no faster one is available"))
             .with_remedy("measure on another machine, or compare only machines with the same clock source; for the kernel's reason: dmesg | grep -i -e tsc -e clocksource"),
     })
 }
 
-fn sync(clock: &Timekeeping) -> Observed {
+pub(super) fn sync(clock: &Timekeeping) -> Observed {
     let Some(service) = clock.service.as_deref() else {
-        return Observed::note(
+        return note(
             "/proc: neither chronyd, ntpd, ntpd-rs, systemd-timesyncd nor ptp4l is running",
         );
     };
@@ -68,10 +55,10 @@ fn sync(clock: &Timekeeping) -> Observed {
         return sync_of_chrony(clock.chrony.as_ref());
     }
     match STEPS.iter().find(|(name, _)| *name == service) {
-        Some((_, when)) => Observed::note(format!(
+        Some((_, when)) => note(format!(
             "/proc: {service} is running, which steps the clock whenever it is {when}"
         )),
-        None => Observed::passed(format!(
+        None => passed(format!(
             "/proc: {service} is running, which by default steps the clock only when it starts"
         )),
     }
@@ -80,26 +67,24 @@ fn sync(clock: &Timekeeping) -> Observed {
 /// With a negative number of updates, chrony may step the clock at any time.
 fn sync_of_chrony(chrony: Option<&Chrony>) -> Observed {
     let Some(chrony) = chrony else {
-        return Observed::unknown(
-            "/proc: chronyd is running, but its chrony.conf is not at a standard path",
-        );
+        return unknown("/proc: chronyd is running, but its chrony.conf is not at a standard path");
     };
     if let Some(unread) = &chrony.unread {
-        return Observed::unknown(format!(
+        return unknown(format!(
             "/proc: chronyd is running, but {unread} could not be read: run dyno as root"
         ));
     }
     let Some((makestep, file)) = &chrony.makestep else {
-        return Observed::passed(format!(
+        return passed(format!(
             "/proc: chronyd is running and never steps the clock; {}: no makestep",
             chrony.file
         ));
     };
     let mut words = makestep.split_whitespace();
     if !words.nth(2).is_some_and(|updates| updates.starts_with('-')) {
-        return Observed::passed(format!("/proc: chronyd is running; {file}: {makestep}"));
+        return passed(format!("/proc: chronyd is running; {file}: {makestep}"));
     }
-    Observed::note(format!(
+    note(format!(
         "/proc: chronyd is running and may step the clock at any time; {file}: {makestep}"
     ))
     .with_remedy(format!(

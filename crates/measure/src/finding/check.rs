@@ -81,36 +81,37 @@ impl From<Judged> for Observed {
     }
 }
 
+/// What was observed, with its level.
+pub fn graded(level: Level, what: impl Into<String>) -> Observed {
+    Observed {
+        level,
+        what: what.into(),
+        fill: Vec::new(),
+        remedy: None,
+    }
+}
+
+pub fn severe(what: impl Into<String>) -> Observed {
+    graded(Level::Severe, what)
+}
+
+pub fn warning(what: impl Into<String>) -> Observed {
+    graded(Level::Warning, what)
+}
+
+pub fn note(what: impl Into<String>) -> Observed {
+    graded(Level::Note, what)
+}
+
+pub fn unknown(why: impl Into<String>) -> Observed {
+    graded(Level::Unknown, why)
+}
+
+pub fn passed(what: impl Into<String>) -> Observed {
+    graded(Level::Passed, what)
+}
+
 impl Observed {
-    pub fn graded(level: Level, what: impl Into<String>) -> Self {
-        Self {
-            level,
-            what: what.into(),
-            fill: Vec::new(),
-            remedy: None,
-        }
-    }
-
-    pub fn severe(what: impl Into<String>) -> Self {
-        Self::graded(Level::Severe, what)
-    }
-
-    pub fn warning(what: impl Into<String>) -> Self {
-        Self::graded(Level::Warning, what)
-    }
-
-    pub fn note(what: impl Into<String>) -> Self {
-        Self::graded(Level::Note, what)
-    }
-
-    pub fn unknown(why: impl Into<String>) -> Self {
-        Self::graded(Level::Unknown, why)
-    }
-
-    pub fn passed(what: impl Into<String>) -> Self {
-        Self::graded(Level::Passed, what)
-    }
-
     /// Sets a placeholder of the remedy.
     pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         self.fill.push((word, value.to_string()));
@@ -184,15 +185,15 @@ mod tests {
     use super::*;
 
     const CHECKS: &[Check<String>] = checks! { disk:
-        "a", Warning => Observed::warning(format!("{disk}: cfq")).with("DISK", disk),
+        "a", Warning => warning(format!("{disk}: cfq")).with("DISK", disk),
             why: "Because.",
             source: "nobody",
             remedy: Words("echo none > /sys/block/DISK/queue/scheduler");
-        "b", Note => Observed::note(disk).with_remedy("do that"),
+        "b", Note => note(disk).with_remedy("do that"),
             why: "Because.",
             source: "nobody",
             remedy: Words("do this");
-        "c", Note => Err(Observed::unknown(disk).with_remedy("do that")),
+        "c", Note => Err(unknown(disk).with_remedy("do that")),
             why: "Because.",
             source: "nobody",
             remedy: Words("do this");

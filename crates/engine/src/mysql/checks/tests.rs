@@ -1,5 +1,5 @@
 use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
-use measure::finding::check::Observed;
+use measure::finding::check::{note, warning};
 
 use crate::checks::judge;
 use crate::checks::tests::{assert_levels, observed, with};
@@ -111,9 +111,9 @@ fn settings_have_levels() {
 #[test]
 fn the_remedy_names_the_size_of_the_log_of_this_engine() {
     let small = with(MYSQL, "innodb_redo_log_capacity=104857600");
-    let warning = Observed::warning("innodb_redo_log_capacity: 100.0 MiB");
-    let warning = warning.with("LOG_SIZE", "innodb_redo_log_capacity");
-    assert_eq!(observed(&small, "log-size"), warning);
+    let expected = warning("innodb_redo_log_capacity: 100.0 MiB");
+    let expected = expected.with("LOG_SIZE", "innodb_redo_log_capacity");
+    assert_eq!(observed(&small, "log-size"), expected);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn a_pool_against_memory() {
     }
     let mut small = with("16M");
     (small.planned, small.chosen) = (true, ["innodb_buffer_pool_size".to_owned()].into());
-    let note = Observed::note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory");
-    assert_eq!(memory(&small), note.with("NEEDED", "\"12288M\""));
+    let expected = note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory");
+    assert_eq!(memory(&small), expected.with("NEEDED", "\"12288M\""));
     for (size, level) in [("12G", Unknown), ("134217728", Warning)] {
         let memory_bytes = None;
         let far = Facts {
@@ -177,9 +177,9 @@ fn a_pool_against_data() {
     let mut server = with(MYSQL, "innodb_buffer_pool_size=1G");
     assert_eq!(observed(&server, "buffer-pool-data").level(), Unknown);
     server.data_bytes = Some(2 << 30);
-    let note = Observed::note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB");
-    let note = note.with("NEEDED", 5_u64 << 29);
-    assert_eq!(observed(&server, "buffer-pool-data"), note);
+    let expected = note("innodb_buffer_pool_size: 1.0 GiB, data of 2.0 GiB");
+    let expected = expected.with("NEEDED", 5_u64 << 29);
+    assert_eq!(observed(&server, "buffer-pool-data"), expected);
     // Data to be loaded takes precedence over existing data.
     server.demand = Some(Demand {
         data_bytes: 1 << 20,

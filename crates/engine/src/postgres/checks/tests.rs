@@ -1,5 +1,5 @@
 use measure::finding::Level::{Note, Passed, Severe, Unknown, Warning};
-use measure::finding::check::Observed;
+use measure::finding::check::{note, severe, warning};
 
 use crate::POSTGRES;
 use crate::checks::judge;
@@ -134,8 +134,8 @@ fn buffers_against_memory() {
     }
     let mut small = with("16384");
     (small.planned, small.chosen) = (true, ["shared_buffers".to_owned()].into());
-    let note = Observed::note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory");
-    assert_eq!(memory(&small), note.with("NEEDED", "\"4096MB\""));
+    let expected = note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory");
+    assert_eq!(memory(&small), expected.with("NEEDED", "\"4096MB\""));
     for (size, level) in [("4GB", Unknown), ("128MB", Warning)] {
         let memory_bytes = None;
         let far = Facts {
@@ -150,9 +150,9 @@ fn buffers_against_memory() {
 fn buffers_against_data() {
     let mut server = with("shared_buffers=1GB");
     server.data_bytes = Some(2 << 30);
-    let note = Observed::note("shared_buffers: 1.0 GiB, data of 2.0 GiB");
-    let note = note.with("NEEDED", "2560MB");
-    assert_eq!(observed(&server, "shared-buffers-data"), note);
+    let expected = note("shared_buffers: 1.0 GiB, data of 2.0 GiB");
+    let expected = expected.with("NEEDED", "2560MB");
+    assert_eq!(observed(&server, "shared-buffers-data"), expected);
 }
 
 #[test]
@@ -204,24 +204,19 @@ fn connections_compared_with_a_load() {
     };
     assert_eq!(judge(None).level(), Unknown);
     assert_eq!(judge(Some(95)).level(), Passed);
-    let severe = "max_connections: 100, of which 3 are reserved; the load needs 98";
-    assert_eq!(
-        judge(Some(96)),
-        Observed::severe(severe).with("NEEDED", 101)
-    );
+    let words = "max_connections: 100, of which 3 are reserved; the load needs 98";
+    assert_eq!(judge(Some(96)), severe(words).with("NEEDED", 101));
 }
 
 #[test]
 fn the_remedy_names_the_setting_that_is_wrong() {
     let server = with("statement_timeout=0; lock_timeout=1s");
-    let warning = Observed::warning("lock_timeout: 1s").with("TIMEOUT", "lock_timeout");
-    assert_eq!(observed(&server, "session-timeouts"), warning);
+    let expected = warning("lock_timeout: 1s").with("TIMEOUT", "lock_timeout");
+    assert_eq!(observed(&server, "session-timeouts"), expected);
     let server = with("log_statement=all; log_min_duration_statement=-1");
-    let severe = Observed::severe("log_statement: all");
-    let severe = severe
-        .with("SETTING", "log_statement")
-        .with("USUAL", "none");
-    assert_eq!(observed(&server, "statement-logging"), severe);
+    let all = severe("log_statement: all").with("SETTING", "log_statement");
+    let all = all.with("USUAL", "none");
+    assert_eq!(observed(&server, "statement-logging"), all);
 }
 
 #[test]
