@@ -18,7 +18,7 @@ const MAX_FAULTS: usize = 100;
 const MAX_ARGUMENTS: usize = 100;
 /// A cluster has at most nine members.
 const MAX_SIDE: usize = 8;
-const HOW: &str =
+pub(super) const HOW: &str =
     "write [[fault]] on its own line, and below it at = \"30s\" and kill = \"primary\"";
 const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", \"coordinator\", the number of a server, or, of a `restart`, \"all\"";
 const NEVER: &str = "never";
@@ -97,21 +97,9 @@ impl Walk {
                     let fault = Reader { walk: self, table }.fault(at);
                     self.content.faults.extend(fault);
                 }
-                other => self.not_faults(other, at),
+                other => self.not_tables(FAULT, other, at, HOW),
             }
         }
-    }
-
-    pub(super) fn not_faults(&mut self, value: &DeValue<'_>, at: Span) {
-        let found = match value {
-            DeValue::Table(_) => "one table",
-            other => type_words(other),
-        };
-        self.refuse(
-            at,
-            format!("`{FAULT}` is a list of tables, not {found}"),
-            HOW,
-        );
     }
 }
 

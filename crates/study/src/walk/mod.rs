@@ -53,9 +53,9 @@ impl Walk {
                     self.switch_on(name, at, &mut entries);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
-                other if name == VARIANT => self.not_variants(other, at),
+                other if name == VARIANT => self.not_tables(VARIANT, other, at, variant::HOW),
                 DeValue::Array(list) if name == FAULT => self.faults(list),
-                other if name == FAULT => self.not_faults(other, at),
+                other if name == FAULT => self.not_tables(FAULT, other, at, faults::HOW),
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>
@@ -106,10 +106,8 @@ impl Walk {
         if let (DeValue::Table(table), true) = (value.get_ref(), key::is_group(&name)) {
             return self.section(&name, table, into);
         }
-        match Name::find(&name) {
-            Ok(Some(name)) => self.key(name, value, at, into),
-            Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
-            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        if let Some(name) = self.find(&name, at, || suggest::key(section, &name)) {
+            self.key(name, value, at, into);
         }
     }
 
@@ -117,16 +115,11 @@ impl Walk {
     fn key(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         match (&name.key.kind, value.get_ref()) {
             (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
-                leaves(
-                    name.full(),
-                    table,
-                    at.origin,
-                    &mut |full, value, at| match Name::find(&full) {
-                        Ok(Some(name)) => self.entry(name, value, at, into),
-                        Ok(None) => self.unknown("key", &full, at, String::new),
-                        Err(diagnostic) => self.diagnostics.add(at, diagnostic),
-                    },
-                );
+                leaves(name.full(), table, at.origin, &mut |full, value, at| {
+                    if let Some(name) = self.find(&full, at, String::new) {
+                        self.entry(name, value, at, into);
+                    }
+                });
             }
             (Kind::Tables, DeValue::Array(list)) => self.tables(list, at.origin),
             _ => self.entry(name, value, at, into),
@@ -135,11 +128,8 @@ impl Walk {
 
     fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
-            let diagnostic = Diagnostic::new(
-                format!("duplicate key `{}`", name.full()),
-                "keep one of the two",
-            );
-            return self.diagnostics.add_of_two(first.at, at, diagnostic);
+            let message = format!("duplicate key `{}`", name.full());
+            return self.refuse_two(first.at, at, message, "keep one of the two");
         }
         if !self.has_room_for(&name, at) {
             return;
@@ -196,6 +186,18 @@ impl Walk {
         self.diagnostics.add(at, Diagnostic::new(message, help));
     }
 
+    /// At the later of two locations, with a reference to the earlier.
+    fn refuse_two(
+        &mut self,
+        one: Span,
+        other: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(message, help);
+        self.diagnostics.add_of_two(one, other, diagnostic);
+    }
+
     /// Whether the study may have one more setting. Their number is limited because each trial
     /// has a copy of all of them.
     fn has_room_for(&mut self, name: &Name, at: Span) -> bool {
@@ -207,13 +209,39 @@ impl Walk {
         }
         let has_room = self.settings.contains(setting);
         if !has_room {
-            let diagnostic = Diagnostic::new(
-                format!("too many settings: `{}`", shown(setting)),
-                format!("a study has at most {MAX_SETTINGS} settings"),
-            );
-            self.diagnostics.add(at, diagnostic);
+            let message = format!("too many settings: `{}`", shown(setting));
+            let help = format!("a study has at most {MAX_SETTINGS} settings");
+            self.refuse(at, message, help);
         }
         has_room
+    }
+
+    /// The key of this name, unless it is unknown or invalid, which is reported.
+    fn find(&mut self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
+        match Name::find(name) {
+            Ok(Some(name)) => return Some(name),
+            Ok(None) => self.unknown("key", name, at, help),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        }
+        None
+    }
+
+    /// A key of a `part` of the study, which sets only what may differ.
+    fn key_of_part(
+        &mut self,
+        part: &str,
+        name: Name,
+        value: &TomlValue<'_>,
+        at: Span,
+        into: &mut Entries,
+    ) {
+        if name.key.axis {
+            return self.entry(name, value, at, into);
+        }
+        let message = format!("a {part} cannot set `{}`", name.full());
+        let each = if part == VARIANT { "trial" } else { part };
+        let help = format!("it is the same in every {each}: set it outside the {part}s");
+        self.refuse(at, message, help);
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
@@ -227,11 +255,22 @@ impl Walk {
     }
 
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let diagnostic = Diagnostic::new(
-            format!("`{name}` is a section, not {}", type_words(value)),
-            format!("write [{name}] on its own line, and its keys below"),
+        let message = format!("`{name}` is a section, not {}", type_words(value));
+        let help = format!("write [{name}] on its own line, and its keys below");
+        self.refuse(at, message, help);
+    }
+
+    /// A value in the place of tables with double brackets.
+    fn not_tables(&mut self, name: &str, value: &DeValue<'_>, at: Span, help: &str) {
+        let found = match value {
+            DeValue::Table(_) => "one table",
+            other => type_words(other),
+        };
+        self.refuse(
+            at,
+            format!("`{name}` is a list of tables, not {found}"),
+            help,
         );
-        self.diagnostics.add(at, diagnostic);
     }
 
     /// Records a URL that contains a password, however it is quoted.

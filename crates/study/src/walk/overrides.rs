@@ -114,14 +114,9 @@ impl Walk {
         if let Some((VARIANT, rest)) = change.key.split_once('.') {
             return self.put_in_variant(rest, change.text, change.at);
         }
-        let name = match Name::find(&change.key) {
-            Ok(Some(name)) => name,
-            Ok(None) => {
-                return self.unknown("key", &change.key, change.at, || {
-                    suggest::key_of_override(&change.key)
-                });
-            }
-            Err(diagnostic) => return self.diagnostics.add(change.at, diagnostic),
+        let help = || suggest::key_of_override(&change.key);
+        let Some(name) = self.find(&change.key, change.at, help) else {
+            return;
         };
         let typed = value(Some(&name), change.text);
         if self.content.axis(name.full()).is_some() {

@@ -4,7 +4,6 @@ use toml::de::DeTable;
 
 use super::leaves::leaves;
 use super::{TomlValue, Walk};
-use crate::error::Diagnostic;
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
 use plan::{Origin, Span, Spanned, ThresholdSpec, shown};
@@ -25,8 +24,7 @@ impl Walk {
             match first.map(|first| first.span) {
                 Some(first) => {
                     let message = format!("duplicate threshold of `{}`", shown(&column));
-                    let diagnostic = Diagnostic::new(message, "keep one of the two");
-                    self.diagnostics.add_of_two(first, at, diagnostic);
+                    self.refuse_two(first, at, message, "keep one of the two");
                 }
                 None => self.threshold(&column, value, at),
             }
@@ -42,7 +40,7 @@ impl Walk {
         if !value.get_ref().is_str() {
             let found = type_words(value.get_ref());
             let message = format!("the threshold of `{}` is {found}", shown(column));
-            return self.diagnostics.add(at, Diagnostic::new(message, HOW));
+            return self.refuse(at, message, HOW);
         }
         let Some(condition) = self.text(&CONDITION, value, at.origin) else {
             return;
@@ -50,7 +48,7 @@ impl Walk {
         if column.len() > MAX_COLUMN_BYTES {
             let message = format!("the name `{}` is too long", shown(column));
             let help = "a threshold applies to a column of report tables, such as response_ms.p99";
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         let column = Spanned {
             value: column.to_owned(),
@@ -61,7 +59,7 @@ impl Walk {
         if thresholds.len() == MAX_THRESHOLDS {
             let message = format!("too many thresholds: `{}`", shown(&column));
             let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         thresholds.push(ThresholdSpec { column, condition });
     }
