@@ -1,7 +1,6 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod faults;
-mod leaves;
 pub(crate) mod overrides;
 mod sizes;
 mod sweep;
@@ -21,9 +20,14 @@ use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
-use leaves::{joined, leaves};
 use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+
+/// No key has a name of more parts, so deeper tables need not be entered.
+const MAX_PARTS: usize = 8;
+/// No key has a longer name. Without this limit, many keys below a long name would take time
+/// proportional to the product of both.
+const MAX_NAME_BYTES: usize = 300;
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
@@ -290,5 +294,31 @@ impl Walk {
         in_file
             .map(|(span, shown)| (span.start..span.end, shown.clone()))
             .collect()
+    }
+}
+
+/// Finds every value below `table`: the unquoted key `a.b` is a nested table, equivalent to
+/// `"a.b"`.
+fn leaves(
+    prefix: &str,
+    table: &DeTable<'_>,
+    origin: Origin,
+    found: &mut dyn FnMut(String, &TomlValue<'_>, Span),
+) {
+    for (typed, value) in table.iter() {
+        let name = joined(prefix, typed.get_ref());
+        let can_be_longer = name.len() <= MAX_NAME_BYTES && name.matches('.').count() < MAX_PARTS;
+        match value.get_ref() {
+            DeValue::Table(inner) if can_be_longer => leaves(&name, inner, origin, found),
+            _ => found(name, value, Span::new(origin, typed.span())),
+        }
+    }
+}
+
+fn joined(section: &str, key: &str) -> String {
+    if section.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{section}.{key}")
     }
 }

@@ -6,10 +6,10 @@ use toml::de::DeValue;
 use super::{TomlValue, Walk};
 use crate::content::{Axis, EITHER, Entry};
 use crate::name::Name;
-use crate::nesting;
 use crate::read::read;
 use crate::source::SourceText;
 use crate::suggest;
+use crate::syntax::too_deep;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Value};
 
@@ -159,7 +159,7 @@ impl Walk {
 
 /// The value of a text that is TOML, else the text as a string: strings need no quotes.
 pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
-    if nesting::too_deep(text, Origin::Nowhere).is_some() {
+    if too_deep(text, Origin::Nowhere).is_some() {
         return self::text(text);
     }
     match DeValue::parse(text) {

@@ -2,8 +2,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::{Axis, Entries, Size};
 use crate::name::Name;
 use crate::read::type_words;

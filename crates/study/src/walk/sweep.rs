@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use toml::de::{DeTable, DeValue};
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::Axis;
 use crate::name::Name;
 use crate::read::type_words;

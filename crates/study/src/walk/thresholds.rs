@@ -2,8 +2,7 @@
 
 use toml::de::DeTable;
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
 use plan::{Origin, Span, Spanned, ThresholdSpec, shown};

@@ -2,9 +2,8 @@
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::leaves::leaves;
 use super::overrides;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::{EITHER, Entries, Variant};
 use crate::name::Name;
 use crate::suggest;
