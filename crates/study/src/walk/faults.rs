@@ -227,7 +227,7 @@ impl<'t> Reader<'_, 't> {
 
     fn typed<T: FromValue>(&mut self, name: &str) -> Option<Spanned<T>> {
         let value = self.get(name)?;
-        self.walk.typed(option(name), value)
+        self.walk.typed(option(name), value, Origin::File)
     }
 
     fn options_have_an_effect(
@@ -350,7 +350,8 @@ impl<'t> Reader<'_, 't> {
         let span = place(value.span());
         let message = match value.get_ref() {
             DeValue::Integer(_) => {
-                let number: Spanned<u32> = self.walk.typed(option("target"), value)?;
+                let number: Spanned<u32> =
+                    self.walk.typed(option("target"), value, Origin::File)?;
                 let value = FaultTarget::Server(number.value);
                 return Some(Spanned { value, span });
             }
@@ -410,8 +411,8 @@ impl<'t> Reader<'_, 't> {
             other => format!("a command is a list of strings, not {}", type_words(other)),
         });
         let parts = list.iter().flat_map(|list| list.iter());
-        let parts = parts.filter_map(|part| self.walk.text(key, part, Origin::File));
-        parts.map(|part| part.value).collect()
+        let parts = parts.filter_map(|part| self.walk.typed(key, part, Origin::File));
+        parts.map(|part: Spanned<String>| part.value).collect()
     }
 
     /// A list of up to `max` values, unless it is another value, empty, or too long.

@@ -162,26 +162,13 @@ impl Walk {
     }
 
     /// The value of a key that is not in the table of keys, but is read like one.
-    fn text(
-        &mut self,
-        key: &'static Key,
-        value: &TomlValue<'_>,
-        origin: Origin,
-    ) -> Option<Spanned<String>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
-        match value {
-            Value::Text(value) => Some(Spanned { value, span }),
-            _ => None,
-        }
-    }
-
-    /// The same as the type that it is for.
     fn typed<T: FromValue>(
         &mut self,
         key: &'static Key,
         value: &TomlValue<'_>,
+        origin: Origin,
     ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
         let value = T::from_value(&value)?;
         Some(Spanned { value, span })
     }

@@ -39,7 +39,7 @@ impl Walk {
         for (typed, value) in table.iter() {
             let place = Span::new(at.origin, typed.span());
             match typed.get_ref().as_ref() {
-                "rows" => rows = Some(self.text(&ROWS, value, at.origin)),
+                "rows" => rows = Some(self.typed::<String>(&ROWS, value, at.origin)),
                 "columns" => columns = Some(self.columns(value, at.origin)),
                 other => self.unknown("key", other, place, || known(other)),
             }
@@ -78,7 +78,7 @@ impl Walk {
         };
         let mut columns: Vec<Spanned<String>> = Vec::new();
         for typed in list.iter() {
-            let Some(column) = self.text(&COLUMNS, typed, origin) else {
+            let Some(column) = self.typed::<String>(&COLUMNS, typed, origin) else {
                 continue;
             };
             if let Some(first) = columns.iter().find(|c| c.value == column.value) {

@@ -33,7 +33,7 @@ impl Walk {
     /// Sets the baseline, or a threshold, which replaces one of the same column.
     pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
         if column == BASELINE {
-            self.content.baseline = self.text(&BASELINE_NAME, value, at.origin);
+            self.content.baseline = self.typed::<String>(&BASELINE_NAME, value, at.origin);
             return;
         }
         if !value.get_ref().is_str() {
@@ -41,7 +41,7 @@ impl Walk {
             let message = format!("the threshold of `{}` is {found}", shown(column));
             return self.refuse(at, message, HOW);
         }
-        let Some(condition) = self.text(&CONDITION, value, at.origin) else {
+        let Some(condition) = self.typed::<String>(&CONDITION, value, at.origin) else {
             return;
         };
         if column.len() > MAX_COLUMN_BYTES {

@@ -37,7 +37,7 @@ impl Walk {
         leaves("", table, Origin::File, &mut |key, value, at| {
             if key == VARIANT_NAME.last() {
                 is_named = true;
-                name = self.text(&VARIANT_NAME, value, Origin::File);
+                name = self.typed::<String>(&VARIANT_NAME, value, Origin::File);
             } else {
                 self.key_of_variant(&key, value, at, &mut entries);
             }
@@ -76,7 +76,7 @@ impl Walk {
             return self.refuse(at, format!("no variant matches `{}`", shown(rest)), help);
         };
         if key == VARIANT_NAME.last() {
-            let name = self.text(&VARIANT_NAME, &overrides::text(text), at.origin);
+            let name = self.typed::<String>(&VARIANT_NAME, &overrides::text(text), at.origin);
             if let Some(name) = name.filter(|name| self.is_free(name)) {
                 self.content.variants[i].name = name;
             }
