@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::render::SourceLine;
-use crate::source::SourceText;
+use crate::source::{SourceLine, SourceText};
 use plan::{Span, redact};
 
 /// Nobody reads a longer list.
@@ -47,9 +46,7 @@ impl Location {
     pub fn line_column(&self) -> Option<(usize, usize)> {
         self.line.as_ref().map(|line| (line.number, line.column))
     }
-}
 
-impl Location {
     fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
         match &self.line {
             None => write!(f, "\n {arrow} {}", self.path),

@@ -46,7 +46,7 @@ pub(crate) struct Point<'a> {
     pub(crate) engines: &'a [EngineTraits],
     base: &'a Base<'a>,
     swept: Vec<Given<'a>>,
-    defaults: &'a Defaults,
+    pub(crate) defaults: &'a Defaults,
     /// The names of given keys that were read.
     read: RefCell<BTreeSet<&'a str>>,
     problems: RefCell<Vec<(Span, Diagnostic)>>,
@@ -87,10 +87,14 @@ impl<'a> Point<'a> {
     }
 
     pub(crate) fn is_given(&self, name: &str) -> bool {
-        let found = self.find(name);
-        let mut read = self.read.borrow_mut();
-        read.extend(found.map(|given| given.name.full()));
-        found.is_some()
+        self.mark(name);
+        self.find(name).is_some()
+    }
+
+    /// Counts a key as read.
+    pub(crate) fn mark(&self, name: &str) {
+        let found = self.find(name).map(|given| given.name.full());
+        self.read.borrow_mut().extend(found);
     }
 
     /// The valid value that the study itself has.
@@ -106,11 +110,11 @@ impl<'a> Point<'a> {
     }
 
     pub(crate) fn typed(&self, name: &str) -> Option<&Spanned<Value>> {
-        self.given(name).or_else(|| self.default(name))
+        self.given(name).or_else(|| self.defaults.get(name))
     }
 
-    pub(crate) fn default(&self, name: &str) -> Option<&Spanned<Value>> {
-        self.defaults.get(name)
+    pub(crate) fn default<T: FromValue>(&self, name: &str) -> Option<T> {
+        T::from_value(&self.defaults.get(name)?.value)
     }
 
     pub(crate) fn maybe_spanned<T: FromValue>(&self, name: &str) -> Option<Spanned<T>> {

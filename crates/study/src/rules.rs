@@ -26,6 +26,7 @@ pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
     one_url_is_one_server(at, trial);
     clusters_are_copied(at);
     ports_for_all(at, trial);
+    running_servers_have_urls(at);
     processes_have_no_limits(at);
     hosts(at);
     guests(at);
@@ -177,6 +178,14 @@ fn ports_for_all(at: &Point<'_>, trial: &Trial) {
 fn kind<'a>(at: &Point<'a>, wanted: SiteKind) -> Option<&'a Spanned<Value>> {
     let kind = at.given("site.kind");
     kind.filter(|kind| kind.as_text() == Some(wanted.name()))
+}
+
+fn running_servers_have_urls(at: &Point<'_>) {
+    if let Some(kind) = kind(at, SiteKind::Url).filter(|_| !at.is_given(URL)) {
+        let message = "a site of the kind `url` needs the URL of a server that is running";
+        let help = "add server.url, or choose the kind of site on which dyno starts the server";
+        at.refuse(kind.span, message, help);
+    }
 }
 
 /// A site of the kind `process` has no limits.

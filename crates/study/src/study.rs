@@ -6,7 +6,7 @@ use crate::error::{Diagnostic, Diagnostics, StudyError};
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Trial, Value, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -134,23 +134,20 @@ impl Study {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> StudyError {
-        self.error(span, Diagnostic::new(message, help))
+        let diagnostic = Diagnostic::new(message, help);
+        Diagnostics::one(span, diagnostic).into_error(&self.source)
     }
 
     /// Checks keys whose values only the caller knows, such as
     /// `("load.workload", &["oltp_read_write", …])`.
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
-        let mut diagnostics = Diagnostics::default();
-        for (name, words) in allowed {
-            for typed in self.content.values(name) {
-                if let Value::Text(text) = &typed.value
-                    && !words.contains(&text.as_str())
-                {
-                    diagnostics.add(typed.span, crate::read::not_one_of(name, text, words));
-                }
-            }
-        }
-        self.check_none(diagnostics)
+        let values = allowed.iter().flat_map(|(name, words)| {
+            let typed = self.content.values(name);
+            let texts = typed.filter_map(|typed| Some((typed.span, typed.as_text()?)));
+            let unknown = texts.filter(|(_, text)| !words.contains(text));
+            unknown.map(move |(at, text)| (at, crate::read::not_one_of(name, text, words)))
+        });
+        self.without(values)
     }
 
     /// Whether the study has variants.
@@ -164,16 +161,12 @@ impl Study {
         &self,
         unknown: impl Fn(&str) -> Option<String>,
     ) -> Result<(), StudyError> {
-        let mut diagnostics = Diagnostics::default();
         let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
         let in_thresholds = self.content.thresholds.iter().map(|t| &t.column);
-        for column in in_tables.chain(in_thresholds) {
-            if let Some(help) = unknown(column) {
-                let message = format!("unknown column `{}`", shown(column));
-                diagnostics.add(column.span, Diagnostic::new(message, help));
-            }
-        }
-        self.check_none(diagnostics)
+        self.without(in_tables.chain(in_thresholds).filter_map(|column| {
+            let message = format!("unknown column `{}`", shown(column));
+            Some((column.span, Diagnostic::new(message, unknown(column)?)))
+        }))
     }
 
     /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
@@ -182,25 +175,23 @@ impl Study {
         &self,
         invalid: impl Fn(&str, &str) -> Option<(String, String)>,
     ) -> Result<(), StudyError> {
+        self.without(self.content.thresholds.iter().filter_map(|threshold| {
+            let (message, help) = invalid(&threshold.column, &threshold.condition)?;
+            Some((threshold.condition.span, Diagnostic::new(message, help)))
+        }))
+    }
+
+    /// An error of all these problems, if there are any.
+    fn without(
+        &self,
+        problems: impl Iterator<Item = (Span, Diagnostic)>,
+    ) -> Result<(), StudyError> {
         let mut diagnostics = Diagnostics::default();
-        for threshold in &self.content.thresholds {
-            if let Some((message, help)) = invalid(&threshold.column, &threshold.condition) {
-                diagnostics.add(threshold.condition.span, Diagnostic::new(message, help));
-            }
+        problems.for_each(|(at, problem)| diagnostics.add(at, problem));
+        match diagnostics.is_empty() {
+            true => Ok(()),
+            false => Err(diagnostics.into_error(&self.source)),
         }
-        self.check_none(diagnostics)
-    }
-
-    fn check_none(&self, diagnostics: Diagnostics) -> Result<(), StudyError> {
-        if diagnostics.is_empty() {
-            Ok(())
-        } else {
-            Err(diagnostics.into_error(&self.source))
-        }
-    }
-
-    fn error(&self, span: Span, diagnostic: Diagnostic) -> StudyError {
-        Diagnostics::one(span, diagnostic).into_error(&self.source)
     }
 }
 

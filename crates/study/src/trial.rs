@@ -17,6 +17,7 @@ use plan::{
 };
 use serde::de::DeserializeOwned;
 
+const TTL: &str = "topology.ttl";
 /// Name of the only trial of a study.
 const SINGLE: &str = "single";
 
@@ -74,7 +75,7 @@ fn server(at: &Point<'_>) -> ServerSpec {
 
 /// The settings of the study, and those that it asks for by a word.
 fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
-    at.is_given("server.config");
+    at.mark("server.config");
     let settings = at.settings().into_iter();
     let settings = settings.filter_map(|(name, given)| {
         let (value, span) = (given.value?.to_string(), given.value?.span);
@@ -166,8 +167,8 @@ fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
         settings,
         members: at.get("topology.members"),
         ttl: match known {
-            Some(kind) if !kind.has_manager => Duration::default(),
-            _ => at.get("topology.ttl"),
+            Some(kind) if !kind.has_manager => at.default(TTL).unwrap_or_default(),
+            _ => at.get(TTL),
         },
     };
     let (durability, profile) = words(at);
@@ -217,9 +218,6 @@ fn site(at: &Point<'_>) -> Site {
         (None, false) => SiteKind::Limited,
     };
     let kind: Option<Spanned<SiteKind>> = at.maybe_spanned("site.kind");
-    if let Some(kind) = kind.as_ref().filter(|kind| kind.value == SiteKind::Url) {
-        needs_url(at, kind.span);
-    }
     let is_container = kind
         .as_ref()
         .is_some_and(|kind| kind.value == SiteKind::Container);
@@ -237,25 +235,15 @@ fn site(at: &Point<'_>) -> Site {
     }
 }
 
-fn needs_url(at: &Point<'_>, kind: Span) {
-    let message = "a site of the kind `url` needs the URL of a server that is running";
-    let help = "add server.url, or choose the kind of site on which dyno starts the server";
-    at.refuse(kind, message, help);
-}
-
 /// The site of a server that dyno does not start, or of an engine inside dyno.
 fn site_of_another(at: &Point<'_>) -> Site {
     let mut site = Site::default();
     if at.is_given(URL) && at.in_process().is_none() {
         site.kind.value = SiteKind::Url;
     }
-    let typed = at.find("site.kind").and_then(|given| given.value);
-    if let Some(kind) = typed.filter(|kind| kind.as_text() == Some(SiteKind::Url.name())) {
+    if at.word("site.kind") == Some(SiteKind::Url.name()) {
         // It says what `server.url` says.
-        at.is_given("site.kind");
-        if !at.is_given(URL) {
-            needs_url(at, kind.span);
-        }
+        at.mark("site.kind");
     }
     site
 }
@@ -300,7 +288,7 @@ fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
     let keys = KEYS.iter().filter(|key| key.section() == section);
     let fields = keys.filter_map(|key| {
         let typed = match key.needs {
-            Needs::Rate if !is_open => at.default(key.name),
+            Needs::Rate if !is_open => at.defaults.get(key.name),
             Needs::Until => None,
             _ => at.typed(key.name),
         };

@@ -95,7 +95,7 @@ fn described(at: &Point<'_>, section: &str) -> Volume {
     let bytes = |key| keys.bytes(key).map(|bytes| bytes.value);
     let iops = |key| keys.maybe(key).map(|iops| iops.value);
     // A permission needs no effect.
-    at.is_given(&keys.name("allow_format"));
+    at.mark(&keys.name("allow_format"));
     Volume {
         directory: keys.maybe("directory"),
         file_system: keys.file_system().map(Box::new),
@@ -147,9 +147,9 @@ impl Keys<'_, '_> {
             return None;
         };
         // What the others share has no use with the other word, `none`, but is allowed.
-        OF_FILE_SYSTEM.iter().for_each(|key| {
-            self.at.is_given(&self.name(key));
-        });
+        OF_FILE_SYSTEM
+            .iter()
+            .for_each(|key| self.at.mark(&self.name(key)));
         let mut kinds = FileSystemKind::ALL.iter();
         let kind = *kinds.find(|kind| kind.name() == word.value)?;
         let devices = self.devices();

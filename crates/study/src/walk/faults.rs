@@ -18,7 +18,7 @@ const MAX_FAULTS: usize = 100;
 const MAX_ARGUMENTS: usize = 100;
 /// A cluster has at most nine members.
 const MAX_SIDE: usize = 8;
-const HOW: &str =
+pub(super) const HOW: &str =
     "write [[fault]] on its own line, and below it at = \"30s\" and kill = \"primary\"";
 const TARGETS: &str = "a target is \"primary\", \"replica\", \"any\", \"coordinator\", the number of a server, or, of a `restart`, \"all\"";
 const NEVER: &str = "never";
@@ -97,21 +97,9 @@ impl Walk {
                     let fault = Reader { walk: self, table }.fault(at);
                     self.content.faults.extend(fault);
                 }
-                other => self.not_faults(other, at),
+                other => self.not_tables(FAULT, other, at, HOW),
             }
         }
-    }
-
-    pub(super) fn not_faults(&mut self, value: &DeValue<'_>, at: Span) {
-        let found = match value {
-            DeValue::Table(_) => "one table",
-            other => type_words(other),
-        };
-        self.refuse(
-            at,
-            format!("`{FAULT}` is a list of tables, not {found}"),
-            HOW,
-        );
     }
 }
 
@@ -239,7 +227,7 @@ impl<'t> Reader<'_, 't> {
 
     fn typed<T: FromValue>(&mut self, name: &str) -> Option<Spanned<T>> {
         let value = self.get(name)?;
-        self.walk.typed(option(name), value)
+        self.walk.typed(option(name), value, Origin::File)
     }
 
     fn options_have_an_effect(
@@ -362,7 +350,8 @@ impl<'t> Reader<'_, 't> {
         let span = place(value.span());
         let message = match value.get_ref() {
             DeValue::Integer(_) => {
-                let number: Spanned<u32> = self.walk.typed(option("target"), value)?;
+                let number: Spanned<u32> =
+                    self.walk.typed(option("target"), value, Origin::File)?;
                 let value = FaultTarget::Server(number.value);
                 return Some(Spanned { value, span });
             }
@@ -422,8 +411,8 @@ impl<'t> Reader<'_, 't> {
             other => format!("a command is a list of strings, not {}", type_words(other)),
         });
         let parts = list.iter().flat_map(|list| list.iter());
-        let parts = parts.filter_map(|part| self.walk.text(key, part, Origin::File));
-        parts.map(|part| part.value).collect()
+        let parts = parts.filter_map(|part| self.walk.typed(key, part, Origin::File));
+        parts.map(|part: Spanned<String>| part.value).collect()
     }
 
     /// A list of up to `max` values, unless it is another value, empty, or too long.

@@ -226,6 +226,19 @@ fn largest_plan() -> String {
     )
 }
 
+/// As many points as there may be, each of which is built and checked.
+fn largest_sweep() -> String {
+    let numbers: Vec<_> = (1..=100).map(|n| n.to_string()).collect();
+    let numbers = numbers.join(", ");
+    let faults: String = (1..=50)
+        .map(|i| format!("[[fault]]\nat = \"{i}s\"\nkill = 2\nheal = \"500ms\"\n"))
+        .collect();
+    format!(
+        "title = \"t\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\n\
+         [sweep]\nload.threads = [{numbers}]\ndata.seed = [{numbers}]\n{faults}"
+    )
+}
+
 /// The largest file that is read is read in a moment, whatever is in it.
 #[test]
 fn large_and_hostile_is_not_slow() {
@@ -258,6 +271,7 @@ fn large_and_hostile_is_not_slow() {
                 .collect::<String>()
         ),
         largest_plan(),
+        largest_sweep(),
         "x".repeat(1 << 20),
     ] {
         let start = std::time::Instant::now();
