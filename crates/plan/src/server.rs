@@ -46,7 +46,7 @@ pub struct LoginSpec {
 }
 
 choice! {
-    /// Whether to use TLS, and what to verify (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
+    /// Whether to use TLS, and what to verify.
     TlsMode {
         /// No TLS.
         Disable = "disable",
