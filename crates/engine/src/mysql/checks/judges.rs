@@ -1,4 +1,4 @@
-//! What judges settings that a row of the table cannot.
+//! Judges that take more than an expression in a row of the table.
 
 use measure::finding::Level::{self, Note, Passed, Severe, Warning};
 use measure::finding::check::{Judged, graded, passed, severe, unknown, warning};

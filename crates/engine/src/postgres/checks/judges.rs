@@ -1,4 +1,4 @@
-//! What judges settings that a row of the table cannot.
+//! Judges that take more than an expression in a row of the table.
 
 use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
 use measure::finding::check::{Judged, Observed, graded, note, passed, severe, unknown, warning};
