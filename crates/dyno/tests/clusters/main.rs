@@ -1,5 +1,6 @@
 //! Studies of clusters: failover, faults, the ledger, recovery.
 #![allow(
+    clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
     clippy::print_stdout,
