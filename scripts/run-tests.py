@@ -4,8 +4,8 @@
     scripts/run-tests.py JOBS LOG CARGO-TEST-OPTION...
 
 cargo test runs one program after the other, but most tests wait for their servers rather than for a CPU. Builds what
-cargo test would run, and runs JOBS processes at a time, each one test after the other: all unit tests of a crate, or one
-module of its integration tests. Shows the output of a process only if a test in it fails; LOG gets everything. All
+cargo test would run, and runs JOBS processes at a time, each one test after the other: all unit tests of a crate, or
+one module of its integration tests. Shows the output of a process only if a test in it fails; LOG gets everything. All
 tests run; the exit code is 1 if any of them fails.
 """
 
@@ -63,8 +63,8 @@ def run(name, tests, directory, program):
     began = time.monotonic()
     # A pipe would be open until the last process ends that a test has left behind.
     with tempfile.TemporaryFile() as written:
-        running = subprocess.Popen([program, *OPTIONS, *tests], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=written, stderr=subprocess.STDOUT)
+        running = subprocess.Popen([program, *OPTIONS, *tests], cwd=directory, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
         written.seek(0)
