@@ -24,12 +24,14 @@ pub struct Route {
     expects_writes: bool,
     /// Whether each server has accepted a write, after which it is fit.
     has_written: Box<[AtomicBool]>,
+    /// Whether users stay with one server until it fails, rather than being spread.
+    is_list: bool,
 }
 
 #[derive(Debug)]
 struct State {
     servers: Vec<Server>,
-    /// Counts the connections that were opened, to spread them.
+    /// The index of the next connection's server, if that one is open. May exceed the last index.
     turn: usize,
     /// Counts the changes of what is open.
     changes: u64,
@@ -66,7 +68,18 @@ impl Route {
             alerted: Condvar::new(),
             expects_writes,
             has_written: (0..servers).map(|_| AtomicBool::default()).collect(),
+            is_list: false,
         }
+    }
+
+    /// A route as a connection pool with a list of hosts has it: all users connect to one server,
+    /// starting with `first`, until it fails or refuses a write because it is read-only; then they
+    /// try the next one in the list. Nobody tells them which one accepts writes.
+    pub fn list(servers: usize, first: usize) -> Self {
+        let mut route = Self::new(servers, |_| true, true);
+        route.lock().turn = first;
+        route.is_list = true;
+        route
     }
 
     /// A route to the first server, whatever happens to it.
@@ -123,6 +136,19 @@ impl Route {
         waited.0.alerts
     }
 
+    /// Notes that a server failed, could not be connected to, or has lost its role.
+    pub(crate) fn failed(&self, server: usize) {
+        if self.is_list {
+            let mut state = self.lock();
+            let count = state.servers.len();
+            // Other users may have moved on already.
+            if state.turn.checked_rem(count) == Some(server) {
+                state.turn = (server + 1) % count;
+            }
+        }
+        self.alert();
+    }
+
     /// The number of the present choice; `None` while no server is open.
     pub(crate) fn choice(&self) -> Option<u64> {
         self.lock().choice()
@@ -165,7 +191,7 @@ impl Route {
         let turn = state.turn;
         let mut indexes = (0..count).map(|step| (turn + step) % count);
         let next = indexes.find(|index| state.is_open(*index))?;
-        state.turn = next + 1;
+        state.turn = if self.is_list { next } else { next + 1 };
         Some(next)
     }
 
@@ -224,9 +250,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The route that the connection was opened on.
-    pub(crate) fn route(&self) -> &Route {
-        &self.route
+    /// Notes that the server failed or has lost its role.
+    pub(crate) fn failed(&self) {
+        self.route.failed(self.server);
     }
 
     /// Notes that the server has accepted a write.
@@ -278,6 +304,20 @@ mod tests {
         assert_eq!(next(3), [Some(2), Some(0), Some(2)]);
         route.set(none);
         assert_eq!((next(1), route.choice()), (vec![None], None));
+    }
+
+    #[test]
+    fn users_of_a_list_move_on_together() {
+        let route = Route::list(3, 1);
+        let next = |count: usize| -> Vec<_> { (0..count).map(|_| route.next()).collect() };
+        assert_eq!(next(2), [Some(1), Some(1)]);
+        route.failed(1);
+        assert_eq!(next(2), [Some(2), Some(2)]);
+        // A user that notices the failure of the first server later.
+        route.failed(1);
+        assert_eq!(next(1), [Some(2)]);
+        route.failed(2);
+        assert_eq!(next(1), [Some(0)]);
     }
 
     #[test]

@@ -71,14 +71,12 @@ impl<P: Protocol> Connector<P> {
         })
     }
 
-    /// Opens a connection to the next server; `None` if none is open, or it is closed meanwhile.
-    async fn open_next(
+    /// Opens a connection to a server; `None` if it is closed meanwhile.
+    async fn open_to(
         &self,
+        server: usize,
         catalog: &Arc<Catalog>,
     ) -> Result<Option<NetworkSession<P>>, SessionError> {
-        let Some(server) = self.route.next() else {
-            return Ok(None);
-        };
         let Some(target) = self.targets.get(server) else {
             return Ok(None);
         };
@@ -102,9 +100,13 @@ impl<P: Protocol> Connect for Connector<P> {
     type Session = NetworkSession<P>;
 
     async fn connect(&self, catalog: &Arc<Catalog>) -> Result<NetworkSession<P>, SessionError> {
-        let opened = self.open_next(catalog).await;
+        let Some(server) = self.route.next() else {
+            self.route.alert();
+            return Err(no_server());
+        };
+        let opened = self.open_to(server, catalog).await;
         let opened = opened.and_then(|session| session.ok_or_else(no_server));
-        opened.inspect_err(|_| self.route.alert())
+        opened.inspect_err(|_| self.route.failed(server))
     }
 
     fn route(&self) -> Option<u64> {
@@ -164,7 +166,7 @@ impl<P: Protocol> NetworkSession<P> {
             error.kind = FailureKind::Away;
         }
         if matches!(error.kind, FailureKind::Lost | FailureKind::Away) {
-            self.place.route().alert();
+            self.place.failed();
         }
         error
     }

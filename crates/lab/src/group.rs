@@ -90,6 +90,7 @@ impl Group<'_> {
         match follow {
             Follow::Primary => Route::new(count, |index| index == primary, true),
             Follow::Any => Route::new(count, |_| true, false),
+            Follow::Hosts => Route::list(count, primary),
             Follow::Fixed => Route::new(count, |index| index == 0, false),
         }
     }

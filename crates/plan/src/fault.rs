@@ -325,6 +325,8 @@ choice! {
         Primary = "primary",
         /// All of them in turn.
         Any = "any",
+        /// One member until it fails or refuses a write, then the next one in the list of hosts.
+        Hosts = "hosts",
         /// The first member, whatever happens to it.
         Fixed = "fixed",
     }

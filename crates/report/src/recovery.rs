@@ -21,7 +21,7 @@ const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (sto
                          load's; throughput back to 95 % of what it was before, for 10 s; steady; \
                          the failed member replicates again; all members do. With >: it had not happened when the \
                          next fault came or the load ended. Times are lower bounds of what clients \
-                         see: dyno's know at once which member is the primary.";
+                         see: dyno's know at once which member is the primary, unless they follow a list of hosts.";
 
 /// A row for each fault of a trial: when it struck, and when each phase of the recovery was over.
 pub(crate) fn phases(trial: &TrialSummary) -> Grid {

@@ -64,6 +64,24 @@ fn users_follow_the_member_that_a_group_elects() {
     place.assert_nothing_left();
 }
 
+/// Nobody tells them: replicas refuse their writes until one is promoted.
+#[test]
+fn users_with_a_list_of_hosts_find_the_primary() {
+    let place = Cache::new();
+    let fault = "follow = \"hosts\"\nfailover = \"2s\"\n\
+                 [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
+    let run = |time: &str| {
+        let study = study("postgres", "asynchronous", time, fault);
+        study.cache(&place).run().succeeds()
+    };
+    let done = in_time(&["15s", "90s"], run, has_followed);
+    assert_followed(&done);
+    let errors = done.trial().errors;
+    let mut refused = errors.iter().filter(|error| error.code == "25006");
+    assert!(refused.next().is_some(), "{errors:?}");
+    place.assert_nothing_left();
+}
+
 /// The old primary refuses writes and keeps its connections.
 #[test]
 fn users_follow_a_planned_switchover_of_a_group() {

@@ -250,7 +250,7 @@ fn a_volume_that_was_full_takes_writes_again() {
         );
         // A server that aborts may do so when there is room again.
         let has_aborted = |done: &Finished| done.stderr.contains("killed by signal 6");
-        let mut runs = (0..3).map(|_| {
+        let mut runs = (0..6).map(|_| {
             let cache = Cache::new();
             let done = study(engine, volume, "10s", &[&fault]).cache(&cache).run();
             assert_nothing_left(&cache);

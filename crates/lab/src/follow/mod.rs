@@ -261,7 +261,7 @@ impl Following<'_> {
         match self.follower.follow {
             Follow::Primary => route.set(|index| decision.primary() == Some(index)),
             Follow::Any => route.set(|index| decision.is_usable(index, now)),
-            Follow::Fixed => {}
+            Follow::Hosts | Follow::Fixed => {}
         }
     }
 
