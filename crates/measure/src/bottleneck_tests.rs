@@ -1,8 +1,8 @@
 use crate::check::tests::trial as plain_trial;
-use plan::StatementClass;
 use crate::metric::MetricSummary;
 use crate::summary::{LatencySummary, StatementSummary};
 use crate::warning::Warning;
+use plan::StatementClass;
 
 use super::*;
 

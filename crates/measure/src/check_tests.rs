@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use plan::StatementClass;
 use plan::ReplyTime;
+use plan::StatementClass;
 
 use crate::change_point::LevelChange;
 use crate::setup::{Input, Outcome, Setup, StatementKind, Unfinished};

@@ -1,7 +1,7 @@
 //! Summarizes the seconds of a trial.
 
-use plan::StatementClass;
 use plan::ReplyTime;
+use plan::StatementClass;
 
 use crate::bottleneck;
 use crate::check;
@@ -186,7 +186,11 @@ impl Summarizer {
                 .map(|(_, latency)| latency.count())
                 .sum()
         };
-        (count(StatementClass::Read), count(StatementClass::Write), count(StatementClass::Other))
+        (
+            count(StatementClass::Read),
+            count(StatementClass::Write),
+            count(StatementClass::Other),
+        )
     }
 
     fn statements(&self, measured_s: f64) -> Vec<StatementSummary> {

@@ -2,8 +2,8 @@
 //!
 //! A number that was not measured is absent (`null`), never 0.
 
-use plan::StatementClass;
 use hdrhistogram::Counter;
+use plan::StatementClass;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::CurvePoint;

@@ -6,13 +6,13 @@
 
 mod simulate;
 
-use plan::StatementClass;
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
 use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::warning::Warning;
+use plan::StatementClass;
 use simulate::{Random, luck, seconds};
 
 const RUNS: usize = 1000;

@@ -5,7 +5,8 @@ use measure::ledger::{LedgerSummary, none_of};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::keys;
 use crate::number;
 
@@ -36,58 +37,51 @@ pub(crate) fn sentence(result: &RunResult) -> Option<String> {
     } else if !checked.is_empty() {
         sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
     }
-    let others = [
+    let anomalies: [(fn(&LedgerSummary) -> u64, &str); 10] = [
         (
-            total(|ledger| ledger.phantom),
-            "present though they failed or were never made",
-        ),
-        (total(|ledger| ledger.duplicated), "present more than once"),
-        (
-            total(|ledger| ledger.behind),
-            "that the primary has and another member had not applied",
-        ),
-    ];
-    for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Transfers {what}: {}.", number::count(count)));
-    }
-    let lost_appends = total(|ledger| ledger.lost_appends);
-    if lost_appends > 0 {
-        let lost = number::count(lost_appends);
-        sentences.push(format!(
-            "Acknowledged appends to lists that are missing: {lost}."
-        ));
-    }
-    let reads = [
-        (
-            total(|ledger| ledger.misordered_reads),
-            "of lists that their last contents contradict",
+            |ledger| ledger.phantom,
+            "Transfers present though they failed or were never made",
         ),
         (
-            total(|ledger| ledger.aborted_reads),
-            "of transfers that failed",
+            |ledger| ledger.duplicated,
+            "Transfers present more than once",
         ),
         (
-            total(|ledger| ledger.vanished_reads),
-            "of transfers that are missing now",
+            |ledger| ledger.behind,
+            "Transfers that the primary has and another member had not applied",
         ),
         (
-            total(|ledger| ledger.backward_reads),
-            "that found less than an earlier one of the same member",
+            |ledger| ledger.lost_appends,
+            "Acknowledged appends to lists that are missing",
         ),
-    ];
-    for (count, what) in reads.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Reads {what}: {}.", number::count(count)));
-    }
-    let members = [
-        (total(|ledger| ledger.diverged), "differ from the primary"),
         (
-            total(|ledger| ledger.unbalanced),
-            "have balances that do not add up",
+            |ledger| ledger.misordered_reads,
+            "Reads of lists that their last contents contradict",
+        ),
+        (
+            |ledger| ledger.aborted_reads,
+            "Reads of transfers that failed",
+        ),
+        (
+            |ledger| ledger.vanished_reads,
+            "Reads of transfers that are missing now",
+        ),
+        (
+            |ledger| ledger.backward_reads,
+            "Reads that found less than an earlier one of the same member",
+        ),
+        (
+            |ledger| ledger.diverged,
+            "Members that differ from the primary",
+        ),
+        (
+            |ledger| ledger.unbalanced,
+            "Members that have balances that do not add up",
         ),
     ];
-    for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Members that {what}: {}.", number::count(count)));
-    }
+    let counts = anomalies.into_iter().map(|(of, what)| (total(of), what));
+    let counts = counts.filter(|(count, _)| *count > 0);
+    sentences.extend(counts.map(|(count, what)| format!("{what}: {}.", number::count(count))));
     let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
     if absent > 0 {
         let members = if absent == 1 { "member" } else { "members" };
@@ -173,44 +167,49 @@ pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     [grid("trial", &named), details("trial", &named)]
 }
 
+/// What was found; what was not checked is not known.
+fn found<T>(ledger: &LedgerSummary, found: T) -> Option<T> {
+    (!ledger.checked.is_empty()).then_some(found)
+}
+
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    type Row<'a> = &'a (String, &'a LedgerSummary);
     let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
-    let mut titles = vec![
-        key,
-        "acknowledged",
-        "failed",
-        "unknown",
-        "of those committed",
-        "lost",
-        "behind",
-        "phantom",
-        "duplicated",
-        "diverged",
-        "unbalanced",
-    ];
-    if has_reads {
-        titles.extend(["reads", "stale", "most stale, ms"]);
-    }
-    titles.push("checked");
-    let rows = named
-        .iter()
-        .map(|(name, ledger)| row(name, ledger, has_reads));
-    Grid {
-        caption: format!(
-            "Ledger: transfers by what the client was told, and what the members have of them. \
-             Lost: missing on the primary; behind: the primary has it, and another member had not \
-             applied it. Diverged and unbalanced count members{}.",
-            if has_reads {
-                "; reads are of all members"
-            } else {
-                ""
-            }
-        ),
-        heads: heads(titles),
-        keys: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<Row<'_>>::new()
+        .key(key, |(name, _)| name)
+        .with("acknowledged", |(_, ledger)| ledger.acknowledged)
+        .with("failed", |(_, ledger)| ledger.failed)
+        .with("unknown", |(_, ledger)| ledger.unknown)
+        .with("of those committed", |(_, ledger)| {
+            found(ledger, ledger.unknown_committed)
+        })
+        .with("lost", |(_, ledger)| found(ledger, ledger.lost))
+        .with("behind", |(_, ledger)| found(ledger, ledger.behind))
+        .with("phantom", |(_, ledger)| found(ledger, ledger.phantom))
+        .with("duplicated", |(_, ledger)| found(ledger, ledger.duplicated))
+        .with("diverged", |(_, ledger)| found(ledger, ledger.diverged))
+        .with("unbalanced", |(_, ledger)| found(ledger, ledger.unbalanced))
+        .when(has_reads, |columns| {
+            columns
+                .with("reads", |(_, ledger)| ledger.replica_reads)
+                .with("stale", |(_, ledger)| ledger.stale_reads)
+                .with("most stale, ms", |(_, ledger)| ledger.staleness_max_ms)
+        })
+        .with("checked", |(_, ledger)| {
+            let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
+            found(ledger, checked.join(", "))
+        });
+    let reads = if has_reads {
+        "; reads are of all members"
+    } else {
+        ""
+    };
+    let caption = format!(
+        "Ledger: transfers by what the client was told, and what the members have of them. \
+         Lost: missing on the primary; behind: the primary has it, and another member had not \
+         applied it. Diverged and unbalanced count members{reads}."
+    );
+    columns.grid(caption, named)
 }
 
 /// Why members were not checked, and examples of anomalies.
@@ -220,48 +219,14 @@ fn details(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         let unchecked =
             unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
         let all = unchecked.chain(ledger.examples.iter().cloned());
-        all.map(|one| vec![name.clone(), one])
+        all.map(move |one| (name, one))
     });
-    Grid {
-        caption: "Ledger: members that were not checked, and the first anomalies.".to_owned(),
-        heads: heads([key, "details"]),
-        keys: 1,
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
-}
-
-fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
-    // What was not checked is not known.
-    let found = |count| match ledger.checked.is_empty() {
-        true => number::ABSENT.to_owned(),
-        false => number::count(count),
-    };
-    let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-    let mut row = vec![
-        name.to_owned(),
-        number::count(ledger.acknowledged),
-        number::count(ledger.failed),
-        number::count(ledger.unknown),
-        found(ledger.unknown_committed),
-        found(ledger.lost),
-        found(ledger.behind),
-        found(ledger.phantom),
-        found(ledger.duplicated),
-        found(ledger.diverged),
-        found(ledger.unbalanced),
-    ];
-    if has_reads {
-        row.extend([
-            number::count(ledger.replica_reads),
-            number::count(ledger.stale_reads),
-            number::maybe(ledger.staleness_max_ms),
-        ]);
-    }
-    row.push(match checked.is_empty() {
-        true => number::ABSENT.to_owned(),
-        false => checked.join(", "),
-    });
-    row
+    let rows: Vec<(&String, String)> = rows.collect();
+    let columns = Columns::<&(&String, String)>::new()
+        .key(key, |(name, _)| *name)
+        .words("details", |(_, one)| one);
+    columns.grid(
+        "Ledger: members that were not checked, and the first anomalies.",
+        &rows,
+    )
 }

@@ -5,8 +5,8 @@ use measure::recovery::{Distribution, Number, Observation, PHASES, numbers};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
-use crate::csv_writer::Csv;
-use crate::grid::{Grid, Head, heads};
+use crate::columns::Columns;
+use crate::grid::{Grid, Head};
 use crate::keys;
 use crate::number;
 
@@ -25,26 +25,16 @@ const EXPLAINED: &str = "Seconds from the fault's effect, of planned faults (sto
 
 /// A row for each fault of a trial: when it struck, and when each phase of the recovery was over.
 pub(crate) fn phases(trial: &TrialSummary) -> Grid {
-    let rows = recovered(trial).map(|(fault, found)| {
-        let healed = fault.healed_s.zip(fault.origin_s());
-        let mut row = vec![name(fault, trial)];
-        row.push(number::maybe(fault.effect_s));
-        row.extend(PHASES.iter().map(|phase| observed(phase, found)));
-        row.push(number::maybe(
-            healed.map(|(healed_s, origin_s)| healed_s - origin_s),
-        ));
-        row
-    });
-    let mut titles = vec!["fault", "effect at"];
-    titles.extend(PHASES.iter().map(|phase| phase.heading));
-    titles.push("healed");
-    Grid {
-        caption: format!("Recovery. {EXPLAINED}"),
-        heads: heads(titles),
-        keys: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<Recovered<'_>>::new()
+        .key("fault", |(fault, _)| name(fault, trial))
+        .with("effect at", |(fault, _)| fault.effect_s)
+        .each(&PHASES, |columns, phase| {
+            columns.with(phase.heading, |(_, found)| observed(phase, found))
+        })
+        .with("healed", |(fault, _)| {
+            Some(fault.healed_s? - fault.origin_s()?)
+        });
+    columns.grid(format!("Recovery. {EXPLAINED}"), recovered(trial))
 }
 
 /// A row for each fault of a trial: for how long writes were refused, what was lost, and how slow the
@@ -62,86 +52,66 @@ pub(crate) fn service(trial: &TrialSummary) -> Grid {
         "recovery.p99_during_ms",
         "recovery.p99_after_ms",
     ];
-    let shown: Vec<&Number> = numbers().filter(|one| SHOWN.contains(&one.name)).collect();
-    let rows = recovered(trial).map(|(fault, found)| {
-        let mut row = vec![name(fault, trial)];
-        row.extend(shown.iter().map(|number| observed(number, found)));
-        row.push(found.loss.map_or(number::ABSENT.to_owned(), |loss| {
-            let exposed = [loss.exposed_1_ms, loss.exposed_10_ms, loss.exposed_100_ms];
-            exposed.map(number::count).join(", ")
-        }));
-        row
-    });
-    let mut heads = heads(["fault"]);
-    heads.extend(shown.iter().map(|number| Head {
-        title: number.heading.to_owned(),
-        unit: number.unit,
-    }));
-    heads.extend(self::heads(["acknowledged in the last 1, 10, 100 ms"]));
-    Grid {
-        caption:
-            "Service around each fault: when throughput was back after healing, from the request; \
-                  how long no member accepted a write, in all and at \
-                  most, and the share of the time until the next fault in which one did; how long \
-                  two members accepted writes of which one should; acknowledged transfers of the \
-                  ledger that were lost, and the age of the oldest one (RPO); the 99th percentile \
-                  of response times before the fault, until throughput was back, and after that; \
-                  transfers that were acknowledged just before the effect."
-                .to_owned(),
-        heads,
-        keys: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let shown = numbers().filter(|one| SHOWN.contains(&one.name));
+    let columns = Columns::<Recovered<'_>>::new()
+        .key("fault", |(fault, _)| name(fault, trial))
+        .each(shown, |columns, number| {
+            columns.with(head(number), |(_, found)| observed(number, found))
+        })
+        .with("acknowledged in the last 1, 10, 100 ms", |(_, found)| {
+            Some(exposed(found)?.map(number::count).join(", "))
+        });
+    columns.grid(
+        "Service around each fault: when throughput was back after healing, from the request; \
+         how long no member accepted a write, in all and at \
+         most, and the share of the time until the next fault in which one did; how long \
+         two members accepted writes of which one should; acknowledged transfers of the \
+         ledger that were lost, and the age of the oldest one (RPO); the 99th percentile \
+         of response times before the fault, until throughput was back, and after that; \
+         transfers that were acknowledged just before the effect.",
+        recovered(trial),
+    )
 }
 
 /// A row for each fault of a trial: what it cost.
 pub(crate) fn costs(trial: &TrialSummary) -> Grid {
     let has_ledger = !trial.ledgers.is_empty();
-    let rows = recovered(trial).map(|(fault, found)| {
-        let errors = found.errors.iter();
-        let errors: Vec<String> = errors.map(of_code).collect();
-        let mut row = vec![name(fault, trial)];
-        row.extend([found.before, found.during, found.after].map(number::estimate));
-        row.push(number::maybe(found.outage_s));
-        row.push(
-            found
-                .lowest_share
-                .map_or(number::ABSENT.to_owned(), number::percent),
-        );
-        row.push(number::maybe(found.lost_transactions));
-        row.extend(has_ledger.then(|| in_flight(found)));
-        row.push(errors.join(", "));
-        row
-    });
-    let mut titles = vec![
-        "fault",
-        "tps before",
-        "during",
-        "after",
-        "outage, s",
-        "lowest",
-        "not done",
-    ];
-    titles.extend(has_ledger.then_some("in flight"));
-    titles.push("errors");
-    Grid {
-        caption: format!(
-            "Cost of each fault. Throughput before it, until it was back, and after that; the \
-             longest time without a completed transaction; the lowest second as a share of the \
-             throughput before; transactions that would have been done at that rate. Errors by \
-             code, with the times of the first and the last{}.",
-            if has_ledger {
-                "; transfers of the ledger that were in flight: committed, not committed, unknown"
-            } else {
-                ""
-            }
-        ),
-        heads: heads(titles),
-        keys: 1,
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
+    let columns = Columns::<Recovered<'_>>::new()
+        .key("fault", |(fault, _)| name(fault, trial))
+        .with("tps before", |(_, found)| found.before)
+        .with("during", |(_, found)| found.during)
+        .with("after", |(_, found)| found.after)
+        .with("outage, s", |(_, found)| found.outage_s)
+        .with("lowest", |(_, found)| {
+            found.lowest_share.map(number::percent)
+        })
+        .with("not done", |(_, found)| found.lost_transactions)
+        .when(has_ledger, |columns| {
+            columns.with("in flight", |(_, found)| {
+                Some(in_flight(found)?.map(number::count).join(", "))
+            })
+        })
+        .words("errors", |(_, found)| {
+            let errors: Vec<String> = found.errors.iter().map(of_code).collect();
+            errors.join(", ")
+        });
+    let transfers = match has_ledger {
+        true => "; transfers of the ledger that were in flight: committed, not committed, unknown",
+        false => "",
+    };
+    let caption = format!(
+        "Cost of each fault. Throughput before it, until it was back, and after that; the \
+         longest time without a completed transaction; the lowest second as a share of the \
+         throughput before; transactions that would have been done at that rate. Errors by \
+         code, with the times of the first and the last{transfers}."
+    );
+    columns.grid(caption, recovered(trial))
+}
+
+fn head(number: &Number) -> Head {
+    Head {
+        title: number.heading.to_owned(),
+        unit: number.unit,
     }
 }
 
@@ -154,9 +124,8 @@ fn observation(number: &Number, found: &Recovery) -> Option<Observation> {
 }
 
 /// The same for people.
-fn observed(number: &Number, found: &Recovery) -> String {
-    let observed = observation(number, found);
-    observed.map_or_else(|| number::ABSENT.to_owned(), number::observation)
+fn observed(number: &Number, found: &Recovery) -> Option<String> {
+    observation(number, found).map(number::observation)
 }
 
 /// `12 × 2013 (0.1–4.2 s, at most 7 in a second)`.
@@ -172,15 +141,22 @@ fn of_code(found: &TimedErrors) -> String {
     }
 }
 
-fn in_flight(found: &Recovery) -> String {
-    found.in_flight.map_or(number::ABSENT.to_owned(), |fates| {
-        let fates = [fates.committed, fates.not_committed, fates.unknown];
-        fates.map(number::count).join(", ")
-    })
+/// Transfers that were in flight: committed, not committed, unknown.
+fn in_flight(found: &Recovery) -> Option<[u64; 3]> {
+    let fates = found.in_flight?;
+    Some([fates.committed, fates.not_committed, fates.unknown])
 }
 
-/// The faults of a trial that had an effect.
-fn recovered(trial: &TrialSummary) -> impl Iterator<Item = (&FaultRecord, &Recovery)> {
+/// Transfers that were acknowledged in the last 1, 10, and 100 ms.
+fn exposed(found: &Recovery) -> Option<[u64; 3]> {
+    let loss = found.loss?;
+    Some([loss.exposed_1_ms, loss.exposed_10_ms, loss.exposed_100_ms])
+}
+
+/// A fault that had an effect, and how its instance recovered.
+type Recovered<'a> = (&'a FaultRecord, &'a Recovery);
+
+fn recovered(trial: &TrialSummary) -> impl Iterator<Item = Recovered<'_>> {
     let faults = trial.faults.iter();
     faults.filter_map(|fault| Some((fault, fault.recovery.as_ref()?)))
 }
@@ -211,25 +187,6 @@ impl Repeated<'_> {
     fn distribution(&self, number: &Number) -> Option<Distribution> {
         let faults = self.faults.iter();
         Distribution::of(faults.filter_map(|(_, found)| observation(number, found)))
-    }
-
-    /// In how many repeats something happened, the median, the minimum, the maximum, and all values.
-    fn row(&self, number: &Number) -> Vec<String> {
-        let all = self.distribution(number);
-        let values = all.as_ref().map_or(&[][..], Distribution::values);
-        let statistic = |of: fn(&Distribution) -> Observation| {
-            let of_all = all.as_ref().map(of);
-            of_all.map_or_else(|| number::ABSENT.to_owned(), number::observation)
-        };
-        let shown: Vec<String> = values.iter().copied().map(number::observation).collect();
-        let happened = all.as_ref().map_or(0, Distribution::happened);
-        vec![
-            format!("{happened} of {}", self.faults.len()),
-            statistic(Distribution::median),
-            statistic(Distribution::min),
-            statistic(Distribution::max),
-            shown.join(", "),
-        ]
     }
 
     /// `After kill of primary: first write after 1.588 (1.203–1.973) s, …`.
@@ -391,132 +348,126 @@ fn two_primaries(result: &RunResult) -> Option<String> {
 /// Recovery over the repeats of each point: a row for each phase and cost.
 pub(crate) fn distributions(result: &RunResult) -> Grid {
     let all = repeated(result);
-    let rows = all.iter().flat_map(|repeated| {
-        numbers().map(|number| {
-            let head = Head {
-                title: number.heading.to_owned(),
-                unit: number.unit,
-            };
-            let keys = repeated.keys().cloned().chain([head.text()]);
-            keys.chain(repeated.row(number)).collect()
-        })
+    let numbers = all.iter().flat_map(|repeated| {
+        numbers().map(move |number| (repeated, number, repeated.distribution(number)))
     });
-    let mut titles = match keys::axes(result).is_empty() {
-        true => vec!["fault"],
-        false => vec!["point", "fault"],
+    let rows: Vec<_> = numbers.collect();
+    type Row<'a> = &'a (&'a Repeated<'a>, &'a Number, Option<Distribution>);
+    let statistic = |of: fn(&Distribution) -> Observation| {
+        move |(.., all): Row<'_>| Some(number::observation(of(all.as_ref()?)))
     };
-    titles.extend(["", "repeats", "median", "min", "max", "values"]);
-    Grid {
-        caption: format!(
-            "Recovery over repeats, failed trials included: in how many it happened, and its \
-             distribution; the worst case is the maximum. {EXPLAINED} Lowest share: the lowest \
-             second as a share of the throughput before."
-        ),
-        keys: titles.len() - 5,
-        heads: heads(titles),
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<Row<'_>>::new()
+        .when(!keys::axes(result).is_empty(), |columns| {
+            columns.key("point", |(repeated, ..)| repeated.point.as_ref())
+        })
+        .key("fault", |(repeated, ..)| &repeated.words)
+        .key("", |(_, number, _)| head(number).text())
+        .with("repeats", |(repeated, _, all)| {
+            let happened = all.as_ref().map_or(0, Distribution::happened);
+            format!("{happened} of {}", repeated.faults.len())
+        })
+        .with("median", statistic(Distribution::median))
+        .with("min", statistic(Distribution::min))
+        .with("max", statistic(Distribution::max))
+        .words("values", |(.., all)| {
+            let values = all.as_ref().map_or(&[][..], Distribution::values);
+            let shown: Vec<String> = values.iter().copied().map(number::observation).collect();
+            shown.join(", ")
+        });
+    let caption = format!(
+        "Recovery over repeats, failed trials included: in how many it happened, and its \
+         distribution; the worst case is the maximum. {EXPLAINED} Lowest share: the lowest \
+         second as a share of the throughput before."
+    );
+    columns.grid(caption, &rows)
 }
 
 /// A line for each fault of each trial. `None` of a study without faults.
 pub fn csv(result: &RunResult) -> Option<String> {
-    result
-        .trials
-        .iter()
-        .find(|trial| !trial.faults.is_empty())?;
-    let axes = keys::axes(result);
-    let mut csv = Csv::default();
-    csv.names("number label");
-    axes.iter().for_each(|name| csv.text(name));
-    csv.names("repeat fault instance server fault.kind fault.target fault.volume fault.device");
-    csv.names("fault.at_s fault.effect_s");
-    csv.names("fault.heal_at_s fault.healed_s fault.promote_at_s fault.promoted_s");
-    numbers().for_each(|number| csv.text(number.name));
-    for name in [
-        "recovery.before_tps",
-        "recovery.during_tps",
-        "recovery.after_tps",
-    ] {
-        csv.text(name);
-        csv.text(&format!("{name}.half_width"));
-    }
-    csv.names("in_flight.committed in_flight.not_committed in_flight.unknown");
-    csv.names("acknowledged_last_1_ms acknowledged_last_10_ms acknowledged_last_100_ms");
-    csv.names("recovery.window_s recovery.censored");
-    csv.names("fault.server_ended_s scrub.found scrub.corrected scrub.uncorrectable error");
-    csv.end_line();
-    for trial in &result.trials {
-        for fault in &trial.faults {
-            line(&mut csv, trial, fault, &axes);
-        }
-    }
-    Some(csv.text)
-}
-
-fn line(csv: &mut Csv, trial: &TrialSummary, fault: &FaultRecord, axes: &[&str]) {
-    let planned = &trial.setup.planned;
-    csv.count(planned.number);
-    csv.text(&planned.label);
-    for key in axes {
-        csv.value(keys::value(trial, key));
-    }
-    csv.count(planned.repeat);
-    csv.count(fault.number);
-    csv.count(fault.instance);
-    csv.number(fault.node.map(f64::from));
-    csv.text(&fault.kind.to_string());
-    csv.text(&fault.target);
-    csv.text(match fault.kind.is_of_volume() {
-        true => fault.volume.name(),
-        false => "",
+    type Row<'a> = (&'a TrialSummary, &'a FaultRecord);
+    let faults = result.trials.iter().flat_map(|trial| {
+        let faults = trial.faults.iter();
+        faults.map(move |fault| (trial, fault))
     });
-    csv.number(fault.device.map(f64::from));
-    csv.number(Some(fault.asked_s));
-    let promotion = fault.promotion.as_ref();
-    for at_s in [
-        fault.effect_s,
-        fault.heal_asked_s,
-        fault.healed_s,
-        promotion.map(|one| one.asked_s),
-        promotion.and_then(|one| one.done_s),
-    ] {
-        csv.number(at_s);
+    let rows: Vec<Row<'_>> = faults.collect();
+    if rows.is_empty() {
+        return None;
     }
-    let found = fault.recovery.as_ref();
-    numbers().for_each(|number| csv.number(found.and_then(number.of)));
-    let rates = found.map(|found| [found.before, found.during, found.after]);
-    for rate in rates.unwrap_or_default() {
-        csv.estimate(rate);
-    }
-    let fates = found.and_then(|found| found.in_flight);
-    let fates = fates.map(|fates| [fates.committed, fates.not_committed, fates.unknown]);
-    match fates {
-        Some(fates) => fates.into_iter().for_each(|fate| csv.count(fate)),
-        None => (0..3).for_each(|_| csv.number(None)),
-    }
-    let loss = found.and_then(|found| found.loss);
-    let exposed = loss.map(|loss| [loss.exposed_1_ms, loss.exposed_10_ms, loss.exposed_100_ms]);
-    match exposed {
-        Some(counts) => counts.into_iter().for_each(|count| csv.count(count)),
-        None => (0..3).for_each(|_| csv.number(None)),
-    }
-    csv.number(found.map(|found| found.window_s));
-    csv.text(&found.map_or_else(String::new, |found| found.censored.join(" ")));
-    csv.number(fault.crash.as_ref().map(|crash| crash.at_s));
-    let scrub = fault.scrub;
-    let scrub = scrub.map(|scrub| [scrub.found, scrub.corrected, scrub.uncorrectable]);
-    match scrub {
-        Some(counts) => counts.into_iter().for_each(|count| csv.count(count)),
-        None => (0..3).for_each(|_| csv.number(None)),
-    }
-    let refused = promotion.and_then(|one| one.error.as_ref());
-    let errors: Vec<&str> = refused
+    let mut columns = Columns::<Row<'_>>::new()
+        .with("number", |(trial, _)| trial.setup.planned.number)
+        .with("label", |(trial, _)| &trial.setup.planned.label)
+        .each(keys::axes(result), |columns, key| {
+            columns.with(key, move |(trial, _)| keys::value(trial, key))
+        })
+        .with("repeat", |(trial, _)| trial.setup.planned.repeat)
+        .with("fault", |(_, fault)| fault.number)
+        .with("instance", |(_, fault)| fault.instance)
+        .with("server", |(_, fault)| fault.node)
+        .with("fault.kind", |(_, fault)| fault.kind.to_string())
+        .with("fault.target", |(_, fault)| &fault.target)
+        .with("fault.volume", |(_, fault)| {
+            fault.kind.is_of_volume().then(|| fault.volume.name())
+        })
+        .with("fault.device", |(_, fault)| fault.device)
+        .with("fault.at_s", |(_, fault)| fault.asked_s)
+        .with("fault.effect_s", |(_, fault)| fault.effect_s)
+        .with("fault.heal_at_s", |(_, fault)| fault.heal_asked_s)
+        .with("fault.healed_s", |(_, fault)| fault.healed_s)
+        .with("fault.promote_at_s", |(_, fault)| {
+            Some(fault.promotion.as_ref()?.asked_s)
+        })
+        .with("fault.promoted_s", |(_, fault)| {
+            fault.promotion.as_ref()?.done_s
+        })
+        .each(numbers(), |columns, number| {
+            columns.with(number.name, |(_, fault)| {
+                (number.of)(fault.recovery.as_ref()?)
+            })
+        })
+        .estimate("recovery.before_tps", |(_, fault)| {
+            fault.recovery.as_ref()?.before
+        })
+        .estimate("recovery.during_tps", |(_, fault)| {
+            fault.recovery.as_ref()?.during
+        })
+        .estimate("recovery.after_tps", |(_, fault)| {
+            fault.recovery.as_ref()?.after
+        });
+    let in_flight = |fault: &FaultRecord| in_flight(fault.recovery.as_ref()?);
+    let exposed = |fault: &FaultRecord| exposed(fault.recovery.as_ref()?);
+    for (place, name) in ["committed", "not_committed", "unknown"]
         .into_iter()
-        .chain(&fault.error)
-        .map(String::as_str)
-        .collect();
-    csv.text(&errors.join("; "));
-    csv.end_line();
+        .enumerate()
+    {
+        let name = format!("in_flight.{name}");
+        columns = columns.with(name, move |(_, fault)| Some(in_flight(fault)?[place]));
+    }
+    for (place, ms) in [1, 10, 100].into_iter().enumerate() {
+        let name = format!("acknowledged_last_{ms}_ms");
+        columns = columns.with(name, move |(_, fault)| Some(exposed(fault)?[place]));
+    }
+    let columns = columns
+        .with("recovery.window_s", |(_, fault)| {
+            Some(fault.recovery.as_ref()?.window_s)
+        })
+        .with("recovery.censored", |(_, fault)| {
+            Some(fault.recovery.as_ref()?.censored.join(" "))
+        })
+        .with("fault.server_ended_s", |(_, fault)| {
+            Some(fault.crash.as_ref()?.at_s)
+        })
+        .with("scrub.found", |(_, fault)| Some(fault.scrub?.found))
+        .with("scrub.corrected", |(_, fault)| Some(fault.scrub?.corrected))
+        .with("scrub.uncorrectable", |(_, fault)| {
+            Some(fault.scrub?.uncorrectable)
+        })
+        .with("error", |(_, fault)| {
+            let refused = fault
+                .promotion
+                .iter()
+                .filter_map(|one| one.error.as_deref());
+            let errors: Vec<&str> = refused.chain(fault.error.as_deref()).collect();
+            errors.join("; ")
+        });
+    Some(columns.csv(rows))
 }

@@ -8,13 +8,13 @@ pub(crate) mod platforms;
 pub(crate) mod scale_up;
 pub(crate) mod search;
 
-use plan::StatementClass;
 use measure::result::{Environment, RunResult};
 use measure::series::SeriesPoint;
 use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Busy, ErrorCount, Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::TrialSummary;
+use plan::StatementClass;
 use plan::{Point, Value};
 use report::text::Layout;
 
