@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Run the workspace's test programs side by side. ./test calls this.
+"""Run the workspace's tests side by side. ./test calls this.
 
     scripts/run-tests.py JOBS LOG CARGO-TEST-OPTION...
 
 cargo test runs one program after the other, but most tests wait for their servers rather than for a CPU. Builds what
-cargo test would run, and runs JOBS programs at a time. Shows the output of a program only if a test in it fails; LOG
-gets everything. All programs run; the exit code is 1 if any of them fails.
+cargo test would run, and runs JOBS processes at a time, each one test after the other: all unit tests of a crate, or
+one module of its integration tests. Shows the output of a process only if a test in it fails; LOG gets everything. All
+tests run; the exit code is 1 if any of them fails.
 """
 
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -18,9 +20,9 @@ import tempfile
 import time
 
 # What takes longest is started first, so that it does not keep the others waiting.
-FIRST = ("lab/src/lib.rs", "dyno/tests/lab_", "dyno/", "lab/")
+FIRST = ("dyno/tests/lab/", "dyno/tests/clusters/", "dyno/", "lab/", "measure/", "report/", "client/")
 # On a stable compiler, libtest reports how long each test took only if RUSTC_BOOTSTRAP is set.
-TIMED = ["-Z", "unstable-options", "--report-time"]
+OPTIONS = ["-Z", "unstable-options", "--report-time", "--test-threads=1", "--exact"]
 
 
 def built(options):
@@ -36,18 +38,24 @@ def built(options):
             yield directory, pathlib.Path(message["target"]["src_path"]), message["executable"]
 
 
-def name(directory, source):
-    """A program's name, as cargo shows it: lab/tests/servers.rs."""
-    return str(source.relative_to(directory.parent))
+def parts(directory, source, program):
+    """What a program is run as: each process's name, such as lab/tests/integration/servers.rs, and its tests."""
+    name = source.relative_to(directory.parent)
+    if source.name != "main.rs" or name.parts[1] != "tests":
+        return {str(name): []}
+    listed = subprocess.run([program, "--list", "--format=terse"], stdout=subprocess.PIPE, text=True, check=True)
+    tests = [line.removesuffix(": test") for line in listed.stdout.splitlines()]
+    module = lambda test: str(name.with_name(test.split("::")[0] + ".rs"))
+    return {module: list(of) for module, of in itertools.groupby(sorted(tests), module)}
 
 
 def place(name):
-    """Its place among those that are started first."""
+    """A process's place among those that are started first."""
     return next((place for place, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
 
 
-def run(directory, source, program):
-    """Runs a program as cargo test would.
+def run(name, tests, directory, program):
+    """Runs tests of a program as cargo test would, all without a list.
 
     Returns whether its tests passed, its output under cargo's heading, and its times; CPU time includes its servers.
     """
@@ -55,13 +63,13 @@ def run(directory, source, program):
     began = time.monotonic()
     # A pipe would be open until the last process ends that a test has left behind.
     with tempfile.TemporaryFile() as written:
-        running = subprocess.Popen([program, *TIMED], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=written, stderr=subprocess.STDOUT)
+        running = subprocess.Popen([program, *OPTIONS, *tests], cwd=directory, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
         written.seek(0)
         output = written.read().decode(errors="replace")
-    heading = f"     Running {name(directory, source)} ({pathlib.Path(program).name})\n"
+    heading = f"     Running {name} ({pathlib.Path(program).name})\n"
     if running.returncode and "test result: FAILED" not in output:
         output += f"\ntest result: FAILED. The program ended with {running.returncode}.\n"
     took_s = time.monotonic() - began
@@ -70,10 +78,12 @@ def run(directory, source, program):
 
 def main():
     jobs, log, *options = sys.argv[1:]
-    programs = sorted(built(options), key=lambda program: place(name(*program[:2])))
+    processes = [(name, tests, directory, program) for directory, source, program in built(options)
+                 for name, tests in parts(directory, source, program).items()]
+    processes.sort(key=lambda process: place(process[0]))
     passed = True
     with open(log, "a") as log, concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
-        runs = [pool.submit(run, *program) for program in programs]
+        runs = [pool.submit(run, *process) for process in processes]
         try:
             for ended in concurrent.futures.as_completed(runs):
                 is_ok, output, times = ended.result()

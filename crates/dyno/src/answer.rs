@@ -10,7 +10,7 @@ use ::report::{Answer, AnswerError, Source};
 
 use crate::cli::{AnswerArgs, ResultsArgs, SizeArgs};
 use crate::console::{layout, print, print_json};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Failure, stored};
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 
@@ -65,7 +65,7 @@ fn of_results<A: Answer>(
 
 fn failure(error: AnswerError) -> Failure {
     let remedy = error.remedy();
-    Failure::new(Exit::Usage, error).remedy(remedy)
+    Failure::usage(error).perhaps(remedy)
 }
 
 /// Prints an answer and, on request, writes it in every format to files with this name.
@@ -87,7 +87,7 @@ pub(crate) fn show(
 
 pub(crate) fn json(answer: &impl Answer) -> Result<String, Failure> {
     let json = answer.json();
-    json.map_err(|error| Failure::new(Exit::Internal, error))
+    json.map_err(Failure::internal)
 }
 
 /// Writes an answer in every format to a new directory.
@@ -98,7 +98,7 @@ pub(crate) fn write(
     screen: &Screen,
 ) -> Result<(), Failure> {
     let page = answer.html();
-    let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+    let page = page.map_err(Failure::internal)?;
     let formats = [
         ("html", page),
         ("md", answer.markdown()),
@@ -109,7 +109,7 @@ pub(crate) fn write(
     let files = files
         .each_ref()
         .map(|(name, text)| (name.as_str(), text.as_str()));
-    store::write_files(out, &files)?;
+    store::write_files(out, &files).map_err(stored)?;
     let page = out.join(format!("{name}.html"));
     screen.line(&format!("page: {}", page.display()));
     Ok(())

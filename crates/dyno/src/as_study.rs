@@ -9,7 +9,7 @@ use plan::{LoginSpec, ServerSpec, Value, format_duration, format_percent};
 use study::Study;
 
 use crate::cli::{BenchArgs, LoginArgs, PrepareArg, TypedOption, UndecidedArg, as_options};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::secrets;
 use crate::server;
 use crate::study_file::PlannedStudy;
@@ -62,7 +62,7 @@ fn parse(text: &str) -> Result<PlannedStudy, Failure> {
         let message = problem.map_or_else(|| error.to_string(), |problem| problem.message.clone());
         let help = problem.map(|problem| as_options(&problem.help));
         let help = help.filter(|help| !help.is_empty());
-        Failure::new(Exit::Usage, as_options(&message)).remedy(help)
+        Failure::usage(as_options(&message)).perhaps(help)
     };
     let study = Study::parse("dyno bench", text, engine::catalog()).map_err(refused)?;
     let plan = study.plan().map_err(refused)?;

@@ -66,24 +66,23 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
         announce_search(&trials, &results);
     }
     if several {
-        let located = Failure::from;
         return trials::run(
             &mut lab,
             &trials,
             results,
             &conclusion,
             &interrupted,
-            located,
+            |failure| failure,
         );
     }
     let ran = match lab::run_trial(&mut lab, &trials[0], &mut results, &interrupted) {
         Ok(ran) => ran,
         Err(failure) => {
             results.discard_if_empty();
-            return Err(failure.into());
+            return Err(failure);
         }
     };
-    let ended = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
+    let ended = ran.failure.map_or(Ok(()), Err);
     // The first error is the cause of the others.
     ended.and(results.conclude(&conclusion))
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::CleanArgs;
 use crate::console::print;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// Kills the processes and removes the directories of dead runs.
 pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     match left {
         [] => Ok(()),
-        _ => Err(Failure::new(Exit::Server, names.join("\n"))),
+        _ => Err(Failure::server(names.join("\n"))),
     }
 }
 

@@ -8,7 +8,7 @@ use study::Study;
 
 use crate::answer::show;
 use crate::cli::CompareArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::{self, StoredResult};
 
@@ -31,7 +31,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
             }
             false => "compare results of the same study, or of studies that vary the same keys",
         };
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+        return Err(Failure::usage(message).remedy(remedy));
     }
     show(&both, "compare", &args.answer, &screen)
 }
@@ -44,9 +44,8 @@ fn two_results(
 ) -> Result<ResultComparison, Failure> {
     if base.path == new.path {
         let message = format!("{} is given twice", args.base_result.display());
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(
-            "give it once, and select two of its variants with --base and --new",
-        )));
+        return Err(Failure::usage(message)
+            .remedy("give it once, and select two of its variants with --base and --new"));
     }
     stored_result::check_same_workload(base, new, args.force, screen)?;
     let (mut ours, mut theirs) = (base.name(), new.name());
@@ -89,8 +88,9 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
         (None, Some(one), [base, ..]) => (*base, one.as_str()),
         (_, _, []) => {
             let message = format!("{} has no variants to compare", stored.path.display());
-            return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("give a second result: dyno compare BASE NEW")));
+            return Err(
+                Failure::usage(message).remedy("give a second result: dyno compare BASE NEW")
+            );
         }
         _ => {
             let message = format!(
@@ -98,17 +98,15 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
                 stored.path.display(),
                 existing.join(", ")
             );
-            return Err(Failure::new(Exit::Usage, message).remedy(Some(
-                "name one with --new; --base is the first unless it is given",
-            )));
+            return Err(Failure::usage(message)
+                .remedy("name one with --new; --base is the first unless it is given"));
         }
     };
     check_variant(stored, base)?;
     check_variant(stored, new)?;
     if base == new {
         let message = format!("the variant {base} is given twice");
-        return Err(Failure::new(Exit::Usage, message)
-            .remedy(Some("name two variants with --base and --new")));
+        return Err(Failure::usage(message).remedy("name two variants with --base and --new"));
     }
     let meant = meant((stored, Some(base)), (stored, Some(new)));
     let side = |variant| Side {
@@ -129,7 +127,7 @@ fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
         true => "it has no variants: omit --base and --new".to_owned(),
         false => format!("its variants are {}", existing.join(", ")),
     };
-    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 /// The server settings in which the studies of the two sides differ.

@@ -2,7 +2,7 @@
 
 use crate::cli::{self, CompletionsArgs};
 use crate::console::print;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -17,7 +17,7 @@ pub(crate) fn man() -> Result<(), Failure> {
     command.build();
     let mut page = Vec::new();
     let written = page_of(&command, &mut page);
-    written.map_err(|error| Failure::new(Exit::Internal, error))?;
+    written.map_err(Failure::internal)?;
     print(String::from_utf8_lossy(&page).trim_end())
 }
 

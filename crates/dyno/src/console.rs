@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use ::report::text::{Layout, ascii, steers, visible};
 use rustix::termios::tcgetwinsize;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// Text is wrapped for terminals within this range of widths: longer lines are hard to read.
 const WIDTHS: std::ops::RangeInclusive<usize> = 30..=100;
@@ -63,8 +63,7 @@ pub(crate) fn layout() -> Layout {
 
 fn write_out(text: &str) -> Result<(), Failure> {
     match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
-            Exit::Internal,
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::internal(
             format!("cannot write to stdout: {error}"),
         )),
         _ => Ok(()),

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use host::LOCAL;
 use lab::needs::{Disk, Needs, disk};
-use lab::{Cause, Trial, shown_bytes};
+use lab::{Trial, shown_bytes};
 use plan::{Span, Volume};
+
+use crate::failure::Failure;
 
 /// The maximum space that trials need on a disk at the same time.
 pub(crate) struct DiskDemand {
@@ -24,7 +26,7 @@ pub(crate) fn demands(
     cache: &Path,
     trials: &[Trial],
     needs: &mut [Needs],
-) -> Result<Vec<DiskDemand>, lab::Failure> {
+) -> Result<Vec<DiskDemand>, Failure> {
     let mut demands = vec![DiskDemand {
         disk: disk(&LOCAL, cache)?,
         needed_bytes: 0,
@@ -73,7 +75,7 @@ fn volume_bytes(
     volume: &Volume,
     nodes: u32,
     needed_bytes: u64,
-) -> Result<u64, lab::Failure> {
+) -> Result<u64, Failure> {
     let Some(made) = &volume.file_system else {
         return Ok(needed_bytes);
     };
@@ -94,14 +96,14 @@ fn volume_bytes(
             "log" => "use a larger device_size or more devices under [log_volume]",
             _ => "use a larger device_size or more devices under [volume], or fewer rows",
         };
-        let failure = lab::Failure::new(Cause::Usage, message);
-        return Err(failure.remedy(Some(remedy.to_owned())).at(made.kind.span));
+        let failure = Failure::usage(message);
+        return Err(failure.remedy(remedy).span(made.kind.span));
     }
     Ok(bytes.saturating_mul(nodes))
 }
 
 /// The index of the disk with a volume, which is added to the list if it is new.
-fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, lab::Failure> {
+fn place_of(volume: &Volume, demands: &mut Vec<DiskDemand>) -> Result<usize, Failure> {
     let Some(directory) = volume.directory() else {
         return Ok(0);
     };
@@ -124,7 +126,7 @@ impl DiskDemand {
     }
 
     /// Fails if less is available.
-    pub(crate) fn check(&self) -> Result<(), lab::Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.needed_bytes <= self.disk.free_bytes {
             return Ok(());
         }
@@ -139,16 +141,16 @@ impl DiskDemand {
             Some(_) => "volume.directory",
             None => "DYNO_CACHE_DIR",
         };
-        let failure = lab::Failure::new(Cause::Usage, format!("the study needs {shortage}"));
+        let failure = Failure::usage(format!("the study needs {shortage}"));
         let less = match self.loop_bytes {
             0 => "fewer rows or instances",
             _ => "a smaller device_size, fewer rows, or fewer instances",
         };
-        let failure = failure.remedy(Some(format!(
+        let failure = failure.remedy(format!(
             "use {less}, free some disk space, or choose another disk with {other}"
-        )));
+        ));
         Err(match self.span {
-            Some(span) => failure.at(span),
+            Some(span) => failure.span(span),
             None => failure,
         })
     }

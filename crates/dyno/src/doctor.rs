@@ -9,7 +9,7 @@ use measure::finding::{self, Finding, Level};
 use crate::as_study;
 use crate::cli::{DoctorArgs, FailOnArg, StudyArgs};
 use crate::console::{layout, print, print_json};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::secrets::quoted;
 use crate::server;
 use crate::study_file::PlannedStudy;
@@ -61,7 +61,7 @@ fn outcome(findings: &[Finding], fail_on: Option<FailOnArg>) -> Result<(), Failu
         0 => Ok(()),
         count => {
             let message = format!("conditions that may distort results: {count}");
-            Err(Failure::new(Exit::Threshold, message))
+            Err(Failure::threshold(message))
         }
     }
 }
@@ -76,7 +76,7 @@ fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
 }
 
 fn json(findings: &[Finding]) -> Result<String, Failure> {
-    serde_json::to_string_pretty(findings).map_err(|error| Failure::new(Exit::Internal, error))
+    serde_json::to_string_pretty(findings).map_err(Failure::internal)
 }
 
 /// A short check before the load starts, without the checks that passed.

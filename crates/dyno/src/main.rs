@@ -44,8 +44,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            console::eprint(&failure.to_string());
-            failure.exit_code()
+            console::eprint(&failure::shown(&failure));
+            failure::exit_code(&failure)
         }
     }
 }

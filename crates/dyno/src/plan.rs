@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use engine::data::Mode;
 use lab::needs::{self, Inputs, Needs};
-use lab::{Lab, LabError, Target, Trial, shown_bytes};
+use lab::{Lab, Target, Trial, shown_bytes};
 use plan::EngineSpec;
 
 use crate::cli::StudyArgs;
 use crate::console::print;
 use crate::disks::{self, DiskDemand};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::fault_schedule;
 use crate::study_file::PlannedStudy;
 
@@ -65,7 +65,7 @@ impl Budget {
         study: &PlannedStudy,
         cache: &Path,
         trials: &[Trial],
-        needs: &dyn Fn(&Trial) -> Result<Needs, lab::Failure>,
+        needs: &dyn Fn(&Trial) -> Result<Needs, Failure>,
     ) -> Result<Self, Failure> {
         let mut built = BTreeSet::new();
         let needs = trials.iter().map(|trial| {
@@ -112,7 +112,7 @@ impl Budget {
             shown_bytes(available)
         );
         let remedy = "use fewer instances or smaller buffer pools";
-        Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+        Err(Failure::usage(message).remedy(remedy))
     }
 
     fn table(&self, study: &PlannedStudy, trials: &[Trial]) -> String {
@@ -211,7 +211,7 @@ fn shown_sizes(plan: &plan::Plan) -> String {
     }
 }
 
-fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
+fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
@@ -229,7 +229,7 @@ fn needs(lab: &Lab, trial: &Trial) -> Result<Needs, lab::Failure> {
 }
 
 /// The needs of one trial, determined without starting anything.
-fn needs_without_start(trial: &Trial) -> Result<Needs, lab::Failure> {
+fn needs_without_start(trial: &Trial) -> Result<Needs, Failure> {
     let Target::Private(spec) = &trial.target else {
         return Ok(only_load(trial));
     };
@@ -254,7 +254,7 @@ fn of_servers(
     spec: &EngineSpec,
     engine: &'static dyn engine::Server,
     template_bytes: Option<u64>,
-) -> Result<Needs, lab::Failure> {
+) -> Result<Needs, Failure> {
     let needs = needs::of(&Inputs {
         engine,
         config: &lab::config(spec),
@@ -272,17 +272,14 @@ fn of_servers(
     }
 }
 
-fn too_little_memory(limit: &plan::Spanned<u64>, needed_bytes: u64) -> lab::Failure {
-    let refused = LabError::NoLimit {
-        key: "site.memory",
-        why: format!(
-            "a server needs {}; the limit is {}",
-            shown_bytes(needed_bytes),
-            shown_bytes(limit.value)
-        ),
-        remedy: "raise the limit, or use a smaller buffer pool".to_owned(),
-    };
-    lab::Failure::from(refused).at(limit.span)
+fn too_little_memory(limit: &plan::Spanned<u64>, needed_bytes: u64) -> Failure {
+    Failure::usage(format!(
+        "cannot enforce site.memory: a server needs {}; the limit is {}",
+        shown_bytes(needed_bytes),
+        shown_bytes(limit.value)
+    ))
+    .remedy("raise the limit, or use a smaller buffer pool")
+    .span(limit.span)
 }
 
 /// Whether the study configures the servers of a trial.

@@ -12,7 +12,7 @@ use store::{ResultDir, StoreError, names};
 use crate::answer;
 use crate::cli::{AnswerArgs, ReportArgs};
 use crate::console::print_json;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Failure, stored};
 use crate::progress::{Detail, Screen};
 use crate::stored_result;
 
@@ -28,9 +28,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let store::IntactResult {
         result, damaged, ..
-    } = store::read_intact(&args.result)?;
+    } = store::read_intact(&args.result).map_err(stored)?;
     stored_result::warn_of_damaged(&damaged, &screen);
-    let dir = ResultDir::open(&args.result)?;
+    let dir = ResultDir::open(&args.result).map_err(stored)?;
     let AnswerArgs { out, json } = &args.answer;
     if !json && out.is_none() {
         let path = write(&dir, &result, &screen)?;
@@ -95,28 +95,28 @@ pub(crate) fn write(
     result: &RunResult,
     screen: &Screen,
 ) -> Result<PathBuf, Failure> {
-    let stored = ReportInput::read(dir, result, screen)?;
-    let report = stored.report(result);
-    let page = report.html();
-    let page = page.map_err(|error| Failure::new(Exit::Internal, error))?;
+    let input = ReportInput::read(dir, result, screen)?;
+    let report = input.report(result);
+    let page = report.html().map_err(Failure::internal)?;
+    let write = |name: &str, text: &str| dir.write_report(name, text).map_err(stored);
     if let Some(xml) = ::report::junit::xml(result) {
-        dir.write_report(names::JUNIT, &xml)?;
+        write(names::JUNIT, &xml)?;
     }
-    dir.write_report(names::CSV, &report.csv())?;
+    write(names::CSV, &report.csv())?;
     if !result.design.tables.is_empty() {
-        dir.write_report(names::TABLES, &::report::csv::tables(result))?;
+        write(names::TABLES, &::report::csv::tables(result))?;
     }
     if let Some(csv) = ::report::search::csv(result) {
-        dir.write_report(names::SEARCHES, &csv)?;
+        write(names::SEARCHES, &csv)?;
     }
     if let Some(csv) = ::report::recovery::csv(result) {
-        dir.write_report(names::FAULTS_CSV, &csv)?;
+        write(names::FAULTS_CSV, &csv)?;
     }
     if let Some(csv) = ::report::scale::csv(result) {
-        dir.write_report(names::SCALING, &csv)?;
+        write(names::SCALING, &csv)?;
     }
-    dir.write_report(names::MARKDOWN, &report.markdown())?;
-    Ok(dir.write_report(names::REPORT, &page)?)
+    write(names::MARKDOWN, &report.markdown())?;
+    write(names::REPORT, &page)
 }
 
 /// The default for a file that cannot be read: an incomplete report is better than none.
@@ -129,14 +129,14 @@ fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
 
 /// The directories of the trials of a result, in order.
 fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
-    let dirs = store::trial_dirs(dir)?;
+    let dirs = store::trial_dirs(dir).map_err(stored)?;
     let of = |number: u32| {
         let found = dirs
             .iter()
             .find(|path| store::trial_number(path) == Some(number));
         found.cloned().ok_or_else(|| {
             let message = format!("{}: the files of trial {number} are missing", dir.display());
-            Failure::new(Exit::Usage, message)
+            Failure::usage(message)
         })
     };
     result

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use lab::{Cause, Observer, Trial};
+use lab::{Observer, Trial};
 use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
@@ -19,7 +19,7 @@ use store::{InstanceWriter, ResultDir, StoreError, TrialWriter};
 use crate::cli::{OutputArgs, UndecidedArg};
 use crate::console::{layout, print, print_json};
 use crate::doctor;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Failure, stored};
 use crate::progress::{Length, Screen};
 use crate::report;
 use crate::secrets::command_line;
@@ -36,7 +36,7 @@ pub(crate) struct Results {
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
     /// The first failure to store something in this trial.
-    storage_failure: Option<lab::Failure>,
+    storage_failure: Option<Failure>,
     /// The last line about each fault of the trial, by its number and instance.
     faults: BTreeMap<(u32, u32, u32), String>,
 }
@@ -85,7 +85,7 @@ impl Results {
         let environment = environment(places);
         // Nothing is measured yet: any failure is description the given directory.
         let dir = ResultDir::create(out, description.title, description.study, &environment)
-            .map_err(|error| Failure::new(Exit::Usage, error))?;
+            .map_err(Failure::usage)?;
         let result = RunResult {
             schema_version: SCHEMA_VERSION,
             title: description.title.to_owned(),
@@ -98,7 +98,7 @@ impl Results {
             searches: Vec::new(),
             thresholds: Vec::new(),
         };
-        dir.write_result(&result)?;
+        dir.write_result(&result).map_err(stored)?;
         Ok(Self::with(dir, result, screen))
     }
 
@@ -111,8 +111,8 @@ impl Results {
         changes: Vec<Finding>,
         screen: Screen,
     ) -> Result<Self, Failure> {
-        let mut result = store::read_result(dir)?;
-        let (dir, complete) = ResultDir::resume(dir)?;
+        let mut result = store::read_result(dir).map_err(stored)?;
+        let (dir, complete) = ResultDir::resume(dir).map_err(stored)?;
         if complete.is_empty() {
             result.environment = here;
         }
@@ -179,7 +179,7 @@ impl Results {
     /// Judges the results, prints them, and writes the report, even if one of these fails.
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
-        let stored = self.dir.write_result(&self.result).map_err(Failure::from);
+        let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen
             .line(&format!("results: {}", self.path().display()));
         let reported = report::write(&self.dir, &self.result, &self.screen);
@@ -208,8 +208,7 @@ impl Results {
     }
 
     fn print_json(&self) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(&self.result)
-            .map_err(|error| Failure::new(Exit::Internal, error))?;
+        let json = serde_json::to_string_pretty(&self.result).map_err(Failure::internal)?;
         print_json(&json)
     }
 
@@ -225,7 +224,7 @@ impl Results {
         };
         if let Err(error) = write(files) {
             self.screen.warn(&format!("warning: {error}"));
-            self.storage_failure = Some(storage_failure(error));
+            self.storage_failure = Some(Failure::interrupted(error));
         }
     }
 }
@@ -242,13 +241,8 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
     }
 }
 
-/// A failure that ends the run; what was stored before remains.
-fn storage_failure(error: StoreError) -> lab::Failure {
-    lab::Failure::new(Cause::Interrupted, error)
-}
-
 impl Observer for Results {
-    fn begin(&mut self, trial: &Trial) -> Result<(), lab::Failure> {
+    fn begin(&mut self, trial: &Trial) -> Result<(), Failure> {
         self.faults.clear();
         let trials = self.result.design.trials;
         let title = match trials {
@@ -265,22 +259,25 @@ impl Observer for Results {
         self.screen.trial(title, length);
         let writer = self.dir.trial(trial.planned.number, &trial.planned.label);
         self.current = Some(TrialFiles {
-            trial: writer.map_err(storage_failure)?,
+            trial: writer.map_err(Failure::interrupted)?,
             instances: BTreeMap::new(),
         });
         Ok(())
     }
 
-    fn server_dir(&mut self, instance: u32) -> Result<PathBuf, lab::Failure> {
+    fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
         let Some(files) = &self.current else {
-            return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
+            return Err(Failure::internal("no trial has begun"));
         };
-        files.trial.server_dir(instance).map_err(storage_failure)
+        files
+            .trial
+            .server_dir(instance)
+            .map_err(Failure::interrupted)
     }
 
-    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, lab::Failure> {
+    fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
         let Some(files) = &self.current else {
-            return Err(lab::Failure::new(Cause::Internal, "no trial has begun"));
+            return Err(Failure::internal("no trial has begun"));
         };
         Ok(files.trial.ledger_file(instance))
     }
@@ -350,7 +347,7 @@ impl Observer for Results {
         self.screen.draining(running);
     }
 
-    fn end(&mut self, mut summary: TrialSummary) -> Result<(), lab::Failure> {
+    fn end(&mut self, mut summary: TrialSummary) -> Result<(), Failure> {
         self.screen.finish_stage();
         let failure = self.storage_failure.take();
         if let (Some(failure), Outcome::Completed) = (&failure, &summary.outcome) {
@@ -373,7 +370,7 @@ impl Observer for Results {
         let written = finished.and_then(|()| self.dir.write_result(&self.result));
         match failure {
             Some(failure) => Err(failure),
-            None => written.map_err(storage_failure),
+            None => written.map_err(Failure::interrupted),
         }
     }
 
@@ -381,8 +378,10 @@ impl Observer for Results {
         self.screen.line(line);
     }
 
-    fn found(&mut self, found: FoundMax) -> Result<(), lab::Failure> {
+    fn found(&mut self, found: FoundMax) -> Result<(), Failure> {
         self.result.searches.push(found);
-        self.dir.write_result(&self.result).map_err(storage_failure)
+        self.dir
+            .write_result(&self.result)
+            .map_err(Failure::interrupted)
     }
 }

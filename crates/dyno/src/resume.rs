@@ -10,7 +10,7 @@ use measure::result::{Disk, Environment, Place, RunResult};
 use measure::summary::TrialSummary;
 use plan::{EngineSpec, Reset};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// A fact about a host or a directory.
 type Fact<T> = (&'static str, fn(&T) -> Option<String>);
@@ -64,7 +64,7 @@ pub(crate) fn check(
         );
         let remedy = "resume it on the host and disks where it was started, or start over: give --out a new \
                       directory, without --resume";
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+        return Err(Failure::usage(message).remedy(remedy));
     }
     let mut changed = differences(&CONDITION, there, here);
     changed.extend(other_places(&MOUNT, there, here));
@@ -93,7 +93,7 @@ fn refuse_other_order(complete: &[TrialSummary], trials: &[Trial]) -> Result<(),
     );
     let remedy = "resume with the version that started it, or start over: give --out a new directory, \
                   without --resume";
-    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 fn refuse_lost_data(stored: &RunResult, trials: &[Trial]) -> Result<(), Failure> {
@@ -103,7 +103,7 @@ fn refuse_lost_data(stored: &RunResult, trials: &[Trial]) -> Result<(), Failure>
     let message = "with server.reset = \"none\", each trial continues with the data of the previous \
                    one, which was lost when the run was interrupted";
     let remedy = "start over: give --out a new directory, without --resume";
-    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 /// Whether one of the remaining `trials` continues with the data of a complete one.

@@ -5,7 +5,7 @@ use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::cli::RunArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Failure, stored};
 use crate::plan;
 use crate::progress::{Detail, Screen};
 use crate::results::{Conclusion, Description, Results, environment};
@@ -73,8 +73,8 @@ fn open(
             Some(dir) => dir.clone(),
             None => newest(&study.text)?,
         };
-        same_study(&store::read_study(&dir)?, study, &dir)?;
-        let mut stored = store::read_intact(&dir)?.result;
+        same_study(&store::read_study(&dir).map_err(stored)?, study, &dir)?;
+        let mut stored = store::read_intact(&dir).map_err(stored)?.result;
         let is_complete = |trial: &TrialSummary| trial.outcome == Outcome::Completed;
         stored.trials.retain(is_complete);
         let here = environment(&places);
@@ -92,12 +92,12 @@ fn open(
 
 /// The latest result of this study in the default directory.
 fn newest(text: &str) -> Result<std::path::PathBuf, Failure> {
-    let results = store::ResultDir::in_default_place()?;
+    let results = store::ResultDir::in_default_place().map_err(stored)?;
     let is_same =
         |dir: &std::path::PathBuf| store::read_study(dir).is_ok_and(|study| study == text);
     results.into_iter().rev().find(is_same).ok_or_else(|| {
-        Failure::new(Exit::Usage, "no result of this study found")
-            .remedy(Some("give its directory with --out, or omit --resume"))
+        Failure::usage("no result of this study found")
+            .remedy("give its directory with --out, or omit --resume")
     })
 }
 
@@ -110,7 +110,7 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
         "use the same study file and the same --set options; the study as run is in {}",
         dir.join(store::names::STUDY).display()
     );
-    Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 /// Removes the trials that are complete.

@@ -12,7 +12,7 @@ use client::hosts;
 use percent_encoding::percent_decode_str;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 /// The environment variable with the password for servers whose URL has none.
 pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
@@ -72,7 +72,7 @@ pub(crate) fn hide_argv_passwords() -> Result<(), Failure> {
     let message = format!(
         "cannot hide the password on the command line from other users: cannot run {SELF}: {error}"
     );
-    Err(Failure::new(Exit::Usage, message).remedy(Some(OTHER_WAYS)))
+    Err(Failure::usage(message).remedy(OTHER_WAYS))
 }
 
 pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
@@ -81,7 +81,7 @@ pub(crate) fn password_of_environment() -> Result<Option<String>, Failure> {
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => {
             let message = format!("{PASSWORD_VARIABLE} is not valid UTF-8");
-            Err(Failure::new(Exit::Usage, message))
+            Err(Failure::usage(message))
         }
     }
 }
@@ -106,7 +106,7 @@ fn joined_urls(urls: Vec<ArgumentUrl>) -> Result<Option<String>, Failure> {
             let message = "a URL is on the command line with different passwords";
             let remedy = "put the URLs with their passwords into the study file; its copy in the result has no \
                           passwords";
-            return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+            return Err(Failure::usage(message).remedy(remedy));
         }
     }
     let with_passwords = known.into_iter().filter(|(clean, whole)| clean != whole);
@@ -173,7 +173,7 @@ fn unreadable_password() -> Failure {
     let remedy = format!(
         "write it before the host (user:password@host) and percent-encode special characters in it (@ is %40, : is %3A, / is %2F, # is %23, ? is %3F, % is %25), or {OTHER_WAYS}"
     );
-    Failure::new(Exit::Usage, message).remedy(Some(&remedy))
+    Failure::usage(message).remedy(remedy)
 }
 
 /// The URL of a server in an argument.
@@ -250,10 +250,10 @@ pub(crate) struct OptionFile {
 impl OptionFile {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let failed = |why: &dyn std::fmt::Display| {
-            Failure::new(
-                Exit::Usage,
-                format!("{}: cannot read the option file: {why}", path.display()),
-            )
+            Failure::usage(format!(
+                "{}: cannot read the option file: {why}",
+                path.display()
+            ))
         };
         let metadata = std::fs::metadata(path).map_err(|error| failed(&error))?;
         if metadata.len() > OPTION_FILE_LIMIT_BYTES {

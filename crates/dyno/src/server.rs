@@ -6,7 +6,7 @@ use client::{ServerPublicKey, TlsOptions};
 use lab::{Access, Database, Lab};
 use plan::LoginSpec;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::secrets::{self, OptionFile};
 
 /// Opens the database at a URL. A password on the command line takes precedence.
@@ -18,14 +18,14 @@ pub(crate) fn open(url: &str, access: &Access, lab: &Lab) -> Result<Database, Fa
         let name = engine.title();
         let message =
             format!("TLS and login options have no effect on {name}, which runs inside dyno");
-        return Err(Failure::new(Exit::Usage, message).remedy(Some("omit them")));
+        return Err(Failure::usage(message).remedy("omit them"));
     }
     let typed = secrets::typed_password(url);
     let access = Access {
         password: typed.or_else(|| access.password.clone()),
         ..access.clone()
     };
-    Ok(lab.open(url, &access)?)
+    lab.open(url, &access)
 }
 
 /// How to log in: with the password in the environment, else that of the option file.
@@ -44,7 +44,7 @@ pub(crate) fn access(login: &LoginSpec, option_file: Option<&Path>) -> Result<Ac
 fn tls(login: &LoginSpec) -> Result<TlsOptions, Failure> {
     let server_public_key = match &login.server_public_key_path {
         Some(file) => ServerPublicKey::read(file)
-            .map_err(|why| Failure::new(Exit::Usage, format!("the server's public key: {why}")))?,
+            .map_err(|why| Failure::usage(format!("the server's public key: {why}")))?,
         None if login.get_server_public_key => ServerPublicKey::Accepted,
         None => ServerPublicKey::Unknown,
     };

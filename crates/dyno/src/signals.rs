@@ -35,9 +35,8 @@ pub(crate) fn results_are_in(directory: &Path) {
 /// are ignored at the start remain ignored, except SIGTERM: `nohup` makes its command ignore
 /// SIGHUP, and shells make background processes ignore SIGINT.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(Exit::Internal, format!("cannot catch signals: {error}"))
-    };
+    let failed =
+        |error: std::io::Error| Failure::internal(format!("cannot catch signals: {error}"));
     let mut signals = Signals::new(caught()).map_err(failed)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);

@@ -6,7 +6,7 @@ use measure::result::RunResult;
 use store::StoreError;
 
 use crate::cli::ResultsArgs;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Failure, stored};
 use crate::progress::Screen;
 
 /// A stored result with at least one complete trial.
@@ -21,12 +21,12 @@ pub(crate) struct StoredResult {
 impl StoredResult {
     /// Reads the complete trials of a result and warns about damaged files.
     pub(crate) fn read(path: &Path, screen: &Screen) -> Result<Self, Failure> {
-        let stored = store::read_intact(path)?;
+        let stored = store::read_intact(path).map_err(stored)?;
         warn_of_damaged(&stored.damaged, screen);
         if stored.result.trials.is_empty() {
             let message = format!("{} has no complete trial", path.display());
-            return Err(Failure::new(Exit::Usage, message)
-                .remedy(Some("run the rest of its study: dyno run STUDY --resume")));
+            return Err(Failure::usage(message)
+                .remedy("run the rest of its study: dyno run STUDY --resume"));
         }
         if !stored.result.searches.is_empty() {
             let message = format!(
@@ -34,9 +34,8 @@ impl StoredResult {
                  search, not points of a study",
                 path.display()
             );
-            return Err(Failure::new(Exit::Usage, message).remedy(Some(
-                "use dyno report RESULT, which shows what the search found",
-            )));
+            return Err(Failure::usage(message)
+                .remedy("use dyno report RESULT, which shows what the search found"));
         }
         Ok(Self {
             result: stored.result,
@@ -86,7 +85,7 @@ impl StoredResult {
                 Ok(stored) => stored,
                 Err(failure) => {
                     if args.results.len() > 1 {
-                        screen.line(&format!("warning: skipped: {}", failure.message()));
+                        screen.line(&format!("warning: skipped: {}", failure.message));
                     }
                     unread = Some(failure);
                     continue;
@@ -94,8 +93,7 @@ impl StoredResult {
             };
             if all.iter().any(|known| known.path == stored.path) {
                 let message = format!("{} is given twice", path.display());
-                return Err(Failure::new(Exit::Usage, message)
-                    .remedy(Some("name each result directory once")));
+                return Err(Failure::usage(message).remedy("name each result directory once"));
             }
             for known in &all {
                 check_same_workload(known, &stored, args.force, screen)?;
@@ -137,7 +135,6 @@ pub(crate) fn check_same_workload(
         screen.line(&format!("warning: {message}"));
         return Ok(());
     }
-    Err(Failure::new(Exit::Usage, message).remedy(Some(
-        "their numbers cannot be compared; --force shows them anyway",
-    )))
+    Err(Failure::usage(message)
+        .remedy("their numbers cannot be compared; --force shows them anyway"))
 }

@@ -11,7 +11,7 @@ use workload::options::Options;
 
 use crate::cli::StudyArgs;
 use crate::columns;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::server;
 
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
@@ -136,21 +136,21 @@ impl PlannedStudy {
     }
 
     /// A failure of the laboratory, with its location in the study.
-    pub(crate) fn located(&self, failure: lab::Failure) -> Failure {
+    pub(crate) fn located(&self, failure: Failure) -> Failure {
         let Some(span) = failure.span else {
-            return failure.into();
+            return failure;
         };
         let help = failure.remedy.clone().unwrap_or_default();
         let message = self
             .source
             .error_at(span, failure.message.clone(), help)
             .to_string();
-        lab::Failure {
+        Failure {
             message,
             remedy: None,
+            span: None,
             ..failure
         }
-        .into()
     }
 }
 
@@ -169,7 +169,7 @@ fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failur
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Usage, error)
+    Failure::usage(error)
 }
 
 fn read(args: &StudyArgs) -> Result<Study, Failure> {
@@ -179,9 +179,8 @@ fn read(args: &StudyArgs) -> Result<Study, Failure> {
     std::fs::File::open(&args.study)
         .and_then(|file| file.take(READ_LIMIT_BYTES).read_to_string(&mut text))
         .map_err(|error| {
-            usage(format!("cannot read the study {path}: {error}")).remedy(Some(
-                "give the path of a study file, such as studies/quickstart.toml",
-            ))
+            usage(format!("cannot read the study {path}: {error}"))
+                .remedy("give the path of a study file, such as studies/quickstart.toml")
         })?;
     let overrides: Vec<(&str, &str)> = args
         .overrides

@@ -8,7 +8,7 @@ use measure::threshold::{self, Baseline, Threshold, ThresholdResult};
 use measure::work::other_work;
 
 use crate::cli::UndecidedArg;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::StoredResult;
 use crate::study_file::PlannedStudy;
@@ -36,7 +36,7 @@ impl Thresholds {
         let mut list = Vec::new();
         for spec in &study.plan.thresholds {
             let read = Threshold::parse(&spec.column, &spec.condition);
-            let threshold = read.map_err(|error| Failure::new(Exit::Usage, error))?;
+            let threshold = read.map_err(Failure::usage)?;
             let has_base = baseline.is_some() || study.plan.baseline.is_some();
             if threshold.is_relative() && !has_base {
                 let error = study.source.error_at(
@@ -44,7 +44,7 @@ impl Thresholds {
                     "no baseline given",
                     "name a variant: baseline = \"…\" under [thresholds], or another result: dyno run --baseline RESULT",
                 );
-                return Err(Failure::new(Exit::Usage, error));
+                return Err(Failure::usage(error));
             }
             list.push(threshold);
         }
@@ -55,7 +55,7 @@ impl Thresholds {
                 "no threshold refers to the baseline",
                 "remove it, or write, for example, \"tps\" = \">= 0.95 * baseline\"",
             );
-            return Err(Failure::new(Exit::Usage, error));
+            return Err(Failure::usage(error));
         }
         let variant = study.plan.baseline.as_ref();
         Ok(Self {
@@ -74,7 +74,7 @@ impl Thresholds {
         if let (Some(threshold), None) = (relative, baseline) {
             let message = format!("no baseline given for the threshold `{threshold}`");
             let remedy = "add --baseline RESULT";
-            return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+            return Err(Failure::usage(message).remedy(remedy));
         }
         let baseline = match result(baseline, relative.is_some())? {
             Some(result) => BaselineSource::Result(result),
@@ -144,7 +144,7 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
     if !is_relative {
         let message = "--baseline has no effect: no threshold refers to it";
         let remedy = "write, for example, 'tps >= 0.95 * baseline', or omit it";
-        return Err(Failure::new(Exit::Usage, message).remedy(Some(remedy)));
+        return Err(Failure::usage(message).remedy(remedy));
     }
     let stored = StoredResult::read(dir, &Screen::new(Detail::Bar))?;
     Ok(Some(Box::new(stored.result)))
@@ -174,5 +174,5 @@ pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(),
     if failed.len() > MOST_NAMED {
         message.push_str(&format!("; and {} more", failed.len() - MOST_NAMED));
     }
-    Err(Failure::new(Exit::Threshold, message).remedy(remedy))
+    Err(Failure::threshold(message).perhaps(remedy))
 }

@@ -14,7 +14,7 @@ pub(crate) fn run(
     mut results: Results,
     conclusion: &Conclusion<'_>,
     interrupted: &AtomicBool,
-    locate: impl Fn(lab::Failure) -> Failure,
+    locate: impl Fn(Failure) -> Failure,
 ) -> Result<(), Failure> {
     let searches = trials.iter().any(|t| t.planned.load.find_max.is_some());
     let ran = match searches {

@@ -8,7 +8,7 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::server::ServerFile;
 
 /// The names of its files. In a data directory, which is its server's working directory, a server
@@ -38,7 +38,7 @@ impl fmt::Debug for Certificate {
 
 impl Certificate {
     /// Generates a certificate for servers at these addresses, which are also each other's clients.
-    pub fn generate(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Self, EngineError> {
+    pub fn generate(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Self, Failure> {
         let names = addresses.into_iter().map(|address| address.to_string());
         let generated = authority().and_then(|(signed, issuer)| {
             let key = KeyPair::generate()?;
@@ -57,7 +57,7 @@ impl Certificate {
         });
         generated.map_err(|error| {
             let message = format!("cannot generate a certificate: {error}");
-            EngineError::failed(Cause::Internal, message)
+            Failure::internal(message)
         })
     }
 

@@ -1,14 +1,19 @@
 //! Checks on the settings of servers: facts, and what all engines share.
 
+mod buffers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use measure::finding::check::{self, About, Check, Observed, Remedy};
+use measure::checks;
+use measure::finding::check::{Check, Judged, Observed, Remedy, graded, note, passed, unknown};
 use measure::finding::{Finding, Level};
 use plan::parse_bytes;
 
 use crate::server::Server;
 use crate::version;
+
+pub(crate) use buffers::DEFAULT_BYTES;
 
 /// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,79 +61,96 @@ pub struct Facts {
     pub demand: Option<Demand>,
 }
 
-pub(crate) const ELSEWHERE: &[Check<Facts>] = &[Check {
-    about: About {
-        id: "server-elsewhere",
-        worst: Level::Note,
+pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
+    "server-elsewhere", Note => elsewhere(server),
         why: "From this host, only the server's settings can be checked, not its CPUs, memory, and disks.",
         source: "AnandTech article (client and servers on hosts of their own)",
-        remedy: Remedy::Words("run dyno doctor on that host"),
-    },
-    judge: elsewhere,
-}];
+        remedy: Words("run dyno doctor on that host");
+};
 
 fn elsewhere(server: &Facts) -> Observed {
     match (&server.settings, &server.elsewhere) {
-        (Err(why), _) => Observed::unknown(why),
-        (Ok(_), None) => Observed::passed("it runs on this host"),
-        (Ok(_), Some(why)) => Observed::note(why),
+        (Err(why), _) => unknown(why),
+        (Ok(_), None) => passed("it runs on this host"),
+        (Ok(_), Some(why)) => note(why),
     }
 }
 
 /// Runs the checks on a server. A setting that the study varies is noted at most.
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
-        let remedy = |remedy| server.remedy(remedy);
-        let mut findings = check::run(std::slice::from_ref(check), server, &server.name, remedy);
-        for finding in &mut findings {
-            if finding.level < Level::Note && server.is_varied(check.about.remedy) {
-                finding.level = Level::Note;
-                finding.observed.push_str(" (varied by the study)");
-                finding.remedy = None;
-            }
+        let mut finding = check.finding(server, &server.name, |remedy| server.remedy(remedy));
+        if finding.level < Level::Note && server.is_varied(check.about.remedy) {
+            finding.level = Level::Note;
+            finding.observed.push_str(" (varied by the study)");
+            finding.remedy = None;
         }
-        findings
+        finding
     };
-    let checks = server.engine.checks().into_iter();
-    checks.flat_map(run_one).collect()
+    server.engine.checks().into_iter().map(run_one).collect()
 }
 
+/// The error of a setting says why it is unknown.
 impl Facts {
     /// A setting's value, as the server reports it.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let settings = self.settings.as_ref().ok()?;
-        settings.get(name).map(String::as_str)
+    pub(crate) fn text(&self, name: &str) -> Result<&str, Observed> {
+        let value = self.settings.as_ref().ok().and_then(|all| all.get(name));
+        value.map(String::as_str).ok_or_else(|| self.unknown(name))
+    }
+
+    pub(crate) fn parsed<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, Observed> {
+        parse(self.text(name)?).ok_or_else(|| self.unknown(name))
     }
 
     /// A number or a size.
-    pub(crate) fn number(&self, name: &str) -> Option<u64> {
-        let text = self.text(name)?;
+    pub(crate) fn number(&self, name: &str) -> Result<u64, Observed> {
         // A setting such as long_query_time is a fraction.
-        parse_bytes(text).or_else(|| text.split_once('.')?.0.parse().ok())
+        self.parsed(name, |text| {
+            parse_bytes(text).or_else(|| text.split_once('.')?.0.parse().ok())
+        })
     }
 
     /// A switch.
-    pub(crate) fn is_on(&self, name: &str) -> Option<bool> {
-        match self.text(name)?.to_ascii_uppercase().as_str() {
+    pub(crate) fn is_on(&self, name: &str) -> Result<bool, Observed> {
+        self.parsed(name, |text| match text.to_ascii_uppercase().as_str() {
             "ON" | "1" | "TRUE" | "YES" => Some(true),
             "OFF" | "0" | "FALSE" | "NO" => Some(false),
             _ => None,
-        }
+        })
     }
 
-    /// Why a setting's value is unknown.
     pub(crate) fn unknown(&self, name: &str) -> Observed {
-        match (&self.settings, self.planned) {
-            (Err(why), _) => Observed::unknown(why),
-            (Ok(_), true) => Observed::unknown(format!(
-                "{name}: not set in the study, and the default of {} {} is unknown",
-                self.engine, self.version
-            )),
-            (Ok(_), false) => Observed::unknown(format!(
-                "{name}: not a setting of {} {}, or not visible to this account",
-                self.engine, self.version
-            )),
-        }
+        let server = format!("{} {}", self.engine, self.version);
+        unknown(match &self.settings {
+            Err(why) => why.clone(),
+            Ok(_) if self.planned => {
+                format!("{name}: not set in the study, and the default of {server} is unknown")
+            }
+            Ok(_) => format!("{name}: not a setting of {server}, or not visible to this account"),
+        })
+    }
+
+    /// Grades a setting by its value.
+    pub(crate) fn graded(&self, name: &str, level: impl FnOnce(&str) -> Level) -> Judged {
+        let value = self.text(name)?;
+        Ok(graded(level(value), format!("{name}: {value}")))
+    }
+
+    /// Grades a switch that should be in the position `good`.
+    pub(crate) fn switch(&self, name: &str, good: bool, level: Level) -> Judged {
+        let on = self.is_on(name)?;
+        self.graded(name, |_| level.when(on != good))
+    }
+
+    /// Grades a setting that should have one of these values.
+    pub(crate) fn should_be(&self, name: &str, usual: &[&str], level: Level) -> Judged {
+        self.graded(name, |value| {
+            level.when(!usual.iter().any(|usual| usual.eq_ignore_ascii_case(value)))
+        })
     }
 
     /// Whether its version is at least this.
@@ -136,51 +158,21 @@ impl Facts {
         version::is_since(&self.version, major, minor)
     }
 
-    /// A size as written in this server's settings.
-    pub(crate) fn size(&self, bytes: u64) -> String {
-        match self.planned {
-            true => format!("\"{}M\"", bytes >> 20),
-            false => bytes.to_string(),
-        }
-    }
-
     fn is_varied(&self, remedy: Remedy) -> bool {
-        matches!(remedy, Remedy::Setting { name, .. } if self.varied.contains(name))
+        matches!(remedy, Remedy::Live(name, _) | Remedy::Restart(name, _) if self.varied.contains(name))
     }
 
     /// How to fix this server.
     fn remedy(&self, remedy: Remedy) -> Option<String> {
-        let Remedy::Setting { name, value, live } = remedy else {
-            return check::on_host(remedy);
+        let (name, value, live) = match remedy {
+            Remedy::Live(name, value) => (name, value, true),
+            Remedy::Restart(name, value) => (name, value, false),
+            _ => return remedy.on_host(),
         };
         Some(match self.planned {
             true => format!("server.config.{name} = {} in the study", toml(value)),
             false => self.engine.set_command(name, value, live),
         })
-    }
-}
-
-/// Judges a setting by its value.
-pub(crate) fn valued(server: &Facts, name: &str, level: impl Fn(&str) -> Level) -> Observed {
-    let Some(value) = server.text(name) else {
-        return server.unknown(name);
-    };
-    let observed = format!("{name}: {value}");
-    match level(value) {
-        Level::Passed => Observed::passed(observed),
-        level => Observed::found(level, observed),
-    }
-}
-
-/// Judges a switch: `level` if it is not in the position `good`.
-pub(crate) fn switched(server: &Facts, name: &str, good: bool, level: Level) -> Observed {
-    match server.is_on(name) {
-        None => server.unknown(name),
-        Some(on) => valued(
-            server,
-            name,
-            |_| if on == good { Level::Passed } else { level },
-        ),
     }
 }
 
@@ -198,9 +190,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::{MARIADB, MYSQL, POSTGRES};
 
-    /// A server with these settings on this host, which has 16 GiB of memory.
-    pub(crate) fn with(engine: &'static dyn Server, settings: &[(&str, &str)]) -> Facts {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    /// A server on this host, which has 16 GiB of memory, with settings such as `fsync=on; b=2`.
+    pub(crate) fn with(engine: &'static dyn Server, settings: &str) -> Facts {
+        let settings = settings.split("; ").filter_map(|one| one.split_once('='));
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Facts {
             name: format!("{}://root@127.0.0.1/sbtest", engine.scheme()),
             engine,
@@ -209,7 +202,7 @@ pub(crate) mod tests {
                 "mysql" => "9.7.0".into(),
                 _ => "15.10".into(),
             },
-            settings: Ok(settings.iter().map(owned).collect()),
+            settings: Ok(settings.map(owned).collect()),
             chosen: BTreeSet::new(),
             varied: BTreeSet::new(),
             planned: false,
@@ -223,10 +216,26 @@ pub(crate) mod tests {
         }
     }
 
+    /// The outcome of the check of this name.
+    pub(crate) fn observed(server: &Facts, id: &str) -> Observed {
+        let mut checks = server.engine.checks().into_iter();
+        let check = checks.find(|check| check.about.id == id).unwrap();
+        (check.judge)(server)
+    }
+
+    /// Each row has a check, settings, and the level that they get.
+    #[track_caller]
+    pub(crate) fn assert_levels(engine: &'static dyn Server, rows: &[(&str, &str, Level)]) {
+        for (id, settings, level) in rows {
+            let observed = observed(&with(engine, settings), id);
+            assert_eq!(observed.level(), *level, "{id} of {settings}: {observed:?}");
+        }
+    }
+
     #[test]
     fn without_settings_no_check_passes() {
         for engine in [MARIADB, MYSQL, POSTGRES] {
-            let silent = with(engine, &[]);
+            let silent = with(engine, "");
             let refused = Facts {
                 settings: Err("Access denied".into()),
                 ..silent.clone()
@@ -243,23 +252,20 @@ pub(crate) mod tests {
 
     #[test]
     fn a_server_on_another_host_is_noted() {
-        let mut server = with(MYSQL, &[]);
+        let mut server = with(MYSQL, "");
         assert_eq!((ELSEWHERE[0].judge)(&server).level(), Level::Passed);
         server.elsewhere = Some("it runs on db1".into());
         let observed = (ELSEWHERE[0].judge)(&server);
-        assert_eq!(observed, Observed::note("it runs on db1"));
+        assert_eq!(observed, note("it runs on db1"));
     }
 
     #[test]
     fn values_are_read_as_servers_write_them() {
-        let server = with(
-            MARIADB,
-            &[("a", "128M"), ("b", "10.000000"), ("c", "Off"), ("d", "x")],
-        );
-        assert_eq!(server.number("a"), Some(128 << 20));
-        assert_eq!(server.number("b"), Some(10));
-        assert_eq!(server.is_on("c"), Some(false));
-        assert_eq!((server.number("d"), server.is_on("d")), (None, None));
+        let server = with(MARIADB, "a=128M; b=10.000000; c=Off; d=x");
+        assert_eq!(server.number("a"), Ok(128 << 20));
+        assert_eq!(server.number("b"), Ok(10));
+        assert_eq!(server.is_on("c"), Ok(false));
+        assert!(server.number("d").is_err() && server.is_on("d").is_err());
         assert!(server.is_since(10, 6) && !server.is_since(11, 0));
     }
 }

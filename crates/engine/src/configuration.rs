@@ -1,6 +1,6 @@
 //! Configuration files, and the settings that a study may put in them.
 
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// Connections that are always allowed: a limit costs next to nothing, and the default settings
@@ -15,12 +15,9 @@ pub(crate) fn check_settings(
     config: &Settings,
     punctuation: &str,
     reserved: impl Fn(&str, &str) -> Option<&'static str>,
-) -> Result<(), EngineError> {
+) -> Result<(), Failure> {
     for (name, value) in config {
-        let bad = |why| EngineError::BadSetting {
-            name: name.clone(),
-            why,
-        };
+        let bad = |why| bad_setting(name, why);
         let fits = |c: char| c.is_ascii_alphanumeric() || punctuation.contains(c);
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
             return Err(bad("this is not the name of a setting"));
@@ -32,11 +29,19 @@ pub(crate) fn check_settings(
             ));
         }
         if let Some(why) = reserved(name, value) {
-            let name = name.clone();
-            return Err(EngineError::ReservedSetting { name, why });
+            let message = format!("the setting {name} is dyno's own: {why}");
+            let failure = Failure::usage(message).remedy("remove it from server.config");
+            return Err(failure.key(format!("server.config.{name}")));
         }
     }
     Ok(())
+}
+
+/// A setting that cannot be written to a configuration file, as named in the study.
+pub(crate) fn bad_setting(name: &str, why: &str) -> Failure {
+    Failure::usage(format!("the setting {name:?} cannot be written: {why}"))
+        .remedy("correct or remove it in server.config")
+        .key(format!("server.config.{name}"))
 }
 
 /// The connections that a server for this many users allows.

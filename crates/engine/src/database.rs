@@ -18,9 +18,9 @@ use workload::options::Options;
 use workload::session::{Connect, SessionError};
 
 use crate::counters::Counters;
-use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::data::{Listener, Prepared, Wanted};
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::remote::Rows;
 use crate::replication::{Role, View};
 use crate::sql::Sql;
@@ -123,17 +123,13 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 
     /// Loads the tables of `wanted` that are missing.
-    fn prepare(
-        &self,
-        wanted: &Wanted<'_>,
-        listener: Listener<'_>,
-    ) -> Result<Prepared, PrepareError>;
+    fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure>;
 
     /// Count and checksum of all rows, from the marks.
-    fn checksum(&self) -> Result<workload::rows::Checksum, PrepareError>;
+    fn checksum(&self) -> Result<workload::rows::Checksum, Failure>;
 
     /// Reads every row and index entry of all tables once.
-    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError>;
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure>;
 
     /// Runs a load on connections of the engine's own type: nothing below is dispatched
     /// dynamically.
@@ -185,7 +181,7 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
     /// that no two servers share (directories, ports) are omitted.
-    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         Ok(Vec::new())
     }
 

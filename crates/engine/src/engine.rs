@@ -7,7 +7,7 @@ use std::sync::Arc;
 use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::server::Server;
 
 /// A database engine.
@@ -47,7 +47,7 @@ pub trait Engine: fmt::Debug + Send + Sync {
         url: &str,
         access: &Access,
         directory: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, EngineError>;
+    ) -> Result<Arc<dyn Database>, Failure>;
 
     /// How it runs in this process; `None` if it has server processes.
     fn in_process(&self) -> Option<InProcess> {

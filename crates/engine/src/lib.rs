@@ -3,7 +3,6 @@
 //! An engine specifies what to write, run, and query; the laboratory does it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
 //! the clients needs to know their names.
 
-mod cause;
 pub mod certificate;
 pub mod checks;
 #[cfg(test)]
@@ -13,7 +12,7 @@ pub mod counters;
 pub mod data;
 mod database;
 mod engine;
-mod error;
+mod failure;
 mod http;
 mod log;
 pub mod manager;
@@ -25,7 +24,6 @@ mod registry;
 mod remote;
 pub mod replication;
 mod server;
-mod server_error;
 mod settings;
 mod sql;
 mod sqlite;
@@ -33,7 +31,7 @@ mod version;
 
 pub use database::{Access, Database, Load, ServerLocation, ServerReport, StatementSettings};
 pub use engine::{Engine, InProcess};
-pub use error::{Cause, EngineError, Searched};
+pub use failure::{Exit, Fact, Failure};
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
@@ -42,7 +40,6 @@ pub use server::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
     Server, ServerFile,
 };
-pub use server_error::ServerError;
 pub use settings::Settings;
 pub use sql::Sql;
 pub use sqlite::SQLITE;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::http;
 use crate::program::{Installed, on_path};
 use crate::server::{Invocation, Paths};
@@ -83,16 +83,12 @@ impl fmt::Debug for ManagerFile {
 }
 
 /// A program of this name, on `PATH` or in the usual directories.
-pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, EngineError> {
+pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
     let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
     let mut found = on_path(name).into_iter().chain(usual);
-    found
-        .find(|program| program.is_file())
-        .ok_or_else(|| EngineError::Failed {
-            cause: Cause::Usage,
-            message: format!(
-                "the program {name} was not found on PATH or in the usual directories"
-            ),
-            remedy: Some(remedy.to_owned()),
-        })
+    found.find(|program| program.is_file()).ok_or_else(|| {
+        let message =
+            format!("the program {name} was not found on PATH or in the usual directories");
+        Failure::usage(message).remedy(remedy)
+    })
 }

@@ -18,14 +18,13 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::counters::{Counters, Source};
 use crate::data::loads::Loads;
-use crate::data::{self, Listener, PrepareError, Prepared, Wanted};
+use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::ServerReport;
 use crate::database::{Database, Load, ServerLocation, StatementSettings};
 use crate::engine::Engine;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::remote::{Rows, ask, connected, first_cell};
 use crate::replication::{Role, View};
-use crate::server_error::ServerError;
 use crate::settings;
 use crate::sql::{Blocking, Sql};
 use crate::version;
@@ -101,7 +100,7 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
 /// answers for all; if there is none, the first one that answers.
 pub(crate) fn open<P: NetworkEngine>(
     targets: Vec<P::Target>,
-) -> Result<Arc<dyn Database>, EngineError> {
+) -> Result<Arc<dyn Database>, Failure> {
     let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
     let mut first = None;
     let mut errors = Vec::new();
@@ -126,7 +125,7 @@ pub(crate) fn open<P: NetworkEngine>(
 pub(crate) fn targets<T>(
     url: &str,
     parse: impl Fn(&str) -> Result<T, TargetError>,
-) -> Result<Vec<T>, EngineError> {
+) -> Result<Vec<T>, Failure> {
     all(hosts::split(url).iter().map(|url| Ok(parse(url)?)))
 }
 
@@ -134,8 +133,8 @@ pub(crate) fn targets<T>(
 /// they are.
 pub(crate) fn create_if_missing<T>(
     targets: &[T],
-    create: impl Fn(&T) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
+    create: impl Fn(&T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let created: Vec<_> = targets.iter().map(create).collect();
     match created.iter().any(Result::is_ok) {
         true => Ok(()),
@@ -144,7 +143,7 @@ pub(crate) fn create_if_missing<T>(
 }
 
 /// What was done on each server.
-fn all<T>(done: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
     for one in done {
         match one {
@@ -159,19 +158,18 @@ fn all<T>(done: impl Iterator<Item = Result<T, EngineError>>) -> Result<Vec<T>, 
 }
 
 /// The errors of several servers as one, which says what each of them said.
-fn of_all(errors: Vec<EngineError>) -> EngineError {
+fn of_all(errors: Vec<Failure>) -> Failure {
     let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
     // What is wrong with the whole URL is wrong with each of its hosts.
     messages.dedup();
     let mut errors = errors.into_iter();
     match (errors.next(), messages.as_slice()) {
-        (Some(first), [_, _, ..]) => EngineError::Failed {
-            cause: first.cause(),
+        (Some(first), [_, _, ..]) => Failure {
             message: messages.join("; "),
-            remedy: first.remedy(),
+            ..first
         },
         (Some(only), _) => only,
-        (None, _) => EngineError::failed(Cause::Usage, "the URL names no server"),
+        (None, _) => Failure::usage("the URL names no server"),
     }
 }
 
@@ -186,7 +184,7 @@ pub(crate) async fn is_primary<P: NetworkEngine>(
 fn open_one<P: NetworkEngine>(
     target: &Arc<P::Target>,
     targets: &[Arc<P::Target>],
-) -> Result<NetworkDatabase<P>, EngineError> {
+) -> Result<NetworkDatabase<P>, Failure> {
     let identify = async |connection: &mut Connection<P>| {
         Ok((
             P::engine(connection),
@@ -210,7 +208,7 @@ impl<P: NetworkEngine> NetworkDatabase<P> {
         &self,
         limit: Duration,
         question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, client::Error>,
-    ) -> Result<T, ServerError> {
+    ) -> Result<T, Failure> {
         ask(self.target.as_ref(), limit, question)
     }
 
@@ -253,19 +251,15 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         }
     }
 
-    fn prepare(
-        &self,
-        wanted: &Wanted<'_>,
-        listener: Listener<'_>,
-    ) -> Result<Prepared, PrepareError> {
+    fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {
         data::load::prepare::<P>(&self.target, wanted, listener)
     }
 
-    fn checksum(&self) -> Result<Checksum, PrepareError> {
+    fn checksum(&self) -> Result<Checksum, Failure> {
         data::load::checksum::<P>(&self.target)
     }
 
-    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure> {
         let read = async |connection: &mut Connection<P>| {
             for sql in P::read_statements(options) {
                 connection.rows(&sql).await?;
@@ -334,7 +328,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         Some(Counters::new(P::counters(Arc::clone(&self.target))))
     }
 
-    fn changed_settings(&self) -> Result<Vec<(String, String)>, EngineError> {
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let changed = async |connection: &mut Connection<P>| {
             let sql = P::changed_settings_query(connection);
             connection.rows(sql).await

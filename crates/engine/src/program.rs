@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{EngineError, Searched};
+use crate::failure::Failure;
 use crate::server::{Invocation, Server};
 use crate::version;
 
@@ -52,12 +52,12 @@ impl Installed {
 /// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
 /// version or its first components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and
 /// returns its output, or why it does not run.
-pub fn find<E: From<EngineError>>(
+pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
     version: Option<&str>,
-    run: impl Fn(&Invocation) -> Result<Result<String, String>, E>,
-) -> Result<Installed, E> {
+    run: impl Fn(&Invocation) -> Result<Result<String, String>, Failure>,
+) -> Result<Installed, Failure> {
     let (mut others, mut broken) = (Vec::new(), None);
     for (program, base) in places(engine, basedir) {
         let printed = run(&Invocation::new(&program, engine.version_arguments()));
@@ -65,7 +65,7 @@ pub fn find<E: From<EngineError>>(
             Ok(Ok(Some(build))) => build,
             Ok(Ok(None)) => continue,
             Ok(Err(words)) => {
-                broken.get_or_insert(E::from(EngineError::BadProgram { program, words }));
+                broken.get_or_insert(bad_program(&program, &words));
                 continue;
             }
             Err(error) => {
@@ -86,19 +86,15 @@ pub fn find<E: From<EngineError>>(
         others.push(format!("{number} ({})", program.display()));
     }
     Err(match (version, broken) {
-        (Some(wanted), _) if !others.is_empty() => E::from(EngineError::WrongVersion {
-            engine: engine.title(),
-            wanted: wanted.to_owned(),
-            found: others,
-        }),
+        (Some(wanted), _) if !others.is_empty() => wrong_version(engine, wanted, &others),
         (_, Some(error)) => error,
-        _ => E::from(no_server(engine, basedir)),
+        _ => no_server(engine, basedir),
     })
 }
 
 /// Checks that a file with the name of an engine's server program exists where [`find`] searches.
 /// The file is not run, so it may be another engine's, or broken.
-pub fn exists(engine: &'static dyn Server, basedir: Option<&Path>) -> Result<(), EngineError> {
+pub fn exists(engine: &'static dyn Server, basedir: Option<&Path>) -> Result<(), Failure> {
     match places(engine, basedir).is_empty() {
         true => Err(no_server(engine, basedir)),
         false => Ok(()),
@@ -112,12 +108,34 @@ fn places(engine: &'static dyn Server, basedir: Option<&Path>) -> Vec<Place> {
     }
 }
 
-fn no_server(engine: &'static dyn Server, basedir: Option<&Path>) -> EngineError {
-    EngineError::NoServer {
-        engine: engine.title(),
-        remedy: engine.how_to_install(),
-        searched: basedir.map_or(Searched::Host, |dir| Searched::Basedir(dir.to_owned())),
-    }
+fn no_server(engine: &'static dyn Server, basedir: Option<&Path>) -> Failure {
+    let (searched, key) = match basedir {
+        Some(dir) => (format!("below {}", dir.display()), "server.basedir"),
+        None => (
+            "on PATH or in the usual directories".to_owned(),
+            "server.engine",
+        ),
+    };
+    let message = format!("no {} server was found {searched}", engine.title());
+    let failure = Failure::server(message).remedy(engine.how_to_install());
+    failure.key(key)
+}
+
+fn wrong_version(engine: &'static dyn Server, wanted: &str, found: &[String]) -> Failure {
+    let (title, found) = (engine.title(), found.join(" and "));
+    Failure::server(format!(
+        "the study requires {title} {wanted}, but found only {found}"
+    ))
+    .remedy(
+        "install that version and name its directory with server.basedir, or change server.version",
+    )
+    .key("server.version")
+}
+
+/// A server program that does not run, and what it printed.
+pub(crate) fn bad_program(program: &Path, words: &str) -> Failure {
+    Failure::server(format!("{} does not run: {words}", program.display()))
+        .remedy("make sure that the user that servers run as may execute it and read its libraries")
 }
 
 /// A program and its base directory.

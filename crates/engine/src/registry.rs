@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use plan::{ClusterTraits, EngineTraits};
 
 use crate::engine::{Engine, InProcess};
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::mysql::{MARIADB, MYSQL};
 use crate::postgres::POSTGRES;
 use crate::server::Server;
@@ -64,18 +64,15 @@ pub fn in_process() -> impl Iterator<Item = InProcess> {
 }
 
 /// The engine whose databases have such URLs.
-pub fn of_url(url: &str) -> Result<&'static dyn Engine, EngineError> {
+pub fn of_url(url: &str) -> Result<&'static dyn Engine, Failure> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     let engine = ENGINES
         .into_iter()
         .find(|engine| engine.schemes().contains(&scheme));
-    engine.ok_or_else(|| EngineError::Failed {
-        cause: Cause::Usage,
-        message: format!("{url:?} is not the URL of a supported database"),
-        remedy: Some(format!(
-            "use one of these forms: {}",
-            ENGINES.map(Engine::url_syntax).join(", ")
-        )),
+    engine.ok_or_else(|| {
+        let forms = ENGINES.map(Engine::url_syntax).join(", ");
+        Failure::usage(format!("{url:?} is not the URL of a supported database"))
+            .remedy(format!("use one of these forms: {forms}"))
     })
 }
 

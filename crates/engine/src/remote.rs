@@ -13,10 +13,8 @@ use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
 
-use crate::cause::Cause;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::server::Login;
-use crate::server_error::ServerError;
 
 /// How long a server may take to answer whether it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -50,20 +48,14 @@ pub(crate) fn administer<P: Protocol, T>(
     target: &P::Target,
     login_limit: Duration,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
-) -> Result<Result<T, Error>, EngineError> {
+) -> Result<Result<T, Error>, Failure> {
     let done = on_connection(target, login_limit, work);
     within(ADMINISTRATION_LIMIT, login.server, done)
 }
 
-fn within<T>(
-    limit: Duration,
-    server: &str,
-    work: impl Future<Output = T>,
-) -> Result<T, EngineError> {
-    on_reactor(timeout(limit, work))?.map_err(|_| {
-        let message = format!("{server} did not answer within {limit:?}");
-        EngineError::failed(Cause::Server, message)
-    })
+fn within<T>(limit: Duration, server: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+    on_reactor(timeout(limit, work))?
+        .map_err(|_| Failure::server(format!("{server} did not answer within {limit:?}")))
 }
 
 /// Asks a server something on a connection of its own, within a limit.
@@ -71,18 +63,14 @@ pub(crate) fn ask<P: Protocol, T>(
     target: &P::Target,
     limit: Duration,
     question: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
-) -> Result<T, ServerError> {
+) -> Result<T, Failure> {
     let asked = on_connection(target, LOGIN_LIMIT, question);
-    let failed = |message| ServerError {
-        message,
-        remedy: None,
-    };
     match Reactor::new().and_then(|reactor| reactor.block_on(timeout(limit, asked))) {
         Ok(Ok(answer)) => Ok(answer?),
-        Ok(Err(_)) => Err(failed(format!(
+        Ok(Err(_)) => Err(Failure::server(format!(
             "the server did not answer within {limit:?}"
         ))),
-        Err(error) => Err(failed(format!("cannot ask the server: {error}"))),
+        Err(error) => Err(Failure::server(format!("cannot ask the server: {error}"))),
     }
 }
 
@@ -92,24 +80,21 @@ pub(crate) fn connected<P: Protocol, T>(
     target: &P::Target,
     interrupted: &AtomicBool,
     work: impl AsyncFnOnce(&mut Connection<P>) -> Result<T, Error>,
-) -> Result<T, EngineError> {
+) -> Result<T, Failure> {
     let whole = on_connection(target, LOGIN_LIMIT, work);
     let stopped = || interrupted.load(Ordering::Relaxed);
     let whole = unless_hung::<P, _>(target, STALL_LIMIT, || 0, whole);
     match on_reactor(unless(stopped, whole))? {
-        Some(done) => Ok(done?.map_err(ServerError::from)?),
-        None => Err(EngineError::Interrupted),
+        Some(done) => Ok(done??),
+        None => Err(Failure::interrupted("interrupted")),
     }
 }
 
 /// Runs `work` to its end on an event loop of its own.
-pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, EngineError> {
+pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let reactor = Reactor::new();
     let done = reactor.and_then(|reactor| reactor.block_on(work));
-    done.map_err(|error| {
-        let message = format!("cannot run an event loop: {error}");
-        EngineError::failed(Cause::Internal, message)
-    })
+    done.map_err(|error| Failure::internal(format!("cannot run an event loop: {error}")))
 }
 
 /// A path as part of a URL.
@@ -129,7 +114,7 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
     limit: Duration,
     progress: impl Fn() -> u64,
     work: impl Future<Output = T>,
-) -> Result<T, ServerError> {
+) -> Result<T, Failure> {
     let mut work = pin!(work);
     let mut last = progress();
     loop {
@@ -138,7 +123,7 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(ServerError::hung(P::shown(target), limit));
+            return Err(Failure::hung(&P::shown(target), limit));
         }
         last = now;
     }

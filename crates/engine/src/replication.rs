@@ -9,7 +9,7 @@ pub use measure::recovery::Role;
 use plan::{Conduct, Quorum};
 
 use crate::certificate::Certificate;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::manager::{Managed, Manager, Service};
 use crate::program::Installed;
 use crate::server::{Invocation, Login, ServerFile};
@@ -58,23 +58,23 @@ pub trait Replication: fmt::Debug + Send + Sync {
     }
 
     /// Has a member that accepts connections join.
-    fn join(&self, member: &Member<'_>) -> Result<(), EngineError>;
+    fn join(&self, member: &Member<'_>) -> Result<(), Failure>;
 
     /// Has a member that was restarted join again.
-    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
 
     /// Has a member leave before it is shut down, where its server does not do so reliably.
-    fn leave(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
 
     /// What is done on the primary once the others replicate: when the cluster has formed, and when
     /// a member has returned.
-    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
@@ -122,7 +122,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
         cluster: &Formation,
         dir: &Path,
         own: &Path,
-    ) -> Result<Vec<Service>, EngineError> {
+    ) -> Result<Vec<Service>, Failure> {
         let _ = (cluster, dir, own);
         Ok(Vec::new())
     }
@@ -140,7 +140,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
         cluster: &Formation,
         number: u32,
         server: &Managed<'_>,
-    ) -> Result<Option<Manager>, EngineError> {
+    ) -> Result<Option<Manager>, Failure> {
         let _ = (cluster, number, server);
         Ok(None)
     }
@@ -152,31 +152,31 @@ pub trait Replication: fmt::Debug + Send + Sync {
     fn view(&self, rows: &[Vec<Option<String>>]) -> View;
 
     /// Makes a member the primary, because the old one has been lost.
-    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
         Err(unable(self.name(), member, "promote a member"))
     }
 
     /// Has the primary refuse writes from now on; `false`: only shutting it down does.
-    fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
+    fn demote(&self, member: &Member<'_>) -> Result<bool, Failure> {
         let _ = member;
         Ok(false)
     }
 
     /// How much a member has of what the primary wrote, whether it has been applied or not; of the
     /// primary, how much it wrote. Only comparable among the members of one cluster.
-    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         Err(unable(self.name(), member, "compare members"))
     }
 
     /// Makes a member replicate from the member `primary`.
-    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let _ = primary;
         Err(unable(self.name(), member, "choose a member's primary"))
     }
 
     /// Makes the member `to` the primary in place of this one, as an administrator does before
     /// maintenance.
-    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let _ = to;
         Err(unable(
             self.name(),
@@ -186,7 +186,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     }
 
     /// The only member that this one, the primary, would switch over to; `None`: any replica.
-    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let _ = member;
         Ok(None)
     }
@@ -207,14 +207,14 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Who takes part in the cluster, as this member sees it, or is logged in to it, and is not
     /// dyno's: `a member at 127.0.0.1:4567`.
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError>;
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure>;
 
     /// What lines of a member's log contain that say that it refused somebody who wanted to log in or
     /// to join.
     fn refusals(&self) -> &'static [&'static str];
 
     /// A member's role, and whether it replicates.
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError>;
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure>;
 }
 
 /// A program that copies the data of another member.
@@ -232,7 +232,7 @@ pub struct Copying {
 pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// The size of the group that accepts commits to which a member that runs belongs, lost members
     /// included as long as it has not noticed; `None` if there is none.
-    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError>;
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure>;
 
     /// What [`Replication::received`] would return if the member ran, from the output of
     /// [`Replication::recovery`].
@@ -248,7 +248,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
     }
 
     /// Has a member that runs begin the group anew, by itself.
-    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError>;
+    fn begin(&self, member: &Member<'_>) -> Result<(), Failure>;
 }
 
 /// How a member sees its cluster.
@@ -283,16 +283,13 @@ pub struct Member<'a> {
 impl Member<'_> {
     /// Its refusal to join, to become the primary, or to follow one, without the password that it was
     /// sent.
-    pub(crate) fn refused(&self, error: &client::Error) -> EngineError {
+    pub(crate) fn refused(&self, error: &client::Error) -> Failure {
         let words = self.cluster.without_password(&error.to_string());
-        EngineError::Failed {
-            cause: Cause::Server,
-            message: format!(
-                "{} cannot take its role in its cluster: {words}",
-                self.login.server
-            ),
-            remedy: error.remedy().map(str::to_owned),
-        }
+        let server = self.login.server;
+        Failure::server(format!(
+            "{server} cannot take its role in its cluster: {words}"
+        ))
+        .perhaps(error.remedy())
     }
 }
 
@@ -367,12 +364,12 @@ impl Formation {
     }
 }
 
-fn unable(kind: &str, member: &Member<'_>, what: &str) -> EngineError {
+fn unable(kind: &str, member: &Member<'_>, what: &str) -> Failure {
     let message = format!(
         "cannot {what} of a cluster of kind {kind}: {}",
         member.login.server
     );
-    EngineError::failed(Cause::Usage, message)
+    Failure::usage(message)
 }
 
 /// The name by which the other members know this one.

@@ -16,7 +16,7 @@ use crate::checks::Facts;
 use crate::configuration::allowed_connections;
 use crate::database::Database;
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::program::Installed;
 use crate::replication::Replication;
 use crate::settings::Settings;
@@ -56,7 +56,7 @@ pub trait Server: Engine {
 
     /// Rejects settings that cannot be written to a configuration file, or that only the
     /// laboratory may set.
-    fn check_settings(&self, config: &Settings) -> Result<(), EngineError>;
+    fn check_settings(&self, config: &Settings) -> Result<(), Failure>;
 
     /// Whether a setting decides the format of the data files; `name` is in lower case, with `_`.
     fn decides_format(&self, name: &str) -> bool;
@@ -92,7 +92,7 @@ pub trait Server: Engine {
         paths: &Paths,
         format: &Settings,
         database: &str,
-    ) -> Result<Initialization, EngineError>;
+    ) -> Result<Initialization, Failure>;
 
     /// The error in the output of a failed initialization, without advice for interactive use.
     fn initialization_failure<'a>(&self, log: &'a str) -> &'a str {
@@ -151,7 +151,7 @@ pub trait Server: Engine {
 
     /// Tries once to log in through the Unix socket, and sets the password unless
     /// [`Server::files`] do.
-    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError>;
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure>;
 
     /// Changes the password of a server that listens on `address`, for this run of it only.
     fn set_password(
@@ -159,7 +159,7 @@ pub trait Server: Engine {
         login: &Login<'_>,
         address: Ipv4Net,
         password: &str,
-    ) -> Result<(), EngineError>;
+    ) -> Result<(), Failure>;
 
     /// The URL of a database, without the password.
     fn url(&self, server: SocketAddr, database: &str) -> String;
@@ -172,7 +172,7 @@ pub trait Server: Engine {
         database: &str,
         password: &str,
         public_key: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, EngineError>;
+    ) -> Result<Arc<dyn Database>, Failure>;
 
     /// The memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;
@@ -381,12 +381,9 @@ pub struct Login<'a> {
 
 impl Login<'_> {
     /// The server refused it.
-    pub(crate) fn refused(&self, error: &client::Error) -> EngineError {
-        EngineError::Login {
-            server: self.server.to_owned(),
-            words: error.to_string(),
-            remedy: error.remedy(),
-        }
+    pub(crate) fn refused(&self, error: &client::Error) -> Failure {
+        Failure::server(format!("cannot log in to {}: {error}", self.server))
+            .perhaps(error.remedy())
     }
 }
 
@@ -404,7 +401,7 @@ pub enum LoginAttempt {
     /// The server does not accept connections yet.
     NotYet,
     /// The server refused the login.
-    Refused(EngineError),
+    Refused(Failure),
 }
 
 /// The memory and disk space that one server needs.

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::files::{Files, name};
 
 const FILES: [&str; 2] = ["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
-/// Maximum nesting of included files, which may include themselves.
-const MAX_DEPTH: u32 = 8;
-/// Maximum number of files that are read.
+/// Maximum number of files that are read, because files may include themselves.
 const MAX_FILES: u32 = 200;
 /// Longest line that is kept, in characters.
 const MAX_LINE: usize = 100;
@@ -38,7 +36,7 @@ pub(crate) fn read(files: &dyn Files) -> Option<Chrony> {
         makestep: None,
         unread: None,
     };
-    reader.read(file, 0);
+    reader.read(file);
     Some(Chrony {
         file: file.display().to_string(),
         makestep: reader.makestep,
@@ -56,7 +54,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, file: &Path, depth: u32) {
+    fn read(&mut self, file: &Path) {
         if self.count >= MAX_FILES {
             return;
         }
@@ -74,14 +72,14 @@ impl Reader<'_> {
                     self.makestep = Some((line, file.display().to_string()));
                     continue;
                 }
-                _ if depth >= MAX_DEPTH || self.count >= MAX_FILES => continue,
+                _ if self.count >= MAX_FILES => continue,
                 "include" => words.next().map(|pattern| self.matching(pattern)),
                 "confdir" => Some(self.in_directories(words)),
                 // A `sourcedir` lists only servers.
                 _ => continue,
             };
             for file in included.unwrap_or_default() {
-                self.read(&file, depth + 1);
+                self.read(&file);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// The user for servers if dyno is root and no server package has created one.
 const UNPRIVILEGED: &str = "nobody";
@@ -28,18 +28,18 @@ struct Other {
 
 impl Account {
     /// The account for this process's servers; servers refuse to be root.
-    pub fn for_servers() -> Result<Self, LabError> {
+    pub fn for_servers() -> Result<Self, Failure> {
         let uid = rustix::process::geteuid();
         let passwd = Path::new("/etc/passwd");
         let text = match uid.is_root() {
-            true => fs::read_to_string(passwd).map_err(LabError::at("read", passwd))?,
+            true => fs::read_to_string(passwd).map_err(Failure::at("read", passwd))?,
             false => String::new(),
         };
         Self::on_machine(uid.as_raw(), &text)
     }
 
     /// The account for servers on a machine with this `/etc/passwd`, for a user with this ID.
-    pub(crate) fn on_machine(uid: u32, passwd: &str) -> Result<Self, LabError> {
+    pub(crate) fn on_machine(uid: u32, passwd: &str) -> Result<Self, Failure> {
         if uid != 0 {
             return Ok(Self { other: None });
         }
@@ -47,7 +47,10 @@ impl Account {
         let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
-            None => Err(LabError::NoAccount),
+            None => Err(Failure::server(
+                "servers refuse to run as root, and no other user exists to run them",
+            )
+            .remedy("install a server's package, which creates a user for it")),
         }
     }
 
@@ -58,12 +61,12 @@ impl Account {
     }
 
     /// Changes the owner of `path` to the account. Does not follow symbolic links.
-    pub fn own(&self, path: &Path) -> Result<(), LabError> {
+    pub fn own(&self, path: &Path) -> Result<(), Failure> {
         let Some(other) = &self.other else {
             return Ok(());
         };
         std::os::unix::fs::lchown(path, Some(other.uid), Some(other.gid))
-            .map_err(LabError::at("change the owner of", path))
+            .map_err(Failure::at("change the owner of", path))
     }
 
     /// Changes the owner of an open file to the account.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::error::LabError;
-use crate::site::{Links, Site, SlowLink};
+use crate::failure::Failure;
+use crate::ip::no_network;
+use crate::site::{Namespace, Site, SlowLink};
 
 /// What gets lost when a member is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ enum How {
 
 impl BrokenLinks {
     /// Repairs them; returns when the last of them worked again.
-    pub(crate) fn heal(self) -> Result<Instant, LabError> {
+    pub(crate) fn heal(self) -> Result<Instant, Failure> {
         let mut healed = Ok(Instant::now());
         for (site, peers) in &self.links {
             let done = links_of(&**site).and_then(|links| match self.how {
@@ -55,7 +56,7 @@ impl BrokenLinks {
 
 impl Cluster {
     /// Cuts a member off from all others and from what they share.
-    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, LabError> {
+    pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, Failure> {
         self.separate(&[index], &[], lost)
     }
 
@@ -66,7 +67,7 @@ impl Cluster {
         side: &[usize],
         spared: &[usize],
         lost: Lost,
-    ) -> Result<BrokenLinks, LabError> {
+    ) -> Result<BrokenLinks, Failure> {
         let mut broken = BrokenLinks {
             since: Instant::now(),
             how: How::Cut,
@@ -100,7 +101,7 @@ impl Cluster {
     }
 
     /// Limits or delays what a member sends to all others and to what they share.
-    pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, LabError> {
+    pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, Failure> {
         let (peers, member) = (
             self.addresses(|other| other != index),
             self.members().get(index),
@@ -121,17 +122,15 @@ impl Cluster {
     }
 }
 
-fn links_of(site: &dyn Site) -> Result<&dyn Links, LabError> {
+fn links_of(site: &dyn Site) -> Result<&Namespace, Failure> {
     site.links().ok_or_else(no_links)
 }
 
-pub(crate) fn no_links() -> LabError {
-    LabError::NoNetwork {
-        why: "members that share the loopback interface have no links that can be broken"
-            .to_owned(),
-        remedy: "give each member a network namespace: topology.network = \"namespaces\""
-            .to_owned(),
-    }
+pub(crate) fn no_links() -> Failure {
+    no_network(
+        "members that share the loopback interface have no links that can be broken",
+        "give each member a network namespace: topology.network = \"namespaces\"",
+    )
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use measure::instance::{Reset, ResetHow};
 use plan::{DiskLimits, EngineSpec, FaultKind};
 
 use crate::cluster::Cluster;
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
@@ -21,7 +20,7 @@ use crate::rig::reset;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{placed, port};
+use crate::spec::port;
 use crate::template::{self, Template};
 use crate::trial::Trial;
 
@@ -39,8 +38,7 @@ impl Building<'_> {
     /// Sets up a site for the node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
-        let sites = site::set_up(home, topology, topology.nodes());
-        sites.map_err(|error| self.placed(error))
+        site::set_up(home, topology, topology.nodes())
     }
 
     /// Loads the data of each server from scratch.
@@ -61,7 +59,7 @@ impl Building<'_> {
             let node = &self.trial.planned.topology.node;
             let built =
                 template::rebuild(home, &self.installed, &wanted, &self.config, node, listener);
-            let (built, took) = built.map_err(|error| self.placed(error))?;
+            let (built, took) = built?;
             each = took;
             data.push(built);
         }
@@ -82,15 +80,14 @@ impl Building<'_> {
             tell: &mut |news| self.observer.preparing(&news),
             interrupted: self.interrupted,
         };
-        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)
-            .map_err(|error| self.placed(error))?;
+        let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)?;
         self.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
         let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
             let copy = template.copy_to(number, node, this_host.files(), self.interrupted);
-            Ok(copy.map_err(|error| self.placed(error))?.0)
+            Ok(copy?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
         let how = match template.was_built {
@@ -108,17 +105,12 @@ impl Building<'_> {
         Ok((copies, reset))
     }
 
-    fn placed(&self, error: LabError) -> Failure {
-        placed(self.spec, &self.trial.planned.topology, error)
-    }
-
     /// Shares equal blocks where the study wants that, and copies new data to the sites that are
     /// other machines. Then writes it to disk, and drops it from the page cache unless the study
     /// wants it warm; returns how many seconds that took.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
-            one.deduplicate(self.interrupted)
-                .map_err(|error| self.placed(error))?;
+            one.deduplicate(self.interrupted)?;
         }
         for (site, one) in sites.iter().zip(data) {
             let Some(machine) = site.machine() else {
@@ -169,11 +161,11 @@ impl Building<'_> {
                 };
                 let mut node = self.node(number, site, data, membership)?;
                 let joined = node.join(self.interrupted);
-                joined.map_err(|error| self.placed(error))?;
+                joined?;
                 nodes.push(node);
             }
             let cluster = Cluster::of(nodes, self.interrupted);
-            let cluster = cluster.map_err(|error| self.placed(error))?;
+            let cluster = cluster?;
             let formation = cluster.replication().map(|_| began.elapsed());
             let instance = Instance::on(cluster.with_services(services));
             formed.extend(instance.map(|instance| Instance {
@@ -190,7 +182,7 @@ impl Building<'_> {
         replication.ok_or_else(|| {
             let engine = self.installed.engine.name();
             let message = format!("{engine} cannot form the cluster {}", cluster.kind.value);
-            Failure::new(Cause::Usage, message).at(cluster.kind.span)
+            Failure::usage(message).span(cluster.kind.span)
         })
     }
 
@@ -207,7 +199,7 @@ impl Building<'_> {
         };
         match (sites.first(), home) {
             (Some(site), Some(home)) if replication.service_ports() > 0 => {
-                let site = site.beside(home).map_err(|error| self.placed(error))?;
+                let site = site.beside(home)?;
                 Ok(Some(site))
             }
             _ => Ok(None),
@@ -250,7 +242,7 @@ impl Building<'_> {
         };
         let keep = self.observer.server_dir(first)?;
         let started = Services::start(member, site, home, &keep, self.interrupted);
-        started.map(Some).map_err(|error| self.placed(error))
+        started.map(Some)
     }
 
     fn node(
@@ -262,13 +254,11 @@ impl Building<'_> {
     ) -> Result<Node, Failure> {
         let keep = self.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
-        data.limit_io(&*site, &topology.node)
-            .map_err(|error| self.placed(error))?;
+        data.limit_io(&*site, &topology.node)?;
         let mut faults = topology.faults.iter();
         if faults.any(|fault| fault.kind == FaultKind::SlowDevice) {
             // A limit that comes later needs the processes to be in a group.
-            site.limit_io(&[], &DiskLimits::default())
-                .map_err(|error| self.placed(error))?;
+            site.limit_io(&[], &DiskLimits::default())?;
         }
         let spec = servers::NodeSpec {
             number,
@@ -282,7 +272,7 @@ impl Building<'_> {
             interrupted: self.interrupted,
         };
         let node = servers::start(&self.installed, spec);
-        let node = node.map_err(|error| self.placed(error))?;
+        let node = node?;
         for note in node.notes() {
             self.observer.note(note);
         }

@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::{self, Cleaned};
 use crate::template::cache;
 
 /// Removes what dead runs left behind, and with `templates` every template that no process uses.
-pub fn clean(templates: bool) -> Result<Cleaned, LabError> {
+pub fn clean(templates: bool) -> Result<Cleaned, Failure> {
     clean_in(&home::place()?, templates)
 }
 
 /// The same in a given directory. Creates nothing, so that it works on a full disk.
-pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, LabError> {
+pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, Failure> {
     let Some((root, mut cleaned)) = home::remove_dead_runs(root)? else {
         return Ok(Cleaned::default());
     };

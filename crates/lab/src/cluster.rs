@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::replication::Replication;
 
 use crate::Database;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::group::Group;
 use crate::monitors::MonitoredServer;
 use crate::servers::{Node, Services};
@@ -48,7 +48,7 @@ pub(crate) struct Member {
 impl Cluster {
     /// The cluster of nodes that have joined it, once all of them replicate. The first one is the
     /// primary.
-    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, LabError> {
+    pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, Failure> {
         let replication = nodes.first().and_then(Node::replication);
         let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {
             if index > 0 {
@@ -62,7 +62,7 @@ impl Cluster {
             })
         });
         let cluster = Self {
-            members: formed.collect::<Result<_, LabError>>()?,
+            members: formed.collect::<Result<_, Failure>>()?,
             primary: AtomicUsize::new(0),
             replication,
             roles: Mutex::default(),

@@ -17,7 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::tree::OpenDir;
 
 /// Maximum number of bytes that one call copies; the kernel's limit is 2 GiB.
@@ -47,7 +47,7 @@ impl Copied {
 /// Copies the directory `from` to `to`, which must not exist. Everything in it must belong to
 /// `account`, as will the copy. Only files and directories are copied; a data directory contains
 /// nothing else of importance. Symbolic links are never followed: a server could have planted them.
-pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, LabError> {
+pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, Failure> {
     copy_entries(from, to, account, &|_| true)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn copy_entries(
     to: &Path,
     account: &Account,
     is_wanted: &dyn Fn(&OsStr) -> bool,
-) -> Result<Copied, LabError> {
+) -> Result<Copied, Failure> {
     let begun = Instant::now();
     let mut copy = Copy {
         account,
@@ -66,7 +66,7 @@ pub(crate) fn copy_entries(
     };
     // Inaccessible to others until it is complete.
     let made = DirBuilder::new().mode(0o700).create(to);
-    made.map_err(LabError::at("create", to))?;
+    made.map_err(Failure::at("create", to))?;
     copy.dir(&OpenDir::open(from)?, &OpenDir::open(to)?, is_wanted)?;
     Ok(Copied {
         bytes: copy.bytes,
@@ -88,7 +88,7 @@ impl Copy<'_> {
         from: &OpenDir,
         to: &OpenDir,
         is_wanted: &dyn Fn(&OsStr) -> bool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let stat = from.stat()?;
         self.check_owner(&stat, from.path())?;
         for entry in from.entries()? {
@@ -97,9 +97,7 @@ impl Copy<'_> {
                 _ if !is_wanted(name) => {}
                 FileType::Directory => {
                     let made = mkdirat(to, name, Mode::RWXU);
-                    made.map_err(|error| {
-                        LabError::at("create", &to.path().join(name))(error.into())
-                    })?;
+                    made.map_err(Failure::at("create", &to.path().join(name)))?;
                     self.dir(&from.open_dir(name)?, &to.open_dir(name)?, &|_| true)?;
                 }
                 FileType::RegularFile => self.file(from, to, name)?,
@@ -107,36 +105,39 @@ impl Copy<'_> {
             }
         }
         self.hand_over(to.as_fd(), stat.st_mode)
-            .map_err(LabError::at("change the owner of", to.path()))
+            .map_err(Failure::at("change the owner of", to.path()))
     }
 
-    fn file(&mut self, from: &OpenDir, to: &OpenDir, name: &OsStr) -> Result<(), LabError> {
+    fn file(&mut self, from: &OpenDir, to: &OpenDir, name: &OsStr) -> Result<(), Failure> {
         let source = File::from(from.open_file(name)?);
         let source_path = from.path().join(name);
         let stat = fstat(&source);
-        let stat = stat.map_err(|error| LabError::at("read", &source_path)(error.into()))?;
+        let stat = stat.map_err(Failure::at("read", &source_path))?;
         self.check_owner(&stat, &source_path)?;
         let path = to.path().join(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let target = openat(to, name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
-        let target = target.map_err(|error| LabError::at("create", &path)(error.into()))?;
+        let target = target.map_err(Failure::at("create", &path))?;
         let target = File::from(target);
         self.content(&source, &target, &stat)
-            .map_err(|error| LabError::at("copy", &path)(error.into()))?;
+            .map_err(Failure::at("copy", &path))?;
         self.hand_over(target.as_fd(), stat.st_mode)
-            .map_err(LabError::at("change the owner of", &path))
+            .map_err(Failure::at("change the owner of", &path))
     }
 
     /// Another user's file may be hard-linked into a directory of the account; the account must not
     /// get a readable copy of it.
-    fn check_owner(&self, stat: &Stat, path: &Path) -> Result<(), LabError> {
+    fn check_owner(&self, stat: &Stat, path: &Path) -> Result<(), Failure> {
         match (stat.st_uid, self.account.uid()) {
             (owner, uid) if owner == uid => Ok(()),
-            (owner, uid) => Err(LabError::ForeignData {
-                path: path.to_owned(),
-                owner,
-                uid,
-            }),
+            (owner, uid) => {
+                let message = format!(
+                    "{} belongs to user {owner}; servers run as user {uid}",
+                    path.display()
+                );
+                Err(Failure::server(message)
+                    .remedy("remove the prepared data with dyno clean --templates, and run again"))
+            }
         }
     }
 
@@ -311,10 +312,7 @@ mod tests {
         if account().other_name().is_some() {
             fs::hard_link(&secret, from.join("ib_logfile0")).unwrap();
             let error = copy_dir(&from, &dir.path().join("to3"), &account()).unwrap_err();
-            assert!(
-                matches!(error, LabError::ForeignData { owner: 0, .. }),
-                "{error}"
-            );
+            assert!(error.message.contains("belongs to user 0;"), "{error}");
             assert!(!dir.path().join("to3/ib_logfile0").exists());
         }
     }

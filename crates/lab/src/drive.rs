@@ -15,7 +15,7 @@ use workload::built_in::BuiltIn;
 
 use crate::Database;
 use crate::clock::Clock;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::faults;
 use crate::files;
 use crate::follow::{self, Follower};
@@ -170,7 +170,7 @@ impl<'a> Load<'a> {
             spec.seed,
             spec.users,
         )
-        .map_err(|error| Failure::new(Cause::Usage, error))?;
+        .map_err(Failure::usage)?;
         let name = format!("dyno-load-{}", self.index + 1);
         let run = move || {
             let ended = catching_panics(|| self.run(&spec, &workload));
@@ -235,7 +235,7 @@ fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
                 "{users} virtual users need up to {needed} open files; the limit of this process is {maximum}"
             );
             let remedy = format!("raise the limit: ulimit -n {needed}");
-            Err(Failure::new(Cause::Usage, message).remedy(Some(remedy)))
+            Err(Failure::usage(message).remedy(remedy))
         }
         _ => Ok(()),
     }

@@ -1,101 +1,136 @@
-//! Failures of the laboratory, as shown to the user.
+//! Failures that several parts of the laboratory report, and their places in the study.
 
-use engine::EngineError;
-use engine::data::PrepareError;
-use plan::Span;
+use std::io::ErrorKind;
+use std::path::Path;
 
-use crate::error::LabError;
+use plan::{Devices, EngineSpec, Span, Spanned, Topology, Volume, shown_bytes};
 
-pub use engine::Cause;
+use crate::spec::engine_of;
 
-/// Why something ended early: what failed, why, and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// What caused it.
-    pub cause: Cause,
-    /// What failed, where, and why, with the server's message if there is one.
-    pub message: String,
-    /// What to do about it.
-    pub remedy: Option<String>,
-    /// The location in the study that caused it.
-    pub span: Option<Span>,
-    /// Whether the same servers would fail again in the same way, because one of them did not start.
-    pub recurs: bool,
+pub use engine::{Exit, Fact, Failure};
+
+/// The user interrupted before the load.
+pub(crate) fn canceled() -> Failure {
+    Failure::interrupted("interrupted while preparing the servers; nothing was left behind")
 }
 
-impl Failure {
-    /// A failure without a remedy.
-    pub fn new(cause: Cause, message: impl std::fmt::Display) -> Self {
-        Self {
-            cause,
-            message: message.to_string(),
-            remedy: None,
-            span: None,
-            recurs: false,
+/// A fault was to strike or heal a server that does not run.
+pub(crate) fn not_running(server: &str) -> Failure {
+    Failure::server(format!("{server} is not running")).fact(Fact::NotRunning)
+}
+
+/// The disk of a directory has too little space for what needs so much in total.
+pub(crate) fn disk_full(what: &str, dir: &Path, needed_bytes: u64, free_bytes: u64) -> Failure {
+    Failure::server(format!(
+        "{}: {what} needs {}; only {} is available",
+        dir.display(),
+        shown_bytes(needed_bytes),
+        shown_bytes(free_bytes)
+    ))
+    .remedy("free some disk space, use less data, or choose another disk: DYNO_CACHE_DIR for dyno's cache, volume.directory for the servers' data")
+    .key("volume.directory")
+}
+
+/// Whether a full disk is the cause.
+pub(crate) fn is_disk_full(failure: &Failure) -> bool {
+    [ErrorKind::StorageFull, ErrorKind::QuotaExceeded]
+        .iter()
+        .any(|kind| failure.is(Fact::Io(*kind)))
+}
+
+/// A failure of the volume of a server's log. What it is is not known of the volume of the data.
+pub(crate) fn of_log(failure: Failure) -> Failure {
+    if failure.is_interrupted() {
+        return failure;
+    }
+    Failure {
+        key: failure.key.as_ref().map(|key| format!("log_{key}")),
+        fact: None,
+        ..failure
+    }
+    .context("[log_volume]")
+}
+
+/// A failure with the place in the study of the key to blame.
+pub(crate) fn placed(failure: Failure, spec: &EngineSpec, topology: &Topology) -> Failure {
+    let key = failure.key.as_deref();
+    let span = key.and_then(|key| span_of(key, spec, topology));
+    Failure {
+        span: failure.span.or(span),
+        ..failure
+    }
+}
+
+fn span_of(key: &str, spec: &EngineSpec, topology: &Topology) -> Option<Span> {
+    let (section, name) = key.split_once('.')?;
+    let site = &topology.node.site;
+    match (section, name) {
+        ("volume", name) => span_in_volume(&topology.node.volume, name),
+        ("log_volume", name) => span_in_volume(topology.node.log_volume.as_ref()?, name),
+        ("server", "engine") => Some(spec.engine.span),
+        ("server", "basedir") => span(&spec.basedir),
+        ("server", "version") => span(&spec.version),
+        ("server", "port") => span(&spec.port),
+        ("server", name) => span_of_setting(spec, name.strip_prefix("config.")?),
+        ("site", "kind") => Some(site.kind.span),
+        ("site", "host") => Some(site.host.as_ref()?.name.span),
+        ("site", "cpus") => span(&site.limits.cpus),
+        ("site", "cpuset") => span(&site.limits.cpuset),
+        ("site", "memory") => span(&site.limits.memory),
+        ("topology", "network") => Some(topology.cluster.as_ref()?.network.span),
+        _ => None,
+    }
+}
+
+fn span<T>(value: &Option<Spanned<T>>) -> Option<Span> {
+    value.as_ref().map(|value| value.span)
+}
+
+fn span_in_volume(volume: &Volume, name: &str) -> Option<Span> {
+    match (name, volume.directory()) {
+        ("directory", directory) => directory.map(|directory| directory.span),
+        ("scheduler", _) => span(&volume.scheduler),
+        _ => {
+            let made = volume.file_system.as_ref()?;
+            Some(match &made.devices {
+                Devices::Named(device) => device.span,
+                Devices::Loop { .. } => made.kind.span,
+            })
         }
     }
-
-    /// Adds a remedy, if there is one.
-    pub fn remedy(mut self, remedy: Option<impl Into<String>>) -> Self {
-        self.remedy = remedy.map(Into::into);
-        self
-    }
-
-    /// Adds the location in the study that caused it.
-    pub fn at(mut self, span: Span) -> Self {
-        self.span = Some(span);
-        self
-    }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
+fn span_of_setting(spec: &EngineSpec, name: &str) -> Option<Span> {
+    let plain_name = |name: &str| match engine_of(spec) {
+        Ok(engine) => engine.plain_name(name),
+        Err(_) => name.to_owned(),
+    };
+    let name = plain_name(name);
+    let mut settings = spec.config.iter();
+    let (_, value) = settings.find(|(known, _)| plain_name(known) == name)?;
+    Some(value.span)
 }
 
-impl std::error::Error for Failure {}
+#[cfg(test)]
+mod tests {
+    use std::io;
 
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        let remedy = error.remedy();
-        let recurs = matches!(
-            &error,
-            LabError::RejectedSetting { .. } | LabError::NotStarted { .. }
+    use super::*;
+
+    #[test]
+    fn what_the_volume_of_a_log_lacks_is_not_said_of_the_data() {
+        let full = io::Error::from(ErrorKind::StorageFull);
+        let failure = Failure::at("write", "/log")(full).key("volume.directory");
+        assert!(is_disk_full(&failure));
+        let failure = of_log(failure);
+        assert!(!is_disk_full(&failure));
+        assert_eq!(failure.exit, Exit::Server);
+        assert!(
+            failure
+                .message
+                .starts_with("[log_volume]: cannot write /log: ")
         );
-        let cause = match &error {
-            LabError::Interrupted => Cause::Interrupted,
-            LabError::Engine(error) => error.cause(),
-            LabError::NoCacheDir
-            | LabError::Untrusted { .. }
-            | LabError::Unmarked { .. }
-            | LabError::Exposed { .. }
-            | LabError::Unreachable { .. }
-            | LabError::PathTooLong { .. }
-            | LabError::CacheLimit(_)
-            | LabError::UnfitDirectory { .. }
-            | LabError::NoLimit { .. }
-            | LabError::NoContainer { .. }
-            | LabError::NoVolume { .. }
-            | LabError::NoScheduler { .. }
-            | LabError::OfLog(_) => Cause::Usage,
-            _ => Cause::Server,
-        };
-        Self {
-            recurs,
-            ..Self::new(cause, error).remedy(remedy)
-        }
-    }
-}
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        Self::new(error.cause(), &error).remedy(error.remedy())
-    }
-}
-
-impl From<PrepareError> for Failure {
-    fn from(error: PrepareError) -> Self {
-        Self::new(error.cause(), &error).remedy(error.remedy())
+        assert_eq!(failure.key.as_deref(), Some("log_volume.directory"));
+        assert_eq!(of_log(canceled()), canceled());
     }
 }

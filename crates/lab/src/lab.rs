@@ -11,8 +11,7 @@ use plan::{EngineSpec, Follow, Topology};
 
 use crate::Database;
 use crate::build::Building;
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Failure, placed};
 use crate::follow;
 use crate::home::Home;
 use crate::instance::Instance;
@@ -21,7 +20,7 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::servers;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{config, installed, placed};
+use crate::spec::{config, installed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Target, Trial};
 use crate::volume;
@@ -59,14 +58,7 @@ impl Lab {
         if self.checked.borrow().contains(&checked) {
             return Ok(());
         }
-        let failed = |error| placed(spec, topology, error);
-        for site in site::set_up(home, topology, 1).map_err(failed)? {
-            if let Some(machine) = site.machine() {
-                machine.check_program(&installed(spec)?).map_err(failed)?;
-            }
-        }
-        volume::check(&topology.node, home.account()).map_err(failed)?;
-        volume::fillable::check_all(topology, home.root()).map_err(failed)?;
+        can_have(home, spec, topology).map_err(|failure| placed(failure, spec, topology))?;
         self.checked.borrow_mut().push(checked);
         Ok(())
     }
@@ -94,13 +86,7 @@ impl Lab {
             }
             let accepted =
                 servers::check(self.home()?, &installed(spec)?, &checkable.3, interrupted);
-            accepted.map_err(|error| match error {
-                LabError::RejectedSetting { .. } => Failure {
-                    cause: Cause::Usage,
-                    ..placed(spec, &trial.planned.topology, error)
-                },
-                other => placed(spec, &trial.planned.topology, other),
-            })?;
+            accepted.map_err(|failure| placed(failure, spec, &trial.planned.topology))?;
             checked.push(checkable);
         }
         Ok(())
@@ -114,7 +100,7 @@ impl Lab {
             Some(_) => Some(self.home()?.run_dir()),
             None => None,
         };
-        Ok(engine.open(url, access, directory)?)
+        engine.open(url, access, directory)
     }
 
     /// Starts a trial's servers with their data.
@@ -127,7 +113,9 @@ impl Lab {
         let mut rig = match &trial.target {
             Target::Given(database) => found(trial, database, observer, interrupted),
             Target::Temporary(engine) => self.temporary(*engine, trial, observer, interrupted),
-            Target::Private(spec) => self.private(spec, trial, observer, interrupted),
+            Target::Private(spec) => self
+                .private(spec, trial, observer, interrupted)
+                .map_err(|failure| placed(failure, spec, &trial.planned.topology)),
         }?;
         self.report_leftovers(observer);
         let host = ThisHost::default();
@@ -250,6 +238,17 @@ impl Lab {
             made_for: Some(made_for),
         })
     }
+}
+
+/// Checks that the sites and volumes of a study can be had.
+fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
+    for site in site::set_up(home, topology, 1)? {
+        if let Some(machine) = site.machine() {
+            machine.check_program(&installed(spec)?)?;
+        }
+    }
+    volume::check(&topology.node, home.account())?;
+    volume::fillable::check_all(topology, home.root())
 }
 
 /// The servers of the trial before, if their data is what the next one needs and all are alive.

@@ -15,7 +15,6 @@ mod copy;
 pub mod doctor;
 mod drive;
 mod early_stop;
-pub mod error;
 mod failure;
 mod faults;
 mod files;
@@ -60,8 +59,7 @@ pub type Database = std::sync::Arc<dyn engine::Database>;
 
 pub use clean::{clean, clean_in};
 pub use engine::Access;
-pub use error::LabError;
-pub use failure::{Cause, Failure};
+pub use failure::{Exit, Fact, Failure};
 pub use find_max::{find_max, max_trials};
 pub use home::{Cleaned, Leftover};
 pub use lab::Lab;

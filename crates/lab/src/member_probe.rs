@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::Sql;
-use engine::replication::{Role, Replication, View};
+use engine::replication::{Replication, Role, View};
 use workload::session::SessionError;
 
 use crate::Database;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::Server;
 use host::{Files, Memory, Space};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Bytes of a row of the load's tables, with its index entry and unused space in pages. Tables of 1
 /// million rows take 252 to 264 after loading.
@@ -94,7 +94,7 @@ pub struct Disk {
 }
 
 /// Reads the file system of a directory.
-pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, LabError> {
+pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
     let space = space(files, path)?;
     Ok(Disk {
         path: path.to_owned(),
@@ -112,19 +112,19 @@ impl Disk {
 }
 
 /// Bytes available to an unprivileged user on the file system of `path`.
-pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, LabError> {
+pub(crate) fn free_bytes(files: &dyn Files, path: &Path) -> Result<u64, Failure> {
     space(files, path).map(|space| space.free_bytes)
 }
 
-fn space(files: &dyn Files, path: &Path) -> Result<Space, LabError> {
+fn space(files: &dyn Files, path: &Path) -> Result<Space, Failure> {
     let space = files.space(path);
-    space.map_err(LabError::at("read the file system of", path))
+    space.map_err(Failure::at("read the file system of", path))
 }
 
 /// Memory available to new processes without swapping, within the limits of this process's control
 /// groups.
-pub fn available_memory(files: &dyn Files) -> Result<u64, LabError> {
-    let failed = LabError::at("read", Path::new("/proc/meminfo"));
+pub fn available_memory(files: &dyn Files) -> Result<u64, Failure> {
+    let failed = Failure::at("read", Path::new("/proc/meminfo"));
     let available = Memory::read(files).available_bytes;
     available.ok_or_else(|| failed(std::io::Error::other("no MemAvailable")))
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
@@ -24,11 +24,10 @@ pub(crate) fn preload(
     read.map_err(|error| {
         if interrupted.load(Ordering::Relaxed) {
             let message = "interrupted while reading all tables";
-            return Failure::new(Cause::Interrupted, message);
+            return Failure::interrupted(message);
         }
         // The death of a server explains more than a broken connection.
-        rig.death(true)
-            .map_or_else(|| error.into(), |(_, death)| death)
+        rig.death(true).map_or(error, |(_, death)| death)
     })
 }
 

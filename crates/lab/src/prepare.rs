@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use engine::data::{Listener, Mode};
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Exit, Failure};
 use crate::observer::Observer;
 use crate::trial::Trial;
 
@@ -33,15 +33,8 @@ pub fn prepare(
     let wanted = trial.wanted(mode);
     let listener = Listener { tell, interrupted };
     let prepared = database.prepare(&wanted, listener);
-    prepared.map_err(|error| {
-        let place = match (error.cause(), database.file()) {
-            (Cause::Server, Some(file)) => format!("{}: ", file.display()),
-            _ => String::new(),
-        };
-        let failure = Failure::from(error);
-        Failure {
-            message: format!("{place}{}", failure.message),
-            ..failure
-        }
+    prepared.map_err(|failure| match (failure.exit, database.file()) {
+        (Exit::Server, Some(file)) => failure.context(file.display()),
+        _ => failure,
     })
 }

@@ -7,9 +7,9 @@ use engine::data::Wanted;
 use plan::{EngineSpec, Topology};
 
 use crate::account::Account;
-use crate::failure::Failure;
+use crate::failure::{Failure, placed};
 use crate::home;
-use crate::spec::{config, engine_of, placed};
+use crate::spec::{config, engine_of};
 use crate::template;
 use crate::volume;
 
@@ -27,14 +27,17 @@ pub fn preview(
     topology: &Topology,
     wanted: &Wanted<'_>,
 ) -> Result<Preview, Failure> {
-    let failed = |error| placed(spec, topology, error);
+    look(spec, topology, wanted).map_err(|failure| placed(failure, spec, topology))
+}
+
+fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<Preview, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
-    engine::exists(engine, basedir).map_err(|error| failed(error.into()))?;
-    let account = Account::for_servers().map_err(failed)?;
-    volume::check(&topology.node, &account).map_err(failed)?;
-    let cache = home::place().map_err(failed)?;
-    volume::fillable::check_all(topology, &cache).map_err(failed)?;
+    engine::exists(engine, basedir)?;
+    let account = Account::for_servers()?;
+    volume::check(&topology.node, &account)?;
+    let cache = home::place()?;
+    volume::fillable::check_all(topology, &cache)?;
     let accepts = |version: &str| spec.has_version(version);
     Ok(Preview {
         engine,

@@ -16,7 +16,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::{Fact, Failure, canceled};
 
 /// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
 const SETPRIV: &str = "setpriv";
@@ -110,7 +110,7 @@ type Job = (Command, Sender<io::Result<Child>>);
 ///
 /// The kernel's parent-death signal follows the *thread* that forked: a server started by a thread
 /// that ends would end with it.
-pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
+pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts programs has ended");
@@ -134,9 +134,14 @@ pub(crate) fn spawn(command: Command) -> Result<Child, LabError> {
         Err(_) => false,
     };
     let spawned = if sent { result.recv().ok() } else { None };
-    spawned
-        .unwrap_or_else(|| Err(gone()))
-        .map_err(|source| LabError::NoProgram { program, source })
+    spawned.unwrap_or_else(|| Err(gone())).map_err(|error| {
+        let failure = Failure::server(format!("cannot run {program}: {error}"))
+            .remedy("install the package util-linux");
+        match error.kind() {
+            io::ErrorKind::NotFound => failure.fact(Fact::NoProgram),
+            _ => failure,
+        }
+    })
 }
 
 /// Waits until the child has ended, at most `limit`; `None` if it has not.
@@ -193,7 +198,7 @@ pub(crate) fn run(
     command: Command,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<Option<ExitStatus>, LabError> {
+) -> Result<Option<ExitStatus>, Failure> {
     finish(&mut spawn(command)?, limit, interrupted)
 }
 
@@ -202,9 +207,9 @@ pub(crate) fn output(
     command: Command,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<Output, LabError> {
+) -> Result<Output, Failure> {
     let program = program_of(&command);
-    let failed = |error| LabError::at("run", Path::new(&program))(error);
+    let failed = Failure::at("run", Path::new(&program));
     // Files rather than pipes, which a child of the program's could keep open.
     let (stdout, stderr) = (
         memory_file().map_err(failed)?,
@@ -223,9 +228,9 @@ pub(crate) fn words(
     command: Command,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<(ExitStatus, String), LabError> {
+) -> Result<(ExitStatus, String), Failure> {
     let program = program_of(&command);
-    let failed = |error| LabError::at("run", Path::new(&program))(error);
+    let failed = Failure::at("run", Path::new(&program));
     let file = memory_file().map_err(failed)?;
     let status = output_to(command, &file, &file, limit, interrupted)?;
     let words = content(file).map_err(failed)?;
@@ -238,9 +243,9 @@ fn output_to(
     stderr: &File,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<ExitStatus, LabError> {
+) -> Result<ExitStatus, Failure> {
     let program = program_of(&command);
-    let at = || LabError::at("run", Path::new(&program));
+    let at = || Failure::at("run", Path::new(&program));
     command.stdout(stdout.try_clone().map_err(at())?);
     command.stderr(stderr.try_clone().map_err(at())?);
     // Ctrl-C in a terminal must not end it halfway.
@@ -257,19 +262,24 @@ fn output_to(
         }
         if interrupted.load(Ordering::Relaxed) {
             kill(&mut child);
-            return Err(LabError::Interrupted);
+            return Err(canceled());
         }
         if Instant::now() > deadline {
             kill(&mut child);
-            let limit_s = limit.as_secs();
-            return Err(LabError::Endless {
-                program: program.clone(),
-                limit_s,
-            });
+            return Err(endless(&program, limit));
         }
     }
     kill(&mut child);
     Err(at()(io::Error::other("it prints too much")))
+}
+
+fn endless(program: &str, limit: Duration) -> Failure {
+    Failure::server(format!(
+        "{program} did not end within {} s",
+        limit.as_secs()
+    ))
+    .remedy("a disk, a daemon, or the network may hang: see the kernel's messages (dmesg)")
+    .fact(Fact::Endless)
 }
 
 /// A program's input.
@@ -304,7 +314,7 @@ pub(crate) fn finish(
     child: &mut Child,
     limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<Option<ExitStatus>, LabError> {
+) -> Result<Option<ExitStatus>, Failure> {
     let deadline = Instant::now() + limit;
     loop {
         if let Ok(Some(status)) = child.try_wait() {
@@ -313,11 +323,7 @@ pub(crate) fn finish(
         let stop = interrupted.load(Ordering::Relaxed);
         if stop || Instant::now() > deadline {
             kill(child);
-            return if stop {
-                Err(LabError::Interrupted)
-            } else {
-                Ok(None)
-            };
+            return if stop { Err(canceled()) } else { Ok(None) };
         }
         sleep(POLL_INTERVAL);
     }
@@ -358,7 +364,7 @@ mod tests {
     fn a_program_ends_when_the_user_asks() {
         let asked = AtomicBool::new(true);
         let ended = run(sh("sleep 600"), Duration::from_secs(600), &asked);
-        assert!(matches!(ended, Err(LabError::Interrupted)));
+        assert!(ended.as_ref().is_err_and(Failure::is_interrupted));
     }
 
     #[test]
@@ -375,10 +381,10 @@ mod tests {
         // What it leaves behind keeps nobody waiting.
         assert!(run("sleep 600 & exit 0", 600_000).unwrap().status.success());
         let error = run("sleep 600", 50).unwrap_err();
-        assert!(matches!(&error, LabError::Endless { program, .. } if program == "/bin/sh"));
+        assert!(error.is(Fact::Endless) && error.message.starts_with("/bin/sh "));
         run("yes", 600_000).unwrap_err();
         let stopped = output(sh("sleep 600"), TOOL_LIMIT, &AtomicBool::new(true));
-        assert!(matches!(stopped, Err(LabError::Interrupted)));
+        assert!(stopped.as_ref().is_err_and(Failure::is_interrupted));
     }
 
     /// As a process that waits for a disk which hangs, one in a frozen group does not end.

@@ -11,8 +11,7 @@ use plan::EngineSpec;
 
 use crate::Database;
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::monitors::Monitored;
 use crate::observer::Observer;
@@ -129,7 +128,7 @@ impl Rig {
             let mut node = member.try_lock()?;
             let how = node.died(false)?;
             let remedy = "its complete log is in the result directory";
-            let failure = Failure::new(Cause::Server, how).remedy(Some(remedy));
+            let failure = Failure::server(how).remedy(remedy);
             Some((node.number(), failure))
         })
     }
@@ -151,7 +150,7 @@ impl Rig {
     }
 
     /// Stops the nodes and keeps their data.
-    pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, LabError> {
+    pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, Failure> {
         // What members share ends after them.
         let (nodes, _services): (Vec<_>, Vec<_>) = self.into_clusters().unzip();
         let nodes = nodes.into_iter().flatten();
@@ -162,9 +161,9 @@ impl Rig {
 
     /// Ends all nodes, the last first, and tells the observer what could not be ended or removed.
     pub(crate) fn end(self, observer: &mut dyn Observer) {
-        let mut report = |what: &str, ended: Result<(), LabError>| {
+        let mut report = |what: &str, ended: Result<(), Failure>| {
             if let Err(error) = ended {
-                let remedy = error.remedy();
+                let remedy = error.remedy.as_ref();
                 let remedy = remedy.map_or(String::new(), |remedy| format!(" ({remedy})"));
                 observer.note(&format!("could not remove {what}: {error}{remedy}"));
             }

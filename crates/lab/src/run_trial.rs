@@ -7,7 +7,7 @@ use measure::setup::{Input, Outcome, Setup, Unfinished};
 use measure::summary::TrialSummary;
 
 use crate::drive;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::ledger::{self, Ledger, Verified};
 use crate::observer::Observer;
@@ -106,7 +106,7 @@ fn summarize(
         ledger.add_to(faults.filter(|fault| fault.instance == number).collect());
     }
     let unreadable = verified.iter().find_map(|one| one.unreadable.clone());
-    let unreadable = unreadable.map(|why| Failure::new(Cause::Interrupted, why));
+    let unreadable = unreadable.map(Failure::interrupted);
     if let (None, Some(failure)) = (&driven.failure, &unreadable) {
         summary.outcome = Outcome::Failed {
             reason: failure.message.clone(),

@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Advice, FileType, fadvise, syncfs};
 use rustix::io::Errno;
 
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::tree::OpenDir;
 
 /// Waits until everything on the file system of a directory is on disk, then, if it is to be `cold`,
 /// drops the directory's files from the page cache. Has no effect on file systems in memory, such as
 /// tmpfs.
-pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), LabError> {
+pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) {
-        return Err(LabError::Interrupted);
+        return Err(canceled());
     }
     let dir = OpenDir::open(path)?;
-    syncfs(&dir).map_err(|error| LabError::at("write to disk", path)(error.into()))?;
+    syncfs(&dir).map_err(Failure::at("write to disk", path))?;
     match cold {
         true => drop_pages(&dir),
         false => Ok(()),
     }
 }
 
-fn drop_pages(dir: &OpenDir) -> Result<(), LabError> {
+fn drop_pages(dir: &OpenDir) -> Result<(), Failure> {
     for entry in dir.entries()? {
         let name = OsStr::from_bytes(entry.name.to_bytes());
         match entry.kind() {
@@ -37,9 +37,7 @@ fn drop_pages(dir: &OpenDir) -> Result<(), LabError> {
                 Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP) => {}
                 Err(error) => {
                     let path = dir.path().join(name);
-                    return Err(LabError::at("drop from the page cache", &path)(
-                        error.into(),
-                    ));
+                    return Err(Failure::at("drop from the page cache", &path)(error));
                 }
             },
             _ => {}
@@ -95,6 +93,9 @@ mod tests {
     fn an_interrupt_is_not_delayed() {
         let dir = tempfile::tempdir().unwrap();
         let settled = settle(dir.path(), true, &AtomicBool::new(true));
-        assert!(matches!(settled, Err(LabError::Interrupted)), "{settled:?}");
+        assert!(
+            settled.as_ref().is_err_and(Failure::is_interrupted),
+            "{settled:?}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
-use crate::failure::{Cause, Failure};
+use crate::failure::{Exit, Fact, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::run_trial;
@@ -25,7 +25,7 @@ pub fn run(
     for (at, trial) in trials.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
             let message = "interrupted between trials";
-            return Err(Failure::new(Cause::Interrupted, message));
+            return Err(Failure::interrupted(message));
         }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.planned.number, failed.planned.number);
@@ -37,7 +37,9 @@ pub fn run(
         if let (_, Some(failure)) = attempt(lab, trial, observer, interrupted)? {
             let mut before = trials[..at].iter();
             // Servers that started earlier may start again.
-            if failure.recurs && !before.any(|earlier| have_same_servers(earlier, trial)) {
+            if failure.is(Fact::NotStarted)
+                && !before.any(|earlier| have_same_servers(earlier, trial))
+            {
                 dead.push(trial);
             }
             first.get_or_insert(failure);
@@ -68,7 +70,7 @@ pub(crate) fn attempt(
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
             failure => Ok((ran.summary, failure)),
         },
-        Err(failure) if failure.cause == Cause::Server => {
+        Err(failure) if failure.exit == Exit::Server => {
             let summary = run_trial::failed(trial, &failure);
             observer.end(summary.clone())?;
             Ok((summary, Some(failure)))
@@ -84,5 +86,5 @@ fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
         outcome,
         Outcome::Stopped { .. } | Outcome::ServerLost { .. }
     );
-    failure.cause != Cause::Server && !is_servers
+    failure.exit != Exit::Server && !is_servers
 }

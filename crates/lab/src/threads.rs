@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 
 /// Starts a thread with this name.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
@@ -12,7 +12,7 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
     let thread = Builder::new().name(name).spawn_scoped(scope, work);
-    thread.map_err(|error| Failure::new(Cause::Internal, error))
+    thread.map_err(Failure::internal)
 }
 
 /// Waits for the end of a thread. Its panic becomes one of this thread: a scope propagates only those

@@ -5,7 +5,6 @@
 //! inside the tree is refused.
 
 use std::ffi::{CString, OsStr};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,9 +16,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::error::LabError;
+use crate::failure::Failure;
+use crate::home::trust::untrusted;
 
 /// Deeper trees are refused: servers need three levels, and each costs an open file.
+const MOUNTED: &str = "has another file system mounted on it";
 const MAX_DEPTH: usize = 64;
 
 /// An open directory, with its path for error messages.
@@ -45,74 +46,68 @@ impl Entry {
 
 impl OpenDir {
     /// Opens a directory whose parents nobody else can change. It must not be a symbolic link.
-    pub(crate) fn open(path: &Path) -> Result<Self, LabError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty());
         Ok(Self {
-            fd: fd.map_err(at("open", path))?,
+            fd: fd.map_err(Failure::at("open", path))?,
             path: path.to_owned(),
             depth: 0,
         })
     }
 
     /// Opens a directory in this one.
-    pub(crate) fn open_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, LabError> {
+    pub(crate) fn open_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, Failure> {
         let path = self.path.join(name.as_ref());
         if self.depth == MAX_DEPTH {
-            return Err(at("open", &path)(Errno::NAMETOOLONG));
+            return Err(Failure::at("open", &path)(Errno::NAMETOOLONG));
         }
         let fd = openat(&self.fd, name.as_ref(), DIRECTORY, Mode::empty());
-        let fd = fd.map_err(at("open", &path))?;
-        if is_mount_point(&fd, self.fd.as_fd()).map_err(at("inspect", &path))? {
-            return Err(LabError::Untrusted {
-                why: "has another file system mounted on it".to_owned(),
-                path,
-            });
+        let fd = fd.map_err(Failure::at("open", &path))?;
+        if is_mount_point(&fd, self.fd.as_fd()).map_err(Failure::at("inspect", &path))? {
+            return Err(untrusted(&path, MOUNTED));
         }
         let depth = self.depth + 1;
         Ok(Self { fd, path, depth })
     }
 
     /// Opens a file in this directory for reading, if it still is one.
-    pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
+    pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, Failure> {
         let path = self.path.join(name.as_ref());
         // Opening a named pipe would block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::empty());
-        let fd = fd.map_err(at("open", &path))?;
-        let stat = fstat(&fd).map_err(at("inspect", &path))?;
+        let fd = fd.map_err(Failure::at("open", &path))?;
+        let stat = fstat(&fd).map_err(Failure::at("inspect", &path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(LabError::Untrusted {
-                why: "is not a regular file".to_owned(),
-                path,
-            });
+            return Err(untrusted(&path, "is not a regular file"));
         }
         Ok(fd)
     }
 
     /// Creates a file in this directory for writing, which only its owner can read, in place of the one
     /// with that name.
-    pub(crate) fn create_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, LabError> {
+    pub(crate) fn create_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, Failure> {
         self.remove_file(&name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
-        fd.map_err(at("create", &self.path.join(name.as_ref())))
+        fd.map_err(Failure::at("create", &self.path.join(name.as_ref())))
     }
 
     /// Creates a symbolic link in this directory.
-    pub(crate) fn create_link(&self, name: &OsStr, target: &Path) -> Result<(), LabError> {
-        symlinkat(target, &self.fd, name).map_err(at("create", &self.path.join(name)))
+    pub(crate) fn create_link(&self, name: &OsStr, target: &Path) -> Result<(), Failure> {
+        symlinkat(target, &self.fd, name).map_err(Failure::at("create", &self.path.join(name)))
     }
 
     /// Removes a file from this directory, if it exists.
-    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), LabError> {
+    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), Failure> {
         match unlinkat(&self.fd, name.as_ref(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
-            removed => removed.map_err(at("remove", &self.path.join(name.as_ref()))),
+            removed => removed.map_err(Failure::at("remove", &self.path.join(name.as_ref()))),
         }
     }
 
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, LabError> {
-        let failed = || at("read", &self.path);
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>, Failure> {
+        let failed = || Failure::at("read", &self.path);
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.fd).map_err(failed())? {
             let name = entry.map_err(failed())?.file_name().to_owned();
@@ -129,8 +124,8 @@ impl OpenDir {
         Ok(entries)
     }
 
-    pub(crate) fn stat(&self) -> Result<Stat, LabError> {
-        fstat(&self.fd).map_err(at("inspect", &self.path))
+    pub(crate) fn stat(&self) -> Result<Stat, Failure> {
+        fstat(&self.fd).map_err(Failure::at("inspect", &self.path))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -138,7 +133,7 @@ impl OpenDir {
     }
 
     /// Removes what is in it.
-    pub(crate) fn remove_content(&self) -> Result<(), LabError> {
+    pub(crate) fn remove_content(&self) -> Result<(), Failure> {
         for entry in self.entries()? {
             let name = OsStr::from_bytes(entry.name.to_bytes());
             if entry.kind() != FileType::Directory {
@@ -148,7 +143,7 @@ impl OpenDir {
             self.open_dir(name)?.remove_content()?;
             match unlinkat(&self.fd, &entry.name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOENT) => {}
-                removed => removed.map_err(at("remove", &self.path.join(name)))?,
+                removed => removed.map_err(Failure::at("remove", &self.path.join(name)))?,
             }
         }
         Ok(())
@@ -198,17 +193,14 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 
 /// Removes a directory and its contents. Nobody else may be able to change the directories above
 /// it.
-pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
+pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     let dir = OpenDir::open(path)?;
     // Of the directory itself: its parent may well be on another file system.
-    if is_mount_root(&dir.fd).map_err(at("inspect", path))? == Some(true) {
-        return Err(LabError::Untrusted {
-            path: path.to_owned(),
-            why: "has another file system mounted on it".to_owned(),
-        });
+    if is_mount_root(&dir.fd).map_err(Failure::at("inspect", path))? == Some(true) {
+        return Err(untrusted(path, MOUNTED));
     }
     dir.remove_content()?;
-    std::fs::remove_dir(path).map_err(LabError::at("remove", path))
+    std::fs::remove_dir(path).map_err(Failure::at("remove", path))
 }
 
 /// Disk space of a directory and its contents, as far as it is readable.
@@ -242,10 +234,6 @@ fn is_mount_root(dir: &OwnedFd) -> rustix::io::Result<Option<bool>> {
         Err(Errno::NOSYS) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn at<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(Errno) -> LabError + use<'a> {
-    move |error| LabError::at(what, path)(io::Error::from(error))
 }
 
 #[cfg(test)]

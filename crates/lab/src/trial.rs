@@ -13,7 +13,7 @@ use workload::name::WorkloadName;
 use workload::options::Options;
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::find_max::search;
 
 /// How long running transactions may take to end after the load's end.
@@ -83,7 +83,7 @@ impl Trial {
     pub fn check(&self) -> Result<(), Failure> {
         self.workload
             .validate(&self.options)
-            .map_err(|error| Failure::new(Cause::Usage, error))?;
+            .map_err(Failure::usage)?;
         self.check_follow()
     }
 
@@ -98,7 +98,9 @@ impl Trial {
         let kind = server.and_then(|server| server.replicates_as(&cluster.kind));
         let has_one_primary = kind.is_some_and(|kind| !kind.has_many_primaries());
         let kinds = self.statement_kinds();
-        let mut writes = kinds.iter().filter(|kind| kind.class == StatementClass::Write);
+        let mut writes = kinds
+            .iter()
+            .filter(|kind| kind.class == StatementClass::Write);
         let (true, true, Some(write)) = (
             topology.follow == Follow::Any,
             has_one_primary,
@@ -113,8 +115,8 @@ impl Trial {
         );
         let remedy =
             "use a workload that only reads, such as oltp_read_only, or follow = \"primary\"";
-        let failure = Failure::new(Cause::Usage, message).at(cluster.kind.span);
-        Err(failure.remedy(Some(remedy)))
+        let failure = Failure::usage(message).span(cluster.kind.span);
+        Err(failure.remedy(remedy))
     }
 
     /// The data that the trial needs.

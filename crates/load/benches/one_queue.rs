@@ -6,7 +6,7 @@
     reason = "a benchmark: it fails loudly and prints what it measured"
 )]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/integration/common.rs"]
 mod common;
 
 use std::time::Duration;

@@ -34,6 +34,11 @@ impl Level {
         Level::Unknown,
         Level::Passed,
     ];
+
+    /// This level if there is a problem.
+    pub fn when(self, is_found: bool) -> Level {
+        if is_found { self } else { Level::Passed }
+    }
 }
 
 /// As in JSON and in tables.

@@ -12,7 +12,7 @@
 //! 31, 1983, do with longer steps); and two checks in a row have to agree, in both of which the
 //! run is steady. The interval of the result is the one that was asked for, of fixed width, even
 //! if that of the seconds is narrower at the end: chance made it so.
-//! `tests/until.rs` measures the coverage.
+//! `tests/integration/until.rs` measures the coverage.
 
 use crate::ended::Until;
 use crate::interval::{Part, estimate};

@@ -1,7 +1,6 @@
 //! Options that take one of a few words.
 
-/// Declares an enum whose variants are the words of an option: as a study types them, as
-/// messages show them and as results store them.
+/// Declares an enum whose variants are the words of an option, in studies, messages, and results.
 macro_rules! choice {
     (
         $(#[$meta:meta])*

@@ -14,18 +14,18 @@ pub struct Conduct {
     pub detector: fn(&Configured<'_>) -> Option<Detector>,
     /// Where a commit is when it is acknowledged.
     pub acknowledged: fn(&Configured<'_>) -> String,
-    /// What makes commits as durable as in the other kinds.
+    /// Settings that make commits as durable as those of the other kinds.
     pub durable: StaticSettings,
-    /// What its documentation recommends for production, as far as it does not depend on the host.
+    /// Settings that its documentation recommends for production, except those that depend on the host.
     pub tuned: StaticSettings,
 }
 
-/// Who notices that the primary is lost.
+/// The detector of the loss of the primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detector {
-    /// Who it is, with the timeouts.
+    /// Its name, with its timeouts.
     pub text: String,
-    /// After how long at the latest.
+    /// Maximum time until detection.
     pub within: Duration,
 }
 
@@ -41,7 +41,7 @@ pub struct Configured<'a> {
 }
 
 impl Configured<'_> {
-    /// The value of a setting, in lowercase, whose default is `default`.
+    /// The value of a setting in lowercase, or `default` if it is not set.
     pub fn value(&self, name: &str, default: &str) -> String {
         let mut settings = self.settings.iter();
         let found = settings.find(|(known, _)| is_same_setting(known, name));
@@ -49,7 +49,7 @@ impl Configured<'_> {
     }
 }
 
-/// Whether two names are of one setting, as servers read them.
+/// Whether servers read two names as the same setting.
 pub fn is_same_setting(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         let name = name.to_ascii_lowercase().replace('-', "_");

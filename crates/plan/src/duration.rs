@@ -120,8 +120,7 @@ fn bad_unit(shown: &str, number: &str, unit: &str, after: &str) -> DurationError
     }
 }
 
-/// The unit that a longer word means. `M` is left out of the obvious lower
-/// case: it would silently be minutes where somebody meant months.
+/// The unit that a longer word stands for. `M` is not read as `m`, because it may mean months.
 fn likely_unit(word: &str) -> Option<&'static str> {
     Some(match word {
         "µs" | "μs" | "usec" | "usecs" | "microsecond" | "microseconds" => "us",
@@ -134,8 +133,8 @@ fn likely_unit(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Writes a duration the way [`parse_duration`] reads it: `1m30s`. What is
-/// finer than a microsecond is left out.
+/// Formats a duration so that [`parse_duration`] reads it: `1m30s`. Digits below a microsecond are
+/// dropped.
 pub fn format_duration(duration: Duration) -> String {
     let mut rest_ns = duration.as_nanos();
     let mut text = String::new();

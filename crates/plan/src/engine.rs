@@ -13,11 +13,11 @@ pub struct EngineTraits {
     pub is_process: bool,
     /// The ways in which its servers replicate.
     pub clusters: &'static [ClusterTraits],
-    /// Why a study cannot make the setting of this name; `None` if it can.
+    /// Why a study cannot change the setting of this name; `None` if it can.
     pub reserved_setting: fn(&str) -> Option<&'static str>,
 }
 
-/// A way in which the servers of an engine replicate.
+/// A kind of replication of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterTraits {
     /// Its name in a study.
@@ -30,7 +30,7 @@ pub struct ClusterTraits {
     pub has_coordinator: bool,
     /// How many members must be connected for a commit to be accepted.
     pub quorum: Quorum,
-    /// What a ranking must tell of it, and the settings that a study asks for by a word.
+    /// How it detects failures and acknowledges commits, and the settings of its durability and profile.
     pub conduct: Conduct,
 }
 
@@ -57,13 +57,13 @@ impl Quorum {
 }
 
 impl EngineTraits {
-    /// Names of those for which `is` holds.
+    /// Names of the engines for which `is` holds.
     pub fn names(engines: &[Self], is: impl Fn(&Self) -> bool) -> Vec<&'static str> {
         let these = engines.iter().filter(|engine| is(engine));
         these.map(|engine| engine.name).collect()
     }
 
-    /// Names of the ways in which its servers replicate.
+    /// Names of its kinds of replication.
     pub fn cluster_names(&self) -> Vec<&'static str> {
         self.clusters.iter().map(|kind| kind.name).collect()
     }

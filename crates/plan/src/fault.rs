@@ -11,26 +11,26 @@ use crate::duration::{format_duration, optional_text, parse_duration, text};
 use crate::percent::format_percent;
 use crate::volume::DiskLimits;
 
-/// Something that a study breaks, and when it is put right again.
+/// A fault, and when it is healed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// When, from the start of the measurement.
     #[serde(with = "text")]
     pub at: Duration,
-    /// What is done.
+    /// Its kind.
     pub kind: FaultKind,
-    /// What it is done to, in each cluster that has it.
+    /// Its target in each cluster.
     pub target: FaultTarget,
-    /// How long after `at` it is put right again; `None`: never, or there is nothing to heal.
+    /// Time from `at` until it is healed; `None`: never, or there is nothing to heal.
     #[serde(default, with = "optional_text")]
     pub heal: Option<Duration>,
     /// Which processes of a node that has a cluster manager are killed, stopped, or paused.
     #[serde(default)]
     pub process: FaultProcess,
-    /// For a slow link: how many bytes per second it carries; `None`: no limit.
+    /// For a slow link: bytes per second; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<u64>,
-    /// For a slow link: how long it delays what it carries; `None`: not at all.
+    /// For a slow link: delay of each packet; `None`: no delay.
     #[serde(
         default,
         with = "optional_text",
@@ -46,19 +46,19 @@ pub struct Fault {
     /// For a partition: the member that both sides still reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<FaultTarget>,
-    /// For faults of a volume: which one.
+    /// For faults of a volume: the volume.
     #[serde(default)]
     pub volume: FaultVolume,
     /// For faults of one device: its number in the volume, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u32>,
-    /// For a slow device: what is left of it.
+    /// For a slow device: its limits.
     #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
     pub limits: DiskLimits,
     /// For [`FaultKind::Command`]: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// For [`FaultKind::Command`]: what puts it right again.
+    /// For [`FaultKind::Command`]: the command that heals it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heal_command: Vec<String>,
     /// Whether the study expects that no member accepts writes until it is healed.
@@ -67,7 +67,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// When it is put right again, from the start of the measurement; `None`: never.
+    /// When it is healed, from the start of the measurement; `None`: never.
     pub fn healed_at(&self) -> Option<Duration> {
         Some(self.at.saturating_add(self.heal?))
     }
@@ -99,7 +99,7 @@ pub struct Loss {
     pub seed: u64,
 }
 
-/// For people: `at 30s: kill primary, healed after 10s`.
+/// Shows `at 30s: kill primary, healed after 10s`.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {}: {}", format_duration(self.at), self.kind)?;
@@ -153,7 +153,7 @@ choice! {
         Pause = "pause",
         /// Shuts a node down unless it is dead, and starts it again at once.
         Restart = "restart",
-        /// Cuts a node, and members on its side, off from the others, in both directions.
+        /// Separates a node, and the members on its side, from the others in both directions.
         Partition = "partition",
         /// Drops what a node sends to the other members of its cluster.
         Drop = "drop",
@@ -163,40 +163,41 @@ choice! {
         SlowLink = "slow_link",
         /// Fills the file system that a node's data is on.
         FillDisk = "fill_disk",
-        /// Fails a device of the volume: every request to it is refused; healing brings it back with
-        /// what it had.
+        /// Fails a device of the volume: it refuses every request; healing brings it back with its old
+        /// content.
         FailDevice = "fail_device",
-        /// Limits how much a device of the volume does.
+        /// Limits the throughput of a device of the volume.
         SlowDevice = "slow_device",
         /// Rebuilds a device of the volume on a new one.
         ReplaceDevice = "replace_device",
-        /// Reads everything on the volume, and corrects what differs from its checksum.
+        /// Reads the whole volume and repairs blocks whose checksums do not match.
         Scrub = "scrub",
-        /// Ends a node and its links at once, so that nobody hears of it; healing starts it again.
+        /// Kills a node and cuts its links at once, so that peers see no closed connections; healing starts
+        /// it again.
         FailHost = "fail_host",
-        /// Switches a node's guest off: what it had not written to its disk is gone; healing boots it
-        /// and starts the node again.
+        /// Powers a node's guest off: unsynced writes are lost; healing boots it and starts the node
+        /// again.
         CutPower = "cut_power",
         /// Makes another member the primary, as an administrator does before maintenance.
         Switchover = "switchover",
-        /// Runs a command of the study's.
+        /// Runs a command that the study gives.
         Command = "command",
     }
 }
 
 impl FaultKind {
-    /// Whether it lasts until it is healed; the others are over once they took effect.
+    /// Whether it lasts until it is healed; other faults are over once they take effect.
     pub fn lasts(self) -> bool {
         let is_over = matches!(self, Self::Restart | Self::Switchover | Self::Command);
         !is_over && !self.is_job()
     }
 
-    /// Whether it is work on a volume that ends by itself; it is healed once that is done.
+    /// Whether it is a job on a volume, which ends by itself and is healed then.
     pub fn is_job(self) -> bool {
         matches!(self, Self::ReplaceDevice | Self::Scrub)
     }
 
-    /// Whether it is done to one device of a volume.
+    /// Whether its target is one device of a volume.
     pub fn is_of_device(self) -> bool {
         matches!(
             self,
@@ -204,12 +205,12 @@ impl FaultKind {
         )
     }
 
-    /// Whether it is done to a volume.
+    /// Whether its target is a volume.
     pub fn is_of_volume(self) -> bool {
         self.is_of_device() || matches!(self, Self::FillDisk | Self::Scrub)
     }
 
-    /// Whether others hear nothing of its node any more, and must notice that by themselves.
+    /// Whether its node falls silent, so that the others notice only by timeouts.
     pub fn silences(self) -> bool {
         matches!(
             self,
@@ -227,7 +228,7 @@ impl FaultKind {
         matches!(self, Self::Kill | Self::Stop | Self::Pause)
     }
 
-    /// Whether it can be done to what a cluster's members share.
+    /// Whether its target can be a service that the members share.
     pub fn is_of_coordinator(self) -> bool {
         matches!(self, Self::Kill | Self::Partition | Self::Drop)
     }
@@ -237,13 +238,13 @@ impl FaultKind {
         self.is_of_network() || matches!(self, Self::FailHost | Self::CutClients)
     }
 
-    /// Whether it is done to what members of a cluster send each other.
+    /// Whether it affects packets between members of a cluster.
     pub fn is_of_network(self) -> bool {
         matches!(self, Self::Partition | Self::Drop | Self::SlowLink)
     }
 }
 
-/// What a fault is done to. For a switchover, the member that takes over.
+/// The target of a fault. For a switchover, the member that takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultTarget {
@@ -257,11 +258,11 @@ pub enum FaultTarget {
     Server(u32),
     /// The service through which the members choose their primary.
     Coordinator,
-    /// All members, one after the other, the primary last.
+    /// All members in turn, the primary last.
     All,
 }
 
-/// For people: `primary`, `replica`, `any (seed 7)`, `server 2`, `coordinator`.
+/// Shows `primary`, `replica`, `any (seed 7)`, `server 2`, `coordinator`.
 impl fmt::Display for FaultTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -276,7 +277,7 @@ impl fmt::Display for FaultTarget {
 }
 
 choice! {
-    /// Which processes of a node are killed, stopped, or paused. They differ only where a cluster
+    /// The processes of a node that are killed, stopped, or paused: a choice only where a cluster
     /// manager runs beside the server.
     #[derive(Default)]
     FaultProcess {
@@ -289,12 +290,12 @@ choice! {
 }
 
 choice! {
-    /// Which volume of a node is hit.
+    /// The volume of a node that a fault affects.
     #[derive(Default)]
     FaultVolume {
         #[default]
         Data = "data",
-        /// That of its transaction log.
+        /// The volume of its transaction log.
         Log = "log",
     }
 }
@@ -302,12 +303,11 @@ choice! {
 impl Chaos {
     /// Stands for every kind that a trial can have.
     pub const ANY: &str = "any";
-    /// Every fault is healed this long before the end of the measurement.
+    /// Every fault is healed at least this long before the end of the measurement.
     pub const HEALED_BEFORE_END: Duration = Duration::from_secs(10);
 }
 
-/// Reads how often something happens, such as `1 per 30s` or `2 per 1m30s`: times per second,
-/// above 0.
+/// Parses a frequency such as `1 per 30s` or `2 per 1m30s`; returns events per second, above 0.
 pub fn parse_frequency(text: &str) -> Option<f64> {
     let (count, period) = text.split_once(" per ")?;
     let count: u32 = count.trim().parse().ok()?;
@@ -331,7 +331,7 @@ choice! {
 }
 
 choice! {
-    /// How the members of a cluster reach each other.
+    /// The network between members of a cluster.
     #[derive(Default)]
     Network {
         /// All on this host's loopback interface.
@@ -352,8 +352,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Number of users who make the transfers of an instance: one for every 25 per second, at most
-    /// 64.
+    /// Number of users that make an instance's transfers: one for every 25 transfers per second, at
+    /// most 64.
     pub fn users(&self) -> u32 {
         (self.rate / 25.0).ceil().clamp(1.0, 64.0) as u32
     }
@@ -362,7 +362,7 @@ impl Ledger {
 /// A random schedule of faults. The plan contains the faults that were drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chaos {
-    /// The kinds of faults that are drawn from.
+    /// The kinds of faults to draw from.
     pub kinds: Vec<FaultKind>,
     /// Mean number of faults per second, above 0.
     pub per_s: f64,

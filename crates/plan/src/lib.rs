@@ -37,8 +37,8 @@ pub use fault::{
     parse_frequency,
 };
 pub use load::{
-    Arrivals, Data, FindMax, Limited, Load, Pace, StatementClass, StatementProtocol, ReplyTime, Think, ThinkDistribution,
-    Transaction, Until,
+    Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
+    Think, ThinkDistribution, Transaction, Until,
 };
 pub use partition::LostSide;
 pub use percent::{format_percent, parse_percent};

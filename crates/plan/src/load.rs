@@ -18,7 +18,7 @@ pub struct Data {
     pub rows: u64,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Whether the server numbers new rows.
+    /// Whether `id` is an auto-increment column.
     pub auto_inc: bool,
     /// Whether column `k` is indexed.
     pub create_secondary: bool,
@@ -52,7 +52,7 @@ pub struct Transaction {
     pub non_index_updates: u32,
     /// Pairs of delete and insert.
     pub delete_inserts: u32,
-    /// No BEGIN and COMMIT.
+    /// Whether BEGIN and COMMIT are left out.
     pub skip_trx: bool,
     /// Keys of a `select_random_points`, at least 1.
     pub random_points: u32,
@@ -62,8 +62,7 @@ pub struct Transaction {
     pub delta: u64,
 }
 
-/// Implements `Default` for a section of a study: the defaults of the keys that its fields have
-/// their names from.
+/// Implements `Default` for a section of a study from the defaults of the keys named like its fields.
 macro_rules! defaults {
     ($type:ident, $section:literal, { $($field:ident)+ } $($rest:tt)*) => {
         impl Default for $type {
@@ -111,7 +110,7 @@ pub struct Load {
     pub time: Duration,
     /// When the measurement may end.
     pub until: Option<Until>,
-    /// The search that takes the place of a trial.
+    /// The search for the highest rate, in place of a single trial.
     pub find_max: Option<FindMax>,
     /// Transactions after which the measurement ends early.
     pub events: Option<u64>,
@@ -214,9 +213,9 @@ choice! {
 choice! {
     /// When a reply counts as received.
     ReplyTime {
-        /// When its last bytes reached this host, as the kernel stamped them.
+        /// When the kernel received its last bytes.
         Kernel = "kernel",
-        /// When the program has read them.
+        /// When dyno has read it.
         Program = "program",
     }
 }
@@ -224,7 +223,7 @@ choice! {
 /// When transactions start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Closed loop: when the virtual user's last one has ended.
+    /// Closed loop: when the virtual user's previous one ends.
     Closed,
     /// Open loop: when they arrive, whether or not a virtual user is free.
     Open {
@@ -235,7 +234,7 @@ pub enum Pace {
     },
 }
 
-/// For people: `closed loop`, or `200/s poisson`.
+/// Shows `closed loop` or `200/s poisson`.
 impl fmt::Display for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -263,7 +262,7 @@ impl From<Duration> for Think {
 }
 
 impl Think {
-    /// A pause; `unit` draws a number that is uniform in [0, 1).
+    /// Draws a pause; `unit` returns uniform numbers in [0, 1).
     pub fn sample(&self, unit: impl FnOnce() -> f64) -> Duration {
         let times = match self.distribution {
             ThinkDistribution::Constant => return self.mean,

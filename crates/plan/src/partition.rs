@@ -1,11 +1,11 @@
 //! Which side of a partition loses touch with its cluster.
 
-/// The side of a partition that the members of the other side count as lost.
+/// The side of a partition that has lost its majority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostSide {
-    /// That of the fault's target.
+    /// The side of the fault's target.
     Target,
-    /// That of the other members.
+    /// The side of the other members.
     Rest,
     /// Neither: together with the bridge, each side has a majority.
     Neither,

@@ -19,13 +19,13 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `limit - 1`; 0 for a limit of 0. The bias of the product's upper half is
+    /// A number from 0 to `limit - 1`; 0 for a limit of 0. The bias of the multiplication method is
     /// negligible for limits far below 2^64.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next_u64()) * limit as u128) >> 64) as usize
     }
 
-    /// From 0 to 1, without 1.
+    /// A number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         const SCALE: f64 = 1.0 / (1_u64 << 53) as f64;
         (self.next_u64() >> 11) as f64 * SCALE

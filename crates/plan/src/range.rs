@@ -1,17 +1,17 @@
 //! Ranges of numbers as messages and the reference page show them.
 
-/// A range in words, the digits as one would type them.
+/// Describes a range; its numbers are written as a user would type them.
 pub fn range_words(min: u64, max: u64) -> String {
     format!("from {} to {}", grouped(min), grouped(max))
 }
 
-/// Words to choose from, as TOML has them, in Markdown.
+/// Lists the accepted words as TOML strings, in Markdown.
 pub fn alternatives(words: &[&str]) -> String {
     let quoted: Vec<_> = words.iter().map(|w| format!("`\"{w}\"`")).collect();
     quoted.join(" or ")
 }
 
-/// Digits in groups of three, as TOML allows them to be typed.
+/// Groups digits by three, a form that TOML accepts.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

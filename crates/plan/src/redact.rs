@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What stands in place of a password.
+/// The replacement of a password.
 const STARS: &str = "***";
 /// How the names of secrets end.
 const WORDS: [&str; 9] = [
@@ -17,7 +17,7 @@ const WORDS: [&str; 9] = [
     "sst_auth",
 ];
 
-/// Text without its passwords, that still knows where each byte came from.
+/// Text without its passwords that maps offsets back to the original.
 #[derive(Debug, Clone, Default)]
 pub struct Redacted {
     /// The text without its passwords.
@@ -26,8 +26,7 @@ pub struct Redacted {
 }
 
 impl Redacted {
-    /// `known` are places that were understood (range, what to write there);
-    /// whatever else looks like a password is found by its form.
+    /// `known` lists ranges with their replacements; other passwords are recognized by their form.
     pub fn new(raw: &str, known: &[(Range<usize>, String)]) -> Self {
         let mut cuts: Vec<(Range<usize>, String)> = known.to_vec();
         cuts.extend(secrets(raw).into_iter().map(|r| (r, STARS.to_owned())));
@@ -69,7 +68,7 @@ pub fn redact(text: &str) -> String {
     Redacted::new(text, &[]).text
 }
 
-/// One whole address without its password, whatever characters it holds.
+/// An address without its password, whatever characters it contains.
 pub fn redact_url(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     match userinfo_password(url, start..url.len()) {
@@ -97,8 +96,8 @@ fn secrets(raw: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The password in `user:password@host…`. The last `@` counts, since people
-/// forget to encode one in a password: better hide too much than too little.
+/// The password in `user:password@host…`. It ends at the last `@`, because users forget to encode
+/// that character: hide too much rather than too little.
 fn userinfo_password(raw: &str, address: Range<usize>) -> Option<Range<usize>> {
     let text = raw.get(address.clone())?;
     let at = text.rfind('@')?;

@@ -19,8 +19,8 @@ pub enum ServerSpec {
 }
 
 impl ServerSpec {
-    /// Whether each trial is a new start of the server from its own data. Otherwise, trials are
-    /// parts of the life of one server.
+    /// Whether each trial starts the server anew from its own data. Otherwise, trials share one running
+    /// server.
     pub fn is_restarted(&self) -> bool {
         matches!(self, Self::Engine(spec) if spec.reset != Reset::None)
     }
@@ -29,7 +29,7 @@ impl ServerSpec {
 /// How to log in to a server that is already running.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginSpec {
-    /// How much TLS; `None`: whatever the other keys imply.
+    /// TLS mode; `None`: the other keys imply it.
     pub tls_mode: Option<TlsMode>,
     /// File of trusted authorities.
     pub tls_ca: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct LoginSpec {
 }
 
 choice! {
-    /// Whether to use TLS, and what to verify (MySQL's `--ssl-mode`, PostgreSQL's `sslmode`).
+    /// Whether to use TLS, and what to verify.
     TlsMode {
         /// No TLS.
         Disable = "disable",
@@ -76,11 +76,10 @@ pub struct EngineSpec {
     pub engine: Spanned<String>,
     /// Absolute path of the directory that its programs are in; `None`: the usual places.
     pub basedir: Option<Spanned<PathBuf>>,
-    /// Leading components of the version it must have, such as `10.11`: numbers
-    /// with dots between them. See [`EngineSpec::has_version`].
+    /// Leading components of the required version, such as `10.11`. See [`EngineSpec::has_version`].
     pub version: Option<Spanned<String>>,
-    /// Port of the first instance, from 1024; the others take the ports that
-    /// follow, all of which exist. `None`: any free ports.
+    /// Port of the first instance, from 1024; the others take the ports that follow. `None`: any free
+    /// ports.
     pub port: Option<Spanned<u16>>,
     /// Settings for its option file in order of name, names with `_` for `-` and
     /// without duplicates. Values have no control characters and at most 1,000 bytes,
@@ -111,7 +110,7 @@ choice! {
         Copy = "copy",
         /// Each trial prepares its own.
         Rebuild = "rebuild",
-        /// Each trial continues with what the trial before it left.
+        /// Each trial continues with the data that the previous trial left.
         None = "none",
     }
 }

@@ -27,7 +27,7 @@ choice! {
 }
 
 choice! {
-    /// What sets up a container.
+    /// The program that sets up a container.
     #[derive(Default)]
     Runtime {
         /// podman if it works on this host, else docker, else namespaces.
@@ -46,10 +46,10 @@ choice! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     pub kind: Spanned<SiteKind>,
-    /// What sets up its container.
+    /// The program that sets up its container.
     #[serde(default)]
     pub runtime: Runtime,
-    /// How much of the machine it may use.
+    /// Its limits.
     #[serde(default)]
     pub limits: Limits,
     /// The other host of a site of the kind `ssh`, which always has one.
@@ -69,14 +69,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// Whether ssh can be given this name, which its configuration may pass to a shell.
+    /// Whether the name is safe to pass to ssh, whose configuration may pass it to a shell.
     pub fn is_name(text: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:".contains(c);
         (1..=255).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_plain)
     }
 }
 
-/// How much of a machine a node may use. `None`: all of it.
+/// Limits of a node's resources. `None`: no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// CPU time, in CPUs, from 0.01.
@@ -90,7 +90,7 @@ pub struct Limits {
     pub memory: Option<Spanned<u64>>,
 }
 
-/// CPUs of a machine by their numbers, as the kernel lists them: `0-1,3`.
+/// A set of CPU numbers in the kernel's list format: `0-1,3`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct CpuSet {
@@ -102,7 +102,7 @@ impl CpuSet {
     /// The highest number that a CPU can have.
     pub const MAX: u32 = 8191;
 
-    /// Reads such a list; `None` if it is none, is empty, or has a number above [`CpuSet::MAX`].
+    /// Parses a list; `None` if it is malformed, empty, or has a number above [`CpuSet::MAX`].
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| -> Option<u32> {
             let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -23,7 +23,7 @@ pub enum Origin {
     File,
     /// The override with this index.
     Override(usize),
-    /// No text at all.
+    /// A default, which has no text.
     Nowhere,
 }
 
@@ -34,7 +34,7 @@ impl Default for Span {
 }
 
 impl Span {
-    /// The place of what was not typed at all.
+    /// The place of a default.
     pub const NOWHERE: Self = Self {
         origin: Origin::Nowhere,
         start: 0,
@@ -61,7 +61,7 @@ pub struct Spanned<T> {
     pub span: Span,
 }
 
-/// A default, which nobody typed.
+/// A default value.
 impl<T: Default> Default for Spanned<T> {
     fn default() -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! The nearest known word, and user text made fit for a message.
 
-/// Longer words are not worth comparing: nobody mistypes forty letters.
+/// Longer words are not compared, to bound the work.
 const MAX_WORD_CHARS: usize = 40;
 const MAX_SHOWN_CHARS: usize = 60;
 

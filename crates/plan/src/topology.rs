@@ -23,7 +23,7 @@ pub struct Topology {
     /// What each node runs on; the default unless dyno starts the servers as processes.
     #[serde(flatten)]
     pub node: Node,
-    /// What is broken during the measurement, in order of time.
+    /// Faults during the measurement, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
 }
@@ -62,30 +62,30 @@ impl Topology {
 /// Nodes that replicate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// How, as its engine names it.
+    /// The engine's name for its kind of replication.
     pub kind: Spanned<String>,
-    /// How many, at least 1, the primary included.
+    /// Number of members including the primary, at least 1.
     pub members: u32,
-    /// How long after the primary of a cluster that elects none has been lost dyno makes a replica
-    /// the primary; `None`: never.
+    /// Time from the loss of the primary until dyno promotes a replica, for clusters that do not elect
+    /// a primary; `None`: never.
     #[serde(default, with = "optional_text")]
     pub failover: Option<Duration>,
-    /// How long a cluster manager waits for a primary that does not answer, at least 5 s.
+    /// Time after which a cluster manager replaces a primary that does not answer, at least 5 s.
     #[serde(default = "default_ttl", with = "text")]
     pub ttl: Duration,
     /// How members reach each other.
     #[serde(default)]
     pub network: Spanned<Network>,
-    /// Which settings of durability the servers have.
+    /// The servers' durability settings.
     #[serde(default)]
     pub durability: Durability,
-    /// Which other settings they have.
+    /// The servers' other settings.
     #[serde(default)]
     pub profile: ClusterProfile,
     /// What detects the loss of the primary, and its timeouts.
     #[serde(default)]
     pub detector: String,
-    /// After how long at the latest; `None`: never.
+    /// Maximum time until detection; `None`: never.
     #[serde(default, with = "optional_text")]
     pub detected_within: Option<Duration>,
     /// Where a commit is when it is acknowledged.
@@ -97,11 +97,11 @@ choice! {
     /// How durable commits of a cluster are.
     #[derive(Default)]
     Durability {
-        /// As the server's own defaults have it.
+        /// The server's defaults.
         #[default]
         Default = "default",
-        /// On disk before they are acknowledged, on every member that acknowledges them, as far as the
-        /// kind of cluster can.
+        /// Commits are on disk before they are acknowledged, on every member that acknowledges them, as
+        /// far as the kind of cluster allows.
         Equal = "equal",
     }
 }
@@ -110,15 +110,15 @@ choice! {
     /// Settings of a cluster's servers.
     #[derive(Default)]
     ClusterProfile {
-        /// The server's own.
+        /// The server's defaults.
         #[default]
         Default = "default",
-        /// Those that a production system would have.
+        /// Settings recommended for production.
         Tuned = "tuned",
     }
 }
 
-/// What cluster managers wait by default.
+/// Default time after which cluster managers replace a primary.
 fn default_ttl() -> Duration {
     Duration::from_secs(30)
 }
@@ -136,7 +136,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Its volumes, that of the data first.
+    /// Its volumes, the data's first.
     pub fn volumes(&self) -> impl Iterator<Item = &Volume> {
         std::iter::once(&self.volume).chain(&self.log_volume)
     }

@@ -13,38 +13,37 @@ use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Tra
 pub struct Plan {
     /// The question of the study.
     pub title: String,
-    /// Why it is made.
+    /// Its purpose.
     pub description: Option<String>,
     /// At least one, in the order in which they run.
     pub trials: Vec<Trial>,
-    /// Dotted names of the keys in which trials differ, slowest first in the
-    /// order as written; `variant` is the first if the study has variants.
+    /// Dotted names of the axes, slowest first in the order as written; `variant` is the first if the
+    /// study has variants.
     pub axes: Vec<String>,
-    /// How many trials each point has.
+    /// Trials of each point.
     pub repeats: u32,
-    /// How the order of the trials came to be.
+    /// How trials are ordered.
     pub order: Order,
-    /// What the report is to show.
+    /// Tables of the report.
     pub tables: Vec<TableSpec>,
-    /// Title of the paper whose sign convention comparisons show as well.
+    /// Title of the paper whose sign convention comparisons also use.
     pub delta_as_in: Option<String>,
-    /// What numbers have to be, at every point.
+    /// Thresholds that every point must meet.
     pub thresholds: Vec<ThresholdSpec>,
-    /// Name of the variant that thresholds may be relative to.
+    /// Name of the variant to which thresholds may be relative.
     pub baseline: Option<Spanned<String>>,
     /// Names of the sizes that an override can choose, in alphabetical order.
     pub sizes: Vec<String>,
-    /// The one that was chosen.
+    /// The chosen size.
     pub size: Option<String>,
 }
 
-/// How the order of the trials came to be. In any order every point runs once
-/// before any runs again.
+/// How trials are ordered. In any order, every point runs once before any runs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Whether each block of repeats has a random order, balanced over the blocks.
     pub random: bool,
-    /// Seed of the shuffling: the same seed, the same order.
+    /// Seed of the shuffle.
     pub seed: u64,
 }
 
@@ -64,30 +63,29 @@ impl fmt::Display for Order {
 pub struct TableSpec {
     /// One of [`Plan::axes`].
     pub rows: String,
-    /// Names of numbers; the caller knows which there are.
+    /// Names of metrics; the caller knows the valid ones.
     pub columns: Vec<Spanned<String>>,
 }
 
-/// What a number has to be.
+/// A threshold for a metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdSpec {
-    /// Name of the number; the caller knows which there are.
+    /// Name of the metric; the caller knows the valid ones.
     pub column: Spanned<String>,
-    /// Such as `< 25`; the caller knows how it reads.
+    /// A condition such as `< 25`; the caller parses it.
     pub condition: Spanned<String>,
 }
 
-/// One point of a study, once.
+/// One run of one point of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Place in the order in which trials run, from 1.
+    /// Position in the order in which trials run, from 1.
     pub number: u32,
-    /// What sets it apart, for people: `small pool, threads=4, repeat 2`; `single`
-    /// in a study of one trial.
+    /// Its label: `small pool, threads=4, repeat 2`; `single` in a study of one trial.
     pub label: String,
-    /// The how-many-th trial of this point it is, from 1.
+    /// Number of the repeat of its point, from 1.
     pub repeat: u32,
-    /// Place of its point in the study as written, from 0: variants first, then the last axis fastest.
+    /// Index of its point in the study as written, from 0: variants first, then the last axis fastest.
     #[serde(default)]
     pub place: u32,
     /// The server under load.
@@ -96,24 +94,24 @@ pub struct Trial {
     pub data: Data,
     /// What the virtual users of each server do.
     pub load: Load,
-    /// What one transaction of theirs holds.
+    /// The content of a transaction.
     pub transaction: Transaction,
-    /// What it runs on, and what happens to that during the measurement.
+    /// What it runs on, and the faults during the measurement.
     pub topology: Topology,
     /// The workload beside the load that proves which commits were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,
-    /// What the faults were drawn from, if they are random.
+    /// The random schedule from which faults were drawn, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chaos: Option<Chaos>,
-    /// Whether host and servers are watched.
+    /// Whether host and servers are monitored.
     pub monitors: bool,
     /// Its value on each axis of [`Plan::axes`].
     pub point: Point,
 }
 
 impl Trial {
-    /// Name of its variant, in a study that has some.
+    /// Name of its variant, in a study with variants.
     pub fn variant(&self) -> Option<&str> {
         self.point.get(VARIANT)?.as_text()
     }

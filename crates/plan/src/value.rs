@@ -25,8 +25,7 @@ pub enum Value {
     Duration(Duration),
 }
 
-/// The form in which a study would have it, apart from quotes. An address is shown
-/// without its password.
+/// As typed in a study, without quotes. Addresses are shown without their passwords.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,7 +39,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// As the field of a [`crate::Trial`] that it is for is stored.
+/// Serialized like the field of a [`crate::Trial`] that it sets.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

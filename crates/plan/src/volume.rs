@@ -21,7 +21,7 @@ pub struct Volume {
     /// The IO scheduler of its devices; `None`: as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Spanned<String>>,
-    /// How much each of its devices may do.
+    /// Limits of each of its devices.
     #[serde(default, skip_serializing_if = "DiskLimits::is_none")]
     pub limits: DiskLimits,
 }
@@ -71,7 +71,7 @@ pub enum Devices {
     Named(Spanned<PathBuf>),
 }
 
-/// The most that each device of a volume may do; `None`: no limit.
+/// Limits of each device of a volume; `None`: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskLimits {
     /// Reads per second.
@@ -126,7 +126,7 @@ impl Profile {
         matches!(self, Self::Raid1 | Self::Raid10 | Self::Raid5)
     }
 
-    /// How many bytes on so many devices one byte of data takes.
+    /// Bytes on `devices` devices for each byte of data.
     pub fn raw_per_byte(self, devices: u32) -> f64 {
         match self {
             Self::Single | Self::Raid0 => 1.0,
@@ -149,7 +149,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The level of btrfs if a study gives none.
+    /// btrfs's default level.
     const DEFAULT_LEVEL: u8 = 3;
 
     /// Reads `none`, `lzo`, `zstd`, or `zstd:LEVEL`.
@@ -167,7 +167,7 @@ impl Compression {
     }
 }
 
-/// As a study has it.
+/// As typed in a study.
 impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,7 +234,7 @@ impl Volume {
         self.directory.as_ref()
     }
 
-    /// Whether it is dyno's cache, as without a study's word.
+    /// Whether its data is in dyno's cache, the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -254,7 +254,7 @@ impl FileSystem {
         }
     }
 
-    /// What the files below its devices may grow to, in bytes; `None` for a device.
+    /// Maximum size of the files behind its loop devices, in bytes; `None` for a named device.
     pub fn loop_bytes(&self) -> Option<u64> {
         match &self.devices {
             Devices::Loop { count, bytes } => {
@@ -272,7 +272,7 @@ impl FileSystem {
         }
     }
 
-    /// Why it cannot be made: what is wrong, the location, and what to do.
+    /// Why it cannot be created: the problem, its place, and the remedy.
     pub fn check(&self) -> Result<(), (Span, String, &'static str)> {
         let kind = self.kind.value;
         let refused = |span, message: String, help| Err((span, message, help));
@@ -297,7 +297,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// The same for a file system on one device without btrfs's features.
+    /// The same check for file systems other than btrfs, which use one device and none of its features.
     fn check_simple(&self) -> Result<(), (Span, String, &'static str)> {
         let kind = self.kind.value;
         let Self {

@@ -1,4 +1,4 @@
-// Looks at reports in a browser, as a reader would. Called by tests/browser.rs with a
+// Looks at reports in a browser, as a reader would. Called by tests/integration/browser.rs with a
 // directory that holds one report, with its CSV files, in each of its directories.
 
 import assert from "node:assert/strict";

@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
-use crate::content::{Base, Content};
-use crate::error::{Diagnostic, Diagnostics};
-use crate::faults::shortest;
+use crate::error::Diagnostic;
+use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Chaos, DiskLimits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    Span, SplitMix64, format_duration,
+    Chaos, DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Span, SplitMix64,
+    Trial, format_duration,
 };
 
 /// Nothing happens before this.
@@ -38,10 +37,10 @@ pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
 
 /// The kinds of faults that these servers can have at random. A disk of the study's is filled only
 /// if the study says so.
-pub(crate) fn possible(servers: &Servers) -> Vec<FaultKind> {
+pub(crate) fn possible(servers: &Servers<'_>) -> Vec<FaultKind> {
     let kinds = FaultKind::ALL.iter().copied();
     kinds
-        .filter(|kind| *kind != FaultKind::FillDisk || servers.has_made_disk())
+        .filter(|kind| *kind != FaultKind::FillDisk || servers.data().file_system.is_some())
         .filter(|kind| refuse(*kind, servers).is_none())
         .collect()
 }
@@ -60,7 +59,7 @@ pub(crate) fn seed_of_repeat(seed: u64, repeat: u32) -> u64 {
 pub(crate) fn draw(
     chaos: &Chaos,
     time: Duration,
-    servers: &Servers,
+    servers: &Servers<'_>,
     noticed: Option<Duration>,
 ) -> Vec<Fault> {
     let heal_max = noticed.map_or(HEAL_MAX, |noticed| HEAL_MAX.max(noticed.saturating_mul(2)));
@@ -98,7 +97,7 @@ fn one(
     kind: FaultKind,
     at: Duration,
     heal_max: Duration,
-    servers: &Servers,
+    servers: &Servers<'_>,
 ) -> Fault {
     let lasts = HEAL_MIN + milliseconds((heal_max - HEAL_MIN).as_secs_f64() * random.unit());
     let seed = random.next_u64() % SHORT_SEEDS;
@@ -156,12 +155,12 @@ fn is_drawn(kind: FaultKind) -> bool {
 }
 
 /// Why a kind cannot be drawn for these servers, and what to do.
-fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
+fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<(String, String)> {
     if !is_drawn(kind) {
         let message = format!("`{kind}` cannot be drawn at random");
         return Some((message, format!("list it as [[{FAULT}]], without [chaos]")));
     }
-    if let Some(refusal) = servers.refuse_kind(kind) {
+    if let Some(refusal) = servers.refuse_kind(kind, servers.data()) {
         return Some((refusal.message, refusal.help.to_owned()));
     }
     let cluster = servers.cluster?;
@@ -178,62 +177,44 @@ fn refuse(kind: FaultKind, servers: &Servers) -> Option<(String, String)> {
     })
 }
 
-pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
-    if let (Some(chaos), Some(fault)) = (content.place(CHAOS), content.faults.first()) {
-        let message = "a study has either random faults or listed ones";
-        let help = "remove [chaos], or every [[fault]]; `dyno plan` prints what [chaos] draws as [[fault]]";
-        diagnostics.add_of_two(chaos, fault.kind, Diagnostic::new(message, help));
-    }
-    for base in content.bases() {
-        let kinds = content.values_in(&base, CHAOS);
-        let Some(first) = kinds.first() else { continue };
-        if let Some((place, diagnostic)) = too_short(content, &base, first.span) {
-            diagnostics.add(place, diagnostic);
-        }
-        let servers = Servers::of_base(content, &base, engines);
-        if servers.iter().any(|servers| possible(servers).is_empty()) {
-            let message = "random faults need servers that dyno starts";
-            let help =
-                "remove [chaos], or let dyno start the servers of every trial with `server.engine`";
-            diagnostics.add(first.span, Diagnostic::new(message, help));
-            continue;
-        }
-        for typed in kinds {
-            let named = named(&typed.value.to_string())
-                .unwrap_or_default()
-                .into_iter();
-            let mut refusals = named.flat_map(|kind| servers.iter().map(move |s| refuse(kind, s)));
-            if let Some((message, help)) = refusals.find_map(|refusal| refusal) {
-                diagnostics.add(typed.span, Diagnostic::new(message, help));
-            }
-        }
-    }
-}
-
-/// A measurement without a time limit has no schedule, and a short one has no room for any fault.
-fn too_short(content: &Content, base: &Base<'_>, chaos: Span) -> Option<(Span, Diagnostic)> {
+/// Checks the random faults of a trial, and reports them at its point.
+pub(crate) fn check(trial: &Trial, at: &Point<'_>) {
+    let Some(typed) = at.given(CHAOS) else { return };
+    let time = trial.load.time;
     let help = format!(
         "[chaos] needs a `load.time` of {} or more",
         format_duration(MIN_TIME)
     );
-    let Some(time) = shortest(content, base) else {
+    if time.is_zero() {
         let message = "random faults need a measurement of a known length";
-        return Some((chaos, Diagnostic::new(message, help)));
-    };
-    (time.value < MIN_TIME).then(|| {
+        at.refuse(typed.span, message, help);
+    } else if time < MIN_TIME {
         let message = format!(
             "a measurement of {} is too short for random faults",
-            format_duration(time.value)
+            format_duration(time)
         );
-        (chaos, Diagnostic::new(message, help).also(time.span))
-    })
+        let place = at
+            .given("load.time")
+            .map_or(Span::NOWHERE, |time| time.span);
+        at.add(typed.span, Diagnostic::new(message, help).also(place));
+    }
+    let servers = Servers::of(trial, at.engines);
+    let named = named(&typed.to_string()).unwrap_or_default().into_iter();
+    if possible(&servers).is_empty() {
+        let message = "random faults need servers that dyno starts";
+        let help =
+            "remove [chaos], or let dyno start the servers of every trial with `server.engine`";
+        at.refuse(typed.span, message, help);
+    } else if let Some((message, help)) = named.filter_map(|kind| refuse(kind, &servers)).next() {
+        at.refuse(typed.span, message, help);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use plan::{ClusterTraits, Quorum, Trial};
+    use plan::{ClusterTraits, EngineTraits, Quorum};
     use proptest::prelude::*;
 
     use super::*;

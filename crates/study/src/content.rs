@@ -58,19 +58,15 @@ pub(crate) struct TypedFault {
     /// The location of the key that names its kind.
     pub(crate) kind: Span,
     pub(crate) at: Span,
-    pub(crate) target: Span,
-    /// The location of its healing time, if it has its own.
-    pub(crate) heal: Option<Span>,
-    /// The location of what tells processes of a node apart, if it has that.
-    pub(crate) process: Option<Span>,
-    /// The location of the members on its target's side, if it names any.
-    pub(crate) with: Option<Span>,
-    /// The location of its bridge, if it has one.
-    pub(crate) bridge: Option<Span>,
-    /// The location of the number of its device, if it has one.
-    pub(crate) device: Option<Span>,
-    /// The location of the name of its volume, if it has one.
-    pub(crate) volume: Option<Span>,
+    /// The locations of its target and of the options that it has.
+    pub(crate) places: BTreeMap<&'static str, Span>,
+}
+
+impl TypedFault {
+    /// The location of an option, or of its kind.
+    pub(crate) fn place(&self, option: &str) -> Span {
+        self.places.get(option).copied().unwrap_or(self.kind)
+    }
 }
 
 /// The whole content of a study.
@@ -109,7 +105,7 @@ impl Content {
         self.variants.iter().map(|v| self.base(Some(v))).collect()
     }
 
-    fn base<'a>(&'a self, variant: Option<&'a Variant>) -> Base<'a> {
+    pub(crate) fn base<'a>(&'a self, variant: Option<&'a Variant>) -> Base<'a> {
         let by_name = |(name, entry): (&'a String, &'a Entry)| (name.as_str(), entry);
         let mut entries: BTreeMap<_, _> = self.entries.iter().map(by_name).collect();
         if let Some(variant) = variant {
@@ -130,46 +126,29 @@ impl Content {
 
     /// Every value of a key, in the file, the variants and the sweep.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Spanned<Value>> {
-        let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
-        let entries = self.entries.get(name).into_iter().chain(variants);
         let swept = self.axis(name).into_iter().flat_map(|axis| &axis.values);
+        let entries = self.entries_of(name);
         entries
             .filter_map(|entry| entry.value.as_ref())
             .chain(swept)
     }
 
-    /// The values of a key in the trials of a base.
-    pub(crate) fn values_in<'a>(&'a self, base: &Base<'a>, name: &str) -> Vec<&'a Spanned<Value>> {
-        match (self.axis(name), base.entries.get(name)) {
-            (Some(axis), _) => axis.values.iter().collect(),
-            (None, Some(entry)) => entry.value.iter().collect(),
-            (None, None) => Vec::new(),
-        }
+    fn entries_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
+        let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
+        self.entries.get(name).into_iter().chain(variants)
     }
 
-    /// The location of a key in the file or the sweep.
+    /// The first location of a key in the file, the sweep, or a variant.
     pub(crate) fn place(&self, name: &str) -> Option<Span> {
-        let entry = self.entries.get(name).map(|entry| entry.at);
-        entry.or_else(|| self.axis(name).map(|axis| axis.at))
+        let in_file = self.entries.get(name).map(|entry| entry.at);
+        let swept = || self.axis(name).map(|axis| axis.at);
+        let in_variant = || self.entries_of(name).map(|entry| entry.at).next();
+        in_file.or_else(swept).or_else(in_variant)
     }
 
-    /// The number of trials, and its factors for a message.
-    pub(crate) fn size(&self, repeats: u64) -> (u64, String) {
-        let mut factors = Vec::new();
-        if !self.variants.is_empty() {
-            factors.push((self.variants.len() as u64, " variants"));
-        }
-        factors.extend(self.axes.iter().map(|a| (a.values.len() as u64, "")));
-        if repeats > 1 {
-            factors.push((repeats, " repeats"));
-        }
-        let count = factors
-            .iter()
-            .fold(1u64, |n, (len, _)| n.saturating_mul(*len));
-        let words: Vec<_> = factors
-            .iter()
-            .map(|(n, what)| format!("{n}{what}"))
-            .collect();
-        (count, words.join(" × "))
+    /// Number of combinations of values of the axes.
+    pub(crate) fn combinations(&self) -> usize {
+        let counts = self.axes.iter().map(|axis| axis.values.len().max(1));
+        counts.fold(1, usize::saturating_mul)
     }
 }

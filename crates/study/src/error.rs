@@ -1,9 +1,9 @@
 //! All problems of a study, with their locations.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use crate::render::SourceLine;
-use crate::source::SourceText;
+use crate::source::{SourceLine, SourceText};
 use plan::{Span, redact};
 
 /// Nobody reads a longer list.
@@ -42,13 +42,11 @@ impl Location {
         &self.path
     }
 
-    /// SourceLine and column, both from 1; `None` for an override.
+    /// Line and column, both from 1; `None` for an override.
     pub fn line_column(&self) -> Option<(usize, usize)> {
         self.line.as_ref().map(|line| (line.number, line.column))
     }
-}
 
-impl Location {
     fn show(&self, f: &mut fmt::Formatter<'_>, arrow: &str) -> fmt::Result {
         match &self.line {
             None => write!(f, "\n {arrow} {}", self.path),
@@ -141,20 +139,23 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     list: Vec<(Span, Diagnostic)>,
+    known: HashSet<(Span, Option<Span>, String)>,
     left_out: usize,
 }
 
 impl Diagnostics {
-    /// Adds a diagnostic that is not in the list yet.
+    /// Adds a diagnostic that is not in the list yet. Those that differ only in the numbers of their
+    /// messages are the same mistake in different trials.
     pub(crate) fn add(&mut self, span: Span, diagnostic: Diagnostic) {
-        if self.is_full() {
-            self.left_out += 1;
-        } else if !self
-            .list
-            .iter()
-            .any(|(s, f)| (s, f) == (&span, &diagnostic))
+        if !self
+            .known
+            .insert((span, diagnostic.also, diagnostic.help.clone()))
         {
-            self.list.push((span, diagnostic));
+            return;
+        }
+        match self.is_full() {
+            true => self.left_out += 1,
+            false => self.list.push((span, diagnostic)),
         }
     }
 
@@ -165,9 +166,10 @@ impl Diagnostics {
     }
 
     pub(crate) fn one(span: Span, diagnostic: Diagnostic) -> Self {
+        let list = vec![(span, diagnostic)];
         Self {
-            list: vec![(span, diagnostic)],
-            left_out: 0,
+            list,
+            ..Self::default()
         }
     }
 

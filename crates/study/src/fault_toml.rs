@@ -8,6 +8,8 @@ use plan::{
 pub fn fault_toml(fault: &Fault) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let list = |parts: &[String]| serde_json::Value::from(parts).to_string();
+    let time = |time| text(&format_duration(time));
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
     let named = |target: FaultTarget| match target {
         FaultTarget::Primary => text("primary"),
         FaultTarget::Replica => text("replica"),
@@ -16,68 +18,62 @@ pub fn fault_toml(fault: &Fault) -> String {
         FaultTarget::Server(number) => number.to_string(),
         FaultTarget::Coordinator => text("coordinator"),
     };
+    let is_command = fault.kind == FaultKind::Command;
+    let has_heal_command = !fault.heal_command.is_empty();
     let target = named(fault.target);
-    let mut lines = vec![format!("at = {}", text(&format_duration(fault.at)))];
-    let mut line = |key: &str, value: String| lines.push(format!("{key} = {value}"));
-    match fault.kind {
-        FaultKind::Command => {
-            line("command", list(&fault.command));
-            line("target", target);
-        }
-        kind => line(kind.name(), target),
-    }
-    match (fault.target, fault.loss) {
-        (FaultTarget::Any(seed), _) | (_, Some(Loss { seed, .. })) => {
-            line("seed", seed.to_string())
-        }
-        _ => {}
-    }
-    if !fault.with.is_empty() {
-        let with: Vec<String> = fault.with.iter().map(|with| named(*with)).collect();
-        line("with", format!("[{}]", with.join(", ")));
-    }
-    if let Some(bridge) = fault.bridge {
-        line("bridge", named(bridge));
-    }
-    if fault.process != FaultProcess::default() {
-        line("process", text(fault.process.name()));
-    }
-    if let Some(rate) = fault.bytes_per_s {
-        line("rate", text(&rate.to_string()));
-    }
-    if fault.volume != FaultVolume::default() {
-        line("volume", text(fault.volume.name()));
-    }
-    if let Some(device) = fault.device {
-        line("device", device.to_string());
-    }
+    let seed = match (fault.target, fault.loss) {
+        (FaultTarget::Any(seed), _) | (_, Some(Loss { seed, .. })) => Some(seed),
+        _ => None,
+    };
+    let with: Vec<String> = fault.with.iter().map(|with| named(*with)).collect();
+    let is_never = fault.heal.is_none() && (fault.kind.lasts() || has_heal_command);
+    let other_process = Some(fault.process).filter(|one| *one != FaultProcess::default());
+    let other_volume = Some(fault.volume).filter(|one| *one != FaultVolume::default());
     let limits = fault.limits;
-    for (name, limit) in [
-        ("read_iops", limits.read_iops),
-        ("write_iops", limits.write_iops),
-        ("read_bytes_per_s", limits.read_bytes_per_s),
-        ("write_bytes_per_s", limits.write_bytes_per_s),
-    ] {
-        if let Some(limit) = limit {
-            line(name, limit.to_string());
-        }
-    }
-    if let Some(delay) = fault.delay {
-        line("delay", text(&format_duration(delay)));
-    }
-    if let Some(loss) = fault.loss {
-        line("loss", text(&format_percent(loss.share)));
-    }
-    if !fault.heal_command.is_empty() {
-        line("heal_command", list(&fault.heal_command));
-    }
-    match fault.heal {
-        Some(heal) => line("heal", text(&format_duration(heal))),
-        None if fault.kind.lasts() || !fault.heal_command.is_empty() => line("heal", text("never")),
-        None => {}
-    }
-    if fault.expect_outage {
-        line("expect_outage", "true".to_owned());
-    }
-    format!("[[fault]]\n{}\n", lines.join("\n"))
+    let what = match is_command {
+        true => list(&fault.command),
+        false => target.clone(),
+    };
+    let lines = [
+        ("at", Some(time(fault.at))),
+        (fault.kind.name(), Some(what)),
+        ("target", is_command.then_some(target)),
+        ("seed", number(seed)),
+        (
+            "with",
+            (!with.is_empty()).then(|| format!("[{}]", with.join(", "))),
+        ),
+        ("bridge", fault.bridge.map(named)),
+        ("process", other_process.map(|process| text(process.name()))),
+        (
+            "rate",
+            fault.bytes_per_s.map(|rate| text(&rate.to_string())),
+        ),
+        ("volume", other_volume.map(|volume| text(volume.name()))),
+        ("device", number(fault.device.map(u64::from))),
+        ("read_iops", number(limits.read_iops)),
+        ("write_iops", number(limits.write_iops)),
+        ("read_bytes_per_s", number(limits.read_bytes_per_s)),
+        ("write_bytes_per_s", number(limits.write_bytes_per_s)),
+        ("delay", fault.delay.map(time)),
+        (
+            "loss",
+            fault.loss.map(|loss| text(&format_percent(loss.share))),
+        ),
+        (
+            "heal_command",
+            has_heal_command.then(|| list(&fault.heal_command)),
+        ),
+        (
+            "heal",
+            fault.heal.map(time).or(is_never.then(|| text("never"))),
+        ),
+        (
+            "expect_outage",
+            fault.expect_outage.then(|| true.to_string()),
+        ),
+    ];
+    let lines = lines.into_iter();
+    let lines = lines.filter_map(|(key, value)| Some(format!("{key} = {}\n", value?)));
+    format!("[[fault]]\n{}", lines.collect::<String>())
 }

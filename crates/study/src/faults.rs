@@ -2,51 +2,34 @@
 
 use std::time::Duration;
 
-use crate::content::{Base, Content, TypedFault};
-use crate::error::{Diagnostic, Diagnostics};
-use crate::servers::{Servers, Subject};
-use plan::{
-    EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FromValue, Limited, Span, Spanned,
-    Value, format_duration,
-};
+use crate::content::TypedFault;
+use crate::error::Diagnostic;
+use crate::point::Point;
+use crate::servers::Servers;
+use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Span, Trial, format_duration};
 
-pub(crate) fn check(content: &Content, engines: &[EngineTraits], diagnostics: &mut Diagnostics) {
-    let search = Limited::KEYS
-        .iter()
-        .find_map(|(name, _)| content.place(name));
-    if let (Some(search), Some(fault)) = (search, content.faults.first()) {
-        let message = "a search for the highest rate cannot have faults";
-        let diagnostic = Diagnostic::new(message, "remove the faults or the search");
-        return diagnostics.add(fault.kind, diagnostic.also(search));
-    }
-    for base in content.bases() {
-        let shortest = shortest(content, &base);
-        let servers = Servers::of_base(content, &base, engines);
-        for (i, typed) in content.faults.iter().enumerate() {
-            if let Some(time) = &shortest {
-                within(typed, time, diagnostics);
-            }
-            let before = content.faults.get(..i).unwrap_or_default();
-            let problem = servers.iter().find_map(|servers| {
-                refused(typed, servers)
-                    .or_else(|| overlaps(typed, before, servers))
-                    .or_else(|| loses_quorum(typed, &content.faults, servers))
-            });
-            if let Some((span, diagnostic)) = problem {
-                diagnostics.add(span, diagnostic);
-            }
+/// Checks the faults of a trial, and reports them at its point.
+pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
+    let servers = Servers::of(trial, at.engines);
+    for (i, typed) in faults.iter().enumerate() {
+        within(typed, at);
+        let before = faults.get(..i).unwrap_or_default();
+        let problem = refused(typed, &servers)
+            .or_else(|| overlaps(typed, before, &servers))
+            .or_else(|| loses_quorum(typed, faults, &servers));
+        if let Some((span, diagnostic)) = problem {
+            at.add(span, diagnostic);
         }
     }
 }
 
-/// The shortest measurement of the trials of a base; `None`: unknown.
-pub(crate) fn shortest(content: &Content, base: &Base<'_>) -> Option<Spanned<Duration>> {
-    least::<Duration>(content, base, "load.time").filter(|time| !time.value.is_zero())
-}
-
 /// A fault begins, and is healed, during the measurement.
-fn within(typed: &TypedFault, time: &Spanned<Duration>, diagnostics: &mut Diagnostics) {
+fn within(typed: &TypedFault, at: &Point<'_>) {
     let fault = &typed.fault;
+    let time = at.spanned::<Duration>("load.time");
+    if time.value.is_zero() {
+        return;
+    }
     let lasts = format!(
         "but the measurement lasts only {}",
         format_duration(time.value)
@@ -54,29 +37,23 @@ fn within(typed: &TypedFault, time: &Spanned<Duration>, diagnostics: &mut Diagno
     if fault.at >= time.value {
         let message = format!("this fault is at {}, {lasts}", format_duration(fault.at));
         let help = "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`";
-        diagnostics.add(typed.at, Diagnostic::new(message, help).also(time.span));
+        at.add(typed.at, Diagnostic::new(message, help).also(time.span));
     } else if let Some(healed) = fault.healed_at().filter(|healed| *healed >= time.value) {
         let message = format!(
             "this fault is healed at {}, {lasts}",
             format_duration(healed)
         );
         let help = "use a shorter `heal`, a longer `load.time`, or heal = \"never\"; the default is 10 s after `at`";
-        let place = typed.heal.unwrap_or(typed.kind);
-        diagnostics.add(place, Diagnostic::new(message, help).also(time.span));
+        at.add(
+            typed.place("heal"),
+            Diagnostic::new(message, help).also(time.span),
+        );
     }
 }
 
-fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> {
+fn refused(typed: &TypedFault, servers: &Servers<'_>) -> Option<(Span, Diagnostic)> {
     let refusal = servers.refuse(&typed.fault)?;
-    let place = match refusal.subject {
-        Subject::Kind => typed.kind,
-        Subject::Target => typed.target,
-        Subject::Process => typed.process.unwrap_or(typed.kind),
-        Subject::With => typed.with.unwrap_or(typed.kind),
-        Subject::Bridge => typed.bridge.unwrap_or(typed.kind),
-        Subject::Volume => typed.volume.unwrap_or(typed.kind),
-        Subject::Device => typed.device.unwrap_or(typed.kind),
-    };
+    let place = typed.place(refusal.subject);
     Some((place, Diagnostic::new(refusal.message, refusal.help)))
 }
 
@@ -84,7 +61,7 @@ fn refused(typed: &TypedFault, servers: &Servers) -> Option<(Span, Diagnostic)> 
 fn overlaps(
     typed: &TypedFault,
     before: &[TypedFault],
-    servers: &Servers,
+    servers: &Servers<'_>,
 ) -> Option<(Span, Diagnostic)> {
     let other = before
         .iter()
@@ -106,7 +83,7 @@ fn overlaps(
     Some((second.at, Diagnostic::new(message, help).also(first.at)))
 }
 
-fn overlap(one: &Fault, other: &Fault, servers: &Servers) -> bool {
+fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
     let (first, second) = match one.at <= other.at {
         true => (one, other),
         false => (other, one),
@@ -132,7 +109,7 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers) -> bool {
         && share_target(first, second, servers)
 }
 
-fn share_target(one: &Fault, other: &Fault, servers: &Servers) -> bool {
+fn share_target(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
     let mut targets = one.targets();
     targets.any(|one| {
         other
@@ -141,14 +118,14 @@ fn share_target(one: &Fault, other: &Fault, servers: &Servers) -> bool {
     })
 }
 
-fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool {
+fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers<'_>) -> bool {
     let instances = (servers.instance(one), servers.instance(other));
     match (one, other) {
         _ if matches!(instances, (Some(one), Some(other)) if one != other) => false,
         (FaultTarget::Coordinator, _) | (_, FaultTarget::Coordinator) => one == other,
         _ if servers.members == 1 => true,
         (FaultTarget::All, _) | (_, FaultTarget::All) => true,
-        (FaultTarget::Primary, FaultTarget::Primary) => !servers.roles_move(),
+        (FaultTarget::Primary, FaultTarget::Primary) => servers.stop_with_primary(),
         (FaultTarget::Replica, FaultTarget::Replica) => true,
         (FaultTarget::Server(one), FaultTarget::Server(other)) => one == other,
         _ => false,
@@ -159,9 +136,9 @@ fn same_target(one: FaultTarget, other: FaultTarget, servers: &Servers) -> bool 
 fn loses_quorum(
     typed: &TypedFault,
     all: &[TypedFault],
-    servers: &Servers,
+    servers: &Servers<'_>,
 ) -> Option<(Span, Diagnostic)> {
-    let fault = &typed.fault;
+    let (fault, cluster) = (&typed.fault, servers.cluster?);
     let own = servers.isolates(fault);
     if fault.expect_outage || own == 0 {
         return None;
@@ -178,7 +155,9 @@ fn loses_quorum(
         + others
             .map(|other| servers.isolates(&other.fault))
             .sum::<u32>();
-    let cluster = servers.cluster.filter(|_| servers.loses_quorum(lost))?;
+    if !servers.loses_quorum(lost) {
+        return None;
+    }
     let message = format!(
         "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
         servers.members.saturating_sub(lost),
@@ -191,7 +170,7 @@ fn loses_quorum(
 }
 
 /// Whether a fault that happened by then still keeps its target away.
-fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers) -> bool {
+fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers<'_>) -> bool {
     let is_repair = |other: &Fault| {
         other.kind == FaultKind::Restart
             && (fault.at..=then).contains(&other.at)
@@ -203,21 +182,4 @@ fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers)
         None => fault.at < then,
     };
     servers.isolates(fault) > 0 && fault.at <= then && !is_over
-}
-
-/// The least value of a key in the trials of a base, or its default.
-pub(crate) fn least<T: FromValue + Ord>(
-    content: &Content,
-    base: &Base<'_>,
-    name: &str,
-) -> Option<Spanned<T>> {
-    let read = |typed: &Spanned<Value>| {
-        let value = T::from_value(&typed.value)?;
-        let span = typed.span;
-        Some(Spanned { value, span })
-    };
-    let typed = content.values_in(base, name);
-    let least = typed.into_iter().filter_map(read);
-    let least = least.min_by(|one, other| one.value.cmp(&other.value));
-    least.or_else(|| read(&crate::point::default(name)?))
 }

@@ -3,36 +3,36 @@
 //! [`Study`] is the study as written, with the location of every value; [`plan::Plan`] is
 //! what it means. The crate reads no file, opens no socket and prints nothing.
 //!
-//! The text passes through `syntax` (TOML), `walk` (keys and values), `content` (the study
-//! as written), `check`, `effect`, `engines`, and `faults` (consistency), `point` and `build`
-//! (its meaning), and `order` (the order of the trials).
+//! The text passes through `syntax` (TOML) and `walk` (keys and values) to `content` (the study as
+//! written). `check` expands it: for each `point`, `trial` builds the first trial, and `rules`,
+//! `faults`, and `chaos` check that; `effect` refuses what no trial read. `repeats` and `order` make
+//! the plan.
 //!
-//! To add a key: a line in `plan::key`, a field in `plan`, a line in `build.rs`.
-//! Checks, overrides, axes, variants, suggestions and the reference page follow.
+//! To add a key: a line in `plan::key`, a field in `plan`, a line in `trial.rs`.
+//! Overrides, axes, variants, suggestions and the reference page follow; a key that `trial.rs` does
+//! not read has no effect.
 
-mod build;
 mod chaos;
 mod check;
 mod content;
 mod effect;
-mod engines;
 mod error;
 mod fault_toml;
 mod faults;
-mod hosts;
 mod name;
-mod nesting;
 mod order;
 mod point;
 mod read;
 mod reference;
-mod render;
+mod repeats;
+mod rules;
 mod servers;
 mod setting;
 mod source;
 mod study;
 mod suggest;
 mod syntax;
+mod trial;
 mod volume;
 mod walk;
 

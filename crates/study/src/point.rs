@@ -1,104 +1,130 @@
-//! The values and the label of a point of a study.
+//! A point of a study: one value of every key, and what building its trial read of them.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::de::DeValue;
 
-use crate::content::{Axis, Base, Content};
-use crate::engines::Scope;
+use crate::content::{Axis, Base, Content, Entry, Variant};
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::read;
 use plan::key::{self, VARIANT};
-use plan::{EngineTraits, FromValue, Span, Spanned, Value};
+use plan::{ClusterTraits, EngineTraits, FromValue, Span, Spanned, Value};
 
-pub(crate) type LocatedDiagnostic = (Span, Diagnostic);
+pub(crate) const ENGINE: &str = "server.engine";
+pub(crate) const URL: &str = "server.url";
+pub(crate) const CLUSTER: &str = "topology.cluster";
+
 pub(crate) type Defaults = BTreeMap<&'static str, Spanned<Value>>;
 
-/// The defaults of all keys, parsed like the values of a study.
-pub(crate) fn defaults() -> Result<Defaults, LocatedDiagnostic> {
-    let mut all = Defaults::new();
-    for (key, text) in key::KEYS.iter().filter_map(|k| Some((k, k.default?))) {
-        let value = DeValue::parse(text).map_err(|e| internal(e.message()))?;
-        let value = read(&Name::of(key), value.get_ref()).map_err(|f| internal(&f.message))?;
+/// The defaults of all keys, parsed like the values of a study. A key whose default is invalid
+/// has none, which [`Point::spanned`] reports.
+pub(crate) fn defaults() -> Defaults {
+    let keys = key::KEYS.iter();
+    let defaults = keys.filter_map(|key| {
+        let value = DeValue::parse(key.default?).ok()?;
+        let value = read(&Name::of(key), value.get_ref()).ok()?;
         let span = Span::NOWHERE;
-        all.insert(key.name, Spanned { value, span });
-    }
-    Ok(all)
+        Some((key.name, Spanned { value, span }))
+    });
+    defaults.collect()
 }
 
-/// The default of one key.
-pub(crate) fn default(name: &str) -> Option<Spanned<Value>> {
-    defaults().ok()?.remove(name)
-}
-
-/// An error in the table of keys; tests ensure that there is none.
-pub(crate) fn internal(message: &str) -> LocatedDiagnostic {
-    let help = "this is a bug in dyno, not an error in the study";
-    (Span::NOWHERE, Diagnostic::new(message, help))
+/// A key as a study gives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) name: &'a Name,
+    /// The location of the key.
+    pub(crate) at: Span,
+    /// `None` for an invalid value, which has been reported.
+    pub(crate) value: Option<&'a Spanned<Value>>,
 }
 
 /// All values of one point.
 pub(crate) struct Point<'a> {
+    pub(crate) engines: &'a [EngineTraits],
     base: &'a Base<'a>,
-    swept: Vec<(&'a Axis, &'a Spanned<Value>)>,
-    defaults: &'a Defaults,
+    swept: Vec<Given<'a>>,
+    pub(crate) defaults: &'a Defaults,
+    /// The names of given keys that were read.
+    read: RefCell<BTreeSet<&'a str>>,
+    problems: RefCell<Vec<(Span, Diagnostic)>>,
 }
 
 impl<'a> Point<'a> {
-    /// The point with an index in the product of bases and axes. The base varies slowest and the
-    /// last axis fastest.
+    /// The point of a base with an index in the product of the axes, of which the last is the fastest.
     pub(crate) fn at(
-        index: usize,
+        mut index: usize,
         content: &'a Content,
-        bases: &'a [Base<'a>],
+        base: &'a Base<'a>,
+        engines: &'a [EngineTraits],
         defaults: &'a Defaults,
-    ) -> Result<Self, LocatedDiagnostic> {
-        let mut rest = index;
+    ) -> Self {
         let mut swept = Vec::with_capacity(content.axes.len());
-        for axis in content.axes.iter().rev() {
-            let count = axis.values.len().max(1);
-            swept.extend(axis.values.get(rest % count).map(|value| (axis, value)));
-            rest /= count;
+        for Axis { name, at, values } in content.axes.iter().rev() {
+            let count = values.len().max(1);
+            let (at, value) = (*at, values.get(index % count));
+            swept.push(Given { name, at, value });
+            index /= count;
         }
         swept.reverse();
-        let base = bases.get(rest);
-        Ok(Self {
-            base: base.ok_or_else(|| internal("the index of a point is out of range"))?,
+        Self {
+            engines,
+            base,
             swept,
             defaults,
-        })
+            read: RefCell::default(),
+            problems: RefCell::default(),
+        }
     }
 
-    pub(crate) fn typed(&self, name: &str) -> Option<&'a Spanned<Value>> {
+    /// What the study gives, without counting as read.
+    pub(crate) fn find(&self, name: &str) -> Option<Given<'a>> {
+        let mut swept = self.swept.iter();
+        let swept = swept.find(|given| given.name.full() == name).copied();
+        swept.or_else(|| self.base.entries.get(name).map(|entry| given(entry)))
+    }
+
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.mark(name);
+        self.find(name).is_some()
+    }
+
+    /// Counts a key as read.
+    pub(crate) fn mark(&self, name: &str) {
+        let found = self.find(name).map(|given| given.name.full());
+        self.read.borrow_mut().extend(found);
+    }
+
+    /// The valid value that the study itself has.
+    pub(crate) fn given(&self, name: &str) -> Option<&'a Spanned<Value>> {
+        self.is_given(name)
+            .then(|| self.find(name)?.value)
+            .flatten()
+    }
+
+    /// The text that the study itself has, without counting as read.
+    pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
+        self.find(name)?.value?.as_text()
+    }
+
+    pub(crate) fn typed(&self, name: &str) -> Option<&Spanned<Value>> {
         self.given(name).or_else(|| self.defaults.get(name))
     }
 
-    /// The value that the study itself has.
-    pub(crate) fn given(&self, name: &str) -> Option<&'a Spanned<Value>> {
-        let swept = self
-            .swept
-            .iter()
-            .find(|(axis, _)| axis.name.full() == name)
-            .map(|(_, v)| *v);
-        let in_base = || self.base.entries.get(name)?.value.as_ref();
-        swept.or_else(in_base)
+    pub(crate) fn default<T: FromValue>(&self, name: &str) -> Option<T> {
+        T::from_value(&self.defaults.get(name)?.value)
     }
 
-    pub(crate) fn maybe_spanned<T: FromValue>(
-        &self,
-        name: &str,
-    ) -> Result<Option<Spanned<T>>, LocatedDiagnostic> {
-        let Some(typed) = self.typed(name) else {
-            return Ok(None);
-        };
-        let Some(value) = T::from_value(&typed.value) else {
-            return Err(internal(&format!(
-                "the value of `{name}` has the wrong type"
-            )));
-        };
+    pub(crate) fn maybe_spanned<T: FromValue>(&self, name: &str) -> Option<Spanned<T>> {
+        let typed = self.typed(name)?;
+        let value = T::from_value(&typed.value);
+        if value.is_none() {
+            self.internal(&format!("the value of `{name}` has the wrong type"));
+        }
         let span = typed.span;
-        Ok(Some(Spanned { value, span }))
+        value.map(|value| Spanned { value, span })
     }
 
     /// The value that a text stands for.
@@ -106,82 +132,172 @@ impl<'a> Point<'a> {
         &self,
         name: &str,
         parse: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<Spanned<T>>, LocatedDiagnostic> {
-        let Some(text) = self.maybe_spanned::<String>(name)? else {
-            return Ok(None);
-        };
-        let value = parse(&text.value).ok_or_else(|| internal(&format!("`{name}` is invalid")))?;
-        let span = text.span;
-        Ok(Some(Spanned { value, span }))
+    ) -> Option<Spanned<T>> {
+        let Spanned { value, span } = self.maybe_spanned::<String>(name)?;
+        let value = parse(&value);
+        if value.is_none() {
+            self.internal(&format!("`{name}` is invalid"));
+        }
+        value.map(|value| Spanned { value, span })
     }
 
-    pub(crate) fn spanned<T: FromValue>(
+    /// The value of a key that has a default.
+    pub(crate) fn spanned<T: FromValue + Default>(&self, name: &str) -> Spanned<T> {
+        self.maybe_spanned(name).unwrap_or_else(|| {
+            self.internal(&format!("`{name}` has no value"));
+            Spanned::default()
+        })
+    }
+
+    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Option<T> {
+        self.maybe_spanned(name).map(|typed| typed.value)
+    }
+
+    pub(crate) fn get<T: FromValue + Default>(&self, name: &str) -> T {
+        self.spanned(name).value
+    }
+
+    /// Reports an error in the table of keys; tests ensure that there is none.
+    pub(crate) fn internal(&self, message: &str) {
+        let help = "this is a bug in dyno, not an error in the study";
+        self.refuse(Span::NOWHERE, message, help);
+    }
+
+    pub(crate) fn refuse(&self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.add(at, Diagnostic::new(message, help));
+    }
+
+    /// At the later of two locations, with a reference to the earlier.
+    pub(crate) fn refuse_two(
         &self,
-        name: &str,
-    ) -> Result<Spanned<T>, LocatedDiagnostic> {
-        self.maybe_spanned(name)?
-            .ok_or_else(|| internal(&format!("`{name}` has no value")))
+        one: Span,
+        other: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(message, help);
+        self.add(one.max(other), diagnostic.also(one.min(other)));
     }
 
-    pub(crate) fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>, LocatedDiagnostic> {
-        Ok(self.maybe_spanned(name)?.map(|v| v.value))
+    pub(crate) fn add(&self, at: Span, diagnostic: Diagnostic) {
+        self.problems.borrow_mut().push((at, diagnostic));
     }
 
-    pub(crate) fn get<T: FromValue>(&self, name: &str) -> Result<T, LocatedDiagnostic> {
-        Ok(self.spanned(name)?.value)
+    pub(crate) fn problems(self) -> Vec<(Span, Diagnostic)> {
+        self.problems.into_inner()
     }
 
-    /// The settings of a server of this engine, by their names on the server, in order.
-    pub(crate) fn settings(
-        &self,
-        engine: &str,
-        engines: &[EngineTraits],
-    ) -> Vec<(String, Spanned<String>)> {
-        let in_base = self.base.entries.values();
-        let in_base = in_base.filter_map(|e| Some((&e.name, e.value.as_ref()?)));
-        let swept = self.swept.iter().map(|(axis, value)| (&axis.name, *value));
-        let all: BTreeMap<_, _> = in_base
-            .chain(swept)
-            .filter_map(|(name, typed)| {
-                let (value, span) = (typed.value.to_string(), typed.span);
-                Some((name.setting()?, Spanned { value, span }))
-            })
-            .collect();
-        let scope = Scope::of(engine, all.keys().copied(), engines);
-        let of_engine = all
-            .into_iter()
-            .filter_map(|(setting, value)| Some((scope.setting(setting)?.to_owned(), value)));
-        of_engine.collect()
+    /// The names of given keys that were read so far.
+    pub(crate) fn read(&self) -> BTreeSet<&'a str> {
+        self.read.borrow().clone()
     }
 
-    pub(crate) fn variant(&self) -> Option<&'a str> {
-        self.base.variant.map(|v| v.name.as_str())
+    /// The engine that dyno starts, unless it is unknown.
+    pub(crate) fn engine(&self) -> Option<&'a EngineTraits> {
+        let name = self.word(ENGINE)?;
+        self.engines.iter().find(|engine| engine.name == name)
+    }
+
+    /// The engine in process that the study names, or that its URL stands for.
+    pub(crate) fn in_process(&self) -> Option<&'a EngineTraits> {
+        let named = self.find(URL).or_else(|| self.find(ENGINE))?.value?;
+        in_process(self.engines, &named.value)
+    }
+
+    /// Whether dyno starts the servers as processes of their own.
+    pub(crate) fn is_started(&self) -> bool {
+        self.find(URL).is_none() && self.in_process().is_none()
+    }
+
+    /// The kind of cluster, unless it is not one of the engine's.
+    pub(crate) fn cluster(&self) -> Option<&'a ClusterTraits> {
+        let (engine, name) = (self.engine()?, self.word(CLUSTER)?);
+        engine.clusters.iter().find(|kind| kind.name == name)
+    }
+
+    /// The settings that apply to the engine, by their names on the server, in order: those under
+    /// its name if there are any, else those under no engine's name.
+    pub(crate) fn settings(&self) -> Vec<(&'a str, Given<'a>)> {
+        let engine = self.word(ENGINE).unwrap_or_default();
+        let in_base = self.base.entries.values().map(|entry| given(entry));
+        let all = in_base.chain(self.swept.iter().copied());
+        let all = all.filter_map(|given| Some((given.name.setting()?, given)));
+        let all: BTreeMap<&str, Given<'_>> = all.collect();
+        let (mut own, mut common) = (Vec::new(), Vec::new());
+        for (setting, given) in all {
+            match setting.split_once('.').filter(|(_, rest)| !rest.is_empty()) {
+                Some((first, rest)) if first == engine => own.push((rest, given)),
+                Some((first, _)) if self.engines.iter().any(|e| e.name == first) => {}
+                _ => common.push((setting, given)),
+            }
+        }
+        let settings = if own.is_empty() { common } else { own };
+        let names = settings.iter().map(|(_, given)| given.name.full());
+        self.read.borrow_mut().extend(names);
+        settings
+    }
+
+    pub(crate) fn variant(&self) -> Option<&'a Variant> {
+        self.base.variant
+    }
+
+    fn axes(&self) -> impl Iterator<Item = (&'a Name, &'a Value)> {
+        let swept = self.swept.iter();
+        swept.filter_map(|given| Some((given.name, &given.value?.value)))
     }
 
     /// The value on each axis.
     pub(crate) fn values(&self) -> plan::Point {
-        let variant = self.variant().map(|v| (VARIANT.to_owned(), v.into()));
-        let swept = self.swept.iter();
-        let swept = swept.map(|(axis, v)| (axis.name.full().to_owned(), v.value.clone()));
+        let variant = self
+            .variant()
+            .map(|v| (VARIANT.to_owned(), v.name.as_str().into()));
+        let swept = self
+            .axes()
+            .map(|(name, value)| (name.full().to_owned(), value.clone()));
         variant.into_iter().chain(swept).collect()
     }
 
-    /// The parts of its label; none in a study of a single point.
-    pub(crate) fn label(&self) -> Vec<String> {
-        let mut parts: Vec<_> = self.variant().map(str::to_owned).into_iter().collect();
-        for (axis, value) in &self.swept {
-            let name = &axis.name;
+    /// Its variant and its values; empty in a study of a single point.
+    pub(crate) fn label(&self) -> String {
+        let variant = self.variant().map(|variant| variant.name.value.clone());
+        let swept = self.axes().map(|(name, value)| {
             let namesakes = self
-                .swept
-                .iter()
-                .filter(|(a, _)| a.name.short() == name.short());
-            let name = if namesakes.count() == 1 {
-                name.short()
-            } else {
-                name.full()
+                .axes()
+                .filter(|(other, _)| other.short() == name.short());
+            let name = match namesakes.count() {
+                1 => name.short(),
+                _ => name.full(),
             };
-            parts.push(format!("{name}={}", value.value));
-        }
-        parts
+            format!("{name}={value}")
+        });
+        variant
+            .into_iter()
+            .chain(swept)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
+}
+
+fn given(entry: &Entry) -> Given<'_> {
+    Given {
+        name: &entry.name,
+        at: entry.at,
+        value: entry.value.as_ref(),
+    }
+}
+
+/// The engine in process that a name or a URL stands for.
+pub(crate) fn in_process<'e>(
+    engines: &'e [EngineTraits],
+    named: &Value,
+) -> Option<&'e EngineTraits> {
+    let is_named = |engine: &&EngineTraits| match named {
+        Value::Url(url) => {
+            let scheme = url.expose().split(':').next();
+            engine.schemes.iter().any(|known| Some(*known) == scheme)
+        }
+        name => name.as_text() == Some(engine.name),
+    };
+    let mut engines = engines.iter().filter(|engine| !engine.is_process);
+    engines.find(is_named)
 }

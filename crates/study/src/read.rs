@@ -23,29 +23,71 @@ pub(crate) const TABLES_EXAMPLE: &str =
 
 /// The value, if its key takes it.
 pub(crate) fn read(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
+    let short = key.short();
+    let string = || value.as_str().ok_or_else(|| wrong_type(key, value));
     match &key.key.kind {
-        Kind::Text { max_chars } => text(key, string(key, value)?, *max_chars),
-        Kind::Name { max_chars } => name(key, string(key, value)?, *max_chars),
+        Kind::Text { max_chars } => text(key, string()?, *max_chars),
+        Kind::Name { max_chars } => name(key, string()?, *max_chars),
         // The names of engines and clusters are checked with the whole study.
-        Kind::Engine | Kind::Cluster => name(key, string(key, value)?, MAX_WORD_CHARS),
-        Kind::Choice(words) => choice(key, string(key, value)?, words),
-        Kind::Url => url(key, string(key, value)?),
-        Kind::Path => path(key, string(key, value)?),
+        Kind::Engine | Kind::Cluster => name(key, string()?, MAX_WORD_CHARS),
+        Kind::Choice(words) => choice(key, string()?, words),
+        Kind::Url => url(key, string()?),
+        Kind::Path => path(key, string()?),
         Kind::Paths => paths(key, value),
-        Kind::Version => version(key, string(key, value)?),
-        Kind::Boolean => boolean(key, value),
+        Kind::Version => only_if(is_version, string()?, "is not a version", || {
+            format!("write the leading numbers that matter: {short} = \"10.11\"")
+        }),
+        Kind::Boolean => {
+            let is = value.as_bool().ok_or_else(|| wrong_type(key, value));
+            is.map(Value::Boolean)
+        }
         Kind::Integer { min, max } => integer(key, value, *min, *max),
         Kind::Number { min, max } => number(key, value, *min, *max),
-        Kind::Duration { min, max } => duration(key, value, *min, *max),
-        Kind::Percent { min, max } => percent(key, string(key, value)?, *min, *max),
+        Kind::Duration { min, max } => duration(key, string()?, *min, *max),
+        Kind::Percent { min, max } => percent(key, string()?, *min, *max),
         Kind::Settings if key.setting().is_some() => setting::value(key.full(), value),
         Kind::Faults => kinds(key, value),
-        Kind::Frequency => frequency(key, string(key, value)?),
+        Kind::Frequency => {
+            let is_valid = |text: &str| parse_frequency(text).is_some();
+            only_if(is_valid, string()?, "does not say how often", || {
+                format!("write, for example, {short} = \"1 per 30s\"")
+            })
+        }
         Kind::Bytes { min, max } => bytes(key, value, *min, *max),
-        Kind::CpuSet => cpu_set(key, string(key, value)?),
-        Kind::Host => host(key, string(key, value)?),
+        Kind::CpuSet => {
+            let is_valid = |text: &str| CpuSet::parse(text).is_some();
+            only_if(is_valid, string()?, "is not a list of CPUs", || {
+                let max = CpuSet::MAX;
+                format!("list CPUs by number or range, up to {max}: {short} = \"0-1,3\"")
+            })
+        }
+        Kind::Host => only_if(Host::is_name, string()?, "is not a host's name", || {
+            format!("write a name without spaces and quotes, as ssh takes it: {short} = \"me@db1\"")
+        }),
         Kind::Settings | Kind::Tables => Err(wrong_type(key, value)),
     }
+}
+
+/// A text for which `is_valid` holds.
+fn only_if(
+    is_valid: impl Fn(&str) -> bool,
+    text: &str,
+    problem: &str,
+    help: impl Fn() -> String,
+) -> Result<Value, Diagnostic> {
+    match is_valid(text) {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err(Diagnostic::new(
+            format!("`{}` {problem}", shown(text)),
+            help(),
+        )),
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let is_number =
+        |part: &str| (1..=6).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
+    text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number)
 }
 
 /// The type of a TOML value, for a message.
@@ -114,10 +156,6 @@ fn example(key: &Key) -> String {
     }
 }
 
-fn string<'v>(key: &Name, value: &'v DeValue<'_>) -> Result<&'v str, Diagnostic> {
-    value.as_str().ok_or_else(|| wrong_type(key, value))
-}
-
 fn text(key: &Name, text: &str, max_chars: usize) -> Result<Value, Diagnostic> {
     if text.trim().is_empty() {
         let help = match key.key.required {
@@ -155,12 +193,12 @@ fn path(key: &Name, text: &str) -> Result<Value, Diagnostic> {
         let message = format!("`{}` is longer than {MAX_PATH_BYTES} bytes", key.full());
         return Err(Diagnostic::new(message, "shorten it"));
     }
-    if !text.starts_with('/') {
-        let message = format!("`{}` is not an absolute path", shown(text));
-        let help = format!("start it at the root: {} = \"/…\"", key.short());
-        return Err(Diagnostic::new(message, help));
-    }
-    Ok(Value::Text(text.to_owned()))
+    only_if(
+        |text| text.starts_with('/'),
+        text,
+        "is not an absolute path",
+        || format!("start it at the root: {} = \"/…\"", key.short()),
+    )
 }
 
 /// A list of paths as one text.
@@ -174,31 +212,11 @@ fn paths(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     Ok(Value::Text(paths.join(BETWEEN_PATHS)))
 }
 
-fn version(key: &Name, text: &str) -> Result<Value, Diagnostic> {
-    let is_number =
-        |part: &str| (1..=6).contains(&part.len()) && part.chars().all(|c| c.is_ascii_digit());
-    if text.split('.').count() <= MAX_VERSION_PARTS && text.split('.').all(is_number) {
-        return Ok(Value::Text(text.to_owned()));
-    }
-    Err(Diagnostic::new(
-        format!("`{}` is not a version", shown(text)),
-        format!(
-            "write the leading numbers that matter: {} = \"10.11\"",
-            key.short()
-        ),
-    ))
-}
-
-fn boolean(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
-    let is = value.as_bool().ok_or_else(|| wrong_type(key, value))?;
-    Ok(Value::Boolean(is))
-}
-
 fn choice(key: &Name, text: &str, words: &[&str]) -> Result<Value, Diagnostic> {
-    if words.contains(&text) {
-        return Ok(Value::Text(text.to_owned()));
+    match words.contains(&text) {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err(not_one_of(key.full(), text, words)),
     }
-    Err(not_one_of(key.full(), text, words))
 }
 
 /// What is wrong with a text that is none of `words`.
@@ -234,33 +252,21 @@ fn kinds(key: &Name, value: &DeValue<'_>) -> Result<Value, Diagnostic> {
     ))
 }
 
-fn frequency(key: &Name, text: &str) -> Result<Value, Diagnostic> {
-    if parse_frequency(text).is_some() {
-        return Ok(Value::Text(text.to_owned()));
-    }
-    Err(Diagnostic::new(
-        format!("`{}` does not say how often", shown(text)),
-        format!("write, for example, {} = \"1 per 30s\"", key.short()),
-    ))
-}
-
 fn url(key: &Name, text: &str) -> Result<Value, Diagnostic> {
-    let parts = text.split_once("://");
-    let is_scheme = |s: &str| {
-        !s.is_empty()
-            && s.chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    let is_scheme = |scheme: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+        !scheme.is_empty() && scheme.chars().all(is_plain)
     };
-    match parts {
-        Some((scheme, rest)) if is_scheme(scheme) && !rest.is_empty() => {
-            Ok(Value::Url(text.to_owned().into()))
-        }
-        // The text is not quoted, because it may contain a password anywhere.
-        _ => Err(Diagnostic::new(
-            format!("`{}` is not a URL", key.full()),
-            "write scheme://user@host:port/database",
-        )),
+    let parts = text.split_once("://");
+    if parts.is_some_and(|(scheme, rest)| is_scheme(scheme) && !rest.is_empty()) {
+        return Ok(Value::Url(text.to_owned().into()));
     }
+    // The text is not quoted, because it may contain a password anywhere.
+    let message = format!("`{}` is not a URL", key.full());
+    Err(Diagnostic::new(
+        message,
+        "write scheme://user@host:port/database",
+    ))
 }
 
 fn integer(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
@@ -291,13 +297,7 @@ fn integer_as_f64(digits: &str, radix: u32) -> Option<f64> {
     }
 }
 
-fn duration(
-    key: &Name,
-    value: &DeValue<'_>,
-    min: Duration,
-    max: Duration,
-) -> Result<Value, Diagnostic> {
-    let text = string(key, value)?;
+fn duration(key: &Name, text: &str, min: Duration, max: Duration) -> Result<Value, Diagnostic> {
     let read = parse_duration(text).map_err(|e| Diagnostic::new(e.message, e.help))?;
     if (min..=max).contains(&read) {
         return Ok(Value::Duration(read));
@@ -323,7 +323,7 @@ fn percent(key: &Name, text: &str, min: f64, max: f64) -> Result<Value, Diagnost
 fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, Diagnostic> {
     let text = match value {
         DeValue::Integer(n) if n.radix() == 10 => n.as_str(),
-        _ => string(key, value)?,
+        _ => value.as_str().ok_or_else(|| wrong_type(key, value))?,
     };
     let Some(bytes) = parse_bytes(text) else {
         let message = format!("`{}` is not a size", shown(text));
@@ -335,33 +335,6 @@ fn bytes(key: &Name, value: &DeValue<'_>, min: u64, max: u64) -> Result<Value, D
     }
     let range = format!("from {} to {}", shown_bytes(min), shown_bytes(max));
     Err(out_of_range(key, text, &range))
-}
-
-fn host(key: &Name, text: &str) -> Result<Value, Diagnostic> {
-    match Host::is_name(text) {
-        true => Ok(Value::Text(text.to_owned())),
-        false => Err(Diagnostic::new(
-            format!("`{}` is not a host's name", shown(text)),
-            format!(
-                "write a name without spaces and quotes, as ssh takes it: {} = \"me@db1\"",
-                key.short()
-            ),
-        )),
-    }
-}
-
-fn cpu_set(key: &Name, text: &str) -> Result<Value, Diagnostic> {
-    if CpuSet::parse(text).is_some() {
-        return Ok(Value::Text(text.to_owned()));
-    }
-    Err(Diagnostic::new(
-        format!("`{}` is not a list of CPUs", shown(text)),
-        format!(
-            "list CPUs by number or range, up to {}: {} = \"0-1,3\"",
-            CpuSet::MAX,
-            key.short()
-        ),
-    ))
 }
 
 fn out_of_range(key: &Name, typed: &str, range: &str) -> Diagnostic {

@@ -1,7 +1,14 @@
-//! The text of a study without its passwords, and the locations in it.
+//! The text of a study without its passwords, and its lines with the relevant part underlined.
+
+use std::fmt;
 
 use crate::error::Location;
 use plan::{Origin, Redacted, Span};
+
+/// Maximum width of an excerpt: longer lines are cut around the underlined part.
+const MAX_EXCERPT_CHARS: usize = 120;
+/// How much of a cut line is shown before the underlined part.
+const LEAD_CHARS: usize = 40;
 
 /// The text that was read, and the overrides.
 #[derive(Debug, Clone)]
@@ -23,12 +30,110 @@ impl SourceText {
             }),
             Origin::File => Some(Location {
                 path: self.label.clone(),
-                line: Some(crate::render::line_at(
+                line: Some(line_at(
                     &self.file.text,
                     self.file.offset(span.start),
                     self.file.offset(span.end),
                 )),
             }),
         }
+    }
+}
+
+/// A range of characters on a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceLine {
+    /// From 1.
+    pub(crate) number: usize,
+    /// From 1, in characters.
+    pub(crate) column: usize,
+    excerpt: String,
+    caret_at: usize,
+    caret_len: usize,
+}
+
+/// The line that contains byte `start`, underlined up to byte `end` or the end of the line.
+pub(crate) fn line_at(text: &str, start: usize, end: usize) -> SourceLine {
+    let start = char_boundary(text, start);
+    let end = char_boundary(text, end).max(start);
+    let (before, after) = text.split_at(start);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line_end = after.find('\n').map_or(text.len(), |at| start + at);
+    let chars = |from: usize, to: usize| text.get(from..to).unwrap_or_default().chars().count();
+    let column = chars(line_start, start);
+    let line = text
+        .get(line_start..line_end)
+        .unwrap_or_default()
+        .trim_end_matches('\r');
+    let skipped = match line.chars().nth(MAX_EXCERPT_CHARS) {
+        Some(_) => column.saturating_sub(LEAD_CHARS),
+        None => 0,
+    };
+    let excerpt: String = line
+        .chars()
+        .skip(skipped)
+        .take(MAX_EXCERPT_CHARS)
+        .map(visible)
+        .collect();
+    let caret_at = column - skipped;
+    let room = excerpt.chars().count().saturating_sub(caret_at);
+    SourceLine {
+        number: before.matches('\n').count() + 1,
+        column: column + 1,
+        caret_len: chars(start, end.min(line_end)).min(room).max(1),
+        excerpt,
+        caret_at,
+    }
+}
+
+fn char_boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|i| text.is_char_boundary(*i))
+        .unwrap_or(0)
+}
+
+/// Replaces characters that are not one column wide or that control the terminal.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number.to_string();
+        let margin = " ".repeat(number.len());
+        let indent = " ".repeat(self.caret_at);
+        let carets = "^".repeat(self.caret_len);
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{}", format!("{number} | {}", self.excerpt).trim_end())?;
+        write!(f, "{margin} | {indent}{carets}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_offsets_are_accepted() {
+        for text in ["", "é", "a\n", "a\r\nb\tc", &"x".repeat(1000)] {
+            for start in 0..8 {
+                for end in 0..1200 {
+                    let line = line_at(text, start, end);
+                    assert!(line.to_string().lines().count() == 3, "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_underlined_part() {
+        let text = format!("{}HERE{}", "a".repeat(500), "b".repeat(500));
+        let shown = line_at(&text, 500, 504).to_string();
+        assert!(shown.contains("aHEREb") && shown.len() < 300, "{shown}");
     }
 }

@@ -3,9 +3,10 @@
 use crate::check;
 use crate::content::Content;
 use crate::error::{Diagnostic, Diagnostics, StudyError};
+use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
-use plan::{EngineTraits, Plan, Redacted, Span, Value, redact, shown};
+use plan::{EngineTraits, Plan, Redacted, Span, Trial, redact, shown};
 
 /// The largest study file that is read, in bytes (1 MiB).
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -20,6 +21,8 @@ const OVERRIDE: &str = "# --set ";
 pub struct Study {
     source: SourceText,
     content: Content,
+    /// Of all points, in the order of the study.
+    trials: Vec<Trial>,
     engines: &'static [EngineTraits],
 }
 
@@ -44,33 +47,38 @@ impl Study {
         overrides: &[(&str, &str)],
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let mut source = SourceText {
+        let source = SourceText {
             label: shown(label),
-            file: Redacted::default(),
+            file: Redacted::new(text, &[]),
             overrides: overrides
                 .iter()
                 .map(|(k, v)| redact(&format!("{k}={v}")))
                 .collect(),
         };
-        if let Some(diagnostic) = too_large(text, overrides) {
-            return Err(Diagnostics::one(Span::NOWHERE, diagnostic).into_error(&source));
-        }
-        source.file = Redacted::new(text, &[]);
-        let root =
-            crate::syntax::tables(text).map_err(|diagnostics| diagnostics.into_error(&source))?;
         let mut walk = Walk::default();
-        walk.file(root.get_ref());
-        overrides::apply(&mut walk, overrides);
-        check::whole(&walk.content, engines, &mut walk.diagnostics);
-        source.file = Redacted::new(text, &walk.secrets_in_file());
-        overrides::hide(&mut source, &walk, overrides);
-        if !walk.diagnostics.is_empty() {
-            return Err(walk.diagnostics.into_error(&source));
+        match read(text, overrides, &mut walk) {
+            true => Self::checked(source, &mut walk, (text, overrides), engines),
+            false => Err(walk.diagnostics.into_error(&source)),
         }
-        let content = walk.content;
+    }
+
+    fn checked(
+        mut source: SourceText,
+        walk: &mut Walk,
+        (text, overrides): (&str, &[(&str, &str)]),
+        engines: &'static [EngineTraits],
+    ) -> Result<Self, StudyError> {
+        let trials = check::trials(&walk.content, engines, &mut walk.diagnostics);
+        source.file = Redacted::new(text, &walk.secrets_in_file());
+        overrides::hide(&mut source, walk, overrides);
+        let diagnostics = std::mem::take(&mut walk.diagnostics);
+        if !diagnostics.is_empty() {
+            return Err(diagnostics.into_error(&source));
+        }
         Ok(Self {
             source,
-            content,
+            content: std::mem::take(&mut walk.content),
+            trials,
             engines,
         })
     }
@@ -94,8 +102,7 @@ impl Study {
 
     /// The trials of the study and what to report about them.
     pub fn plan(&self) -> Result<Plan, StudyError> {
-        crate::build::plan(&self.content, self.engines)
-            .map_err(|(span, diagnostic)| self.error(span, diagnostic))
+        Ok(repeats::plan(&self.content, &self.trials, self.engines))
     }
 
     /// The text of the file with every password replaced by `***`.
@@ -127,23 +134,20 @@ impl Study {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> StudyError {
-        self.error(span, Diagnostic::new(message, help))
+        let diagnostic = Diagnostic::new(message, help);
+        Diagnostics::one(span, diagnostic).into_error(&self.source)
     }
 
     /// Checks keys whose values only the caller knows, such as
     /// `("load.workload", &["oltp_read_write", …])`.
     pub fn check_words(&self, allowed: &[(&str, &[&str])]) -> Result<(), StudyError> {
-        let mut diagnostics = Diagnostics::default();
-        for (name, words) in allowed {
-            for typed in self.content.values(name) {
-                if let Value::Text(text) = &typed.value
-                    && !words.contains(&text.as_str())
-                {
-                    diagnostics.add(typed.span, crate::read::not_one_of(name, text, words));
-                }
-            }
-        }
-        self.check_none(diagnostics)
+        let values = allowed.iter().flat_map(|(name, words)| {
+            let typed = self.content.values(name);
+            let texts = typed.filter_map(|typed| Some((typed.span, typed.as_text()?)));
+            let unknown = texts.filter(|(_, text)| !words.contains(text));
+            unknown.map(move |(at, text)| (at, crate::read::not_one_of(name, text, words)))
+        });
+        self.without(values)
     }
 
     /// Whether the study has variants.
@@ -157,16 +161,12 @@ impl Study {
         &self,
         unknown: impl Fn(&str) -> Option<String>,
     ) -> Result<(), StudyError> {
-        let mut diagnostics = Diagnostics::default();
         let in_tables = self.content.tables.iter().flat_map(|t| &t.columns);
         let in_thresholds = self.content.thresholds.iter().map(|t| &t.column);
-        for column in in_tables.chain(in_thresholds) {
-            if let Some(help) = unknown(column) {
-                let message = format!("unknown column `{}`", shown(column));
-                diagnostics.add(column.span, Diagnostic::new(message, help));
-            }
-        }
-        self.check_none(diagnostics)
+        self.without(in_tables.chain(in_thresholds).filter_map(|column| {
+            let message = format!("unknown column `{}`", shown(column));
+            Some((column.span, Diagnostic::new(message, unknown(column)?)))
+        }))
     }
 
     /// Checks the conditions of thresholds. Only the caller can parse them: `invalid` returns
@@ -175,26 +175,42 @@ impl Study {
         &self,
         invalid: impl Fn(&str, &str) -> Option<(String, String)>,
     ) -> Result<(), StudyError> {
+        self.without(self.content.thresholds.iter().filter_map(|threshold| {
+            let (message, help) = invalid(&threshold.column, &threshold.condition)?;
+            Some((threshold.condition.span, Diagnostic::new(message, help)))
+        }))
+    }
+
+    /// An error of all these problems, if there are any.
+    fn without(
+        &self,
+        problems: impl Iterator<Item = (Span, Diagnostic)>,
+    ) -> Result<(), StudyError> {
         let mut diagnostics = Diagnostics::default();
-        for threshold in &self.content.thresholds {
-            if let Some((message, help)) = invalid(&threshold.column, &threshold.condition) {
-                diagnostics.add(threshold.condition.span, Diagnostic::new(message, help));
-            }
-        }
-        self.check_none(diagnostics)
-    }
-
-    fn check_none(&self, diagnostics: Diagnostics) -> Result<(), StudyError> {
-        if diagnostics.is_empty() {
-            Ok(())
-        } else {
-            Err(diagnostics.into_error(&self.source))
+        problems.for_each(|(at, problem)| diagnostics.add(at, problem));
+        match diagnostics.is_empty() {
+            true => Ok(()),
+            false => Err(diagnostics.into_error(&self.source)),
         }
     }
+}
 
-    fn error(&self, span: Span, diagnostic: Diagnostic) -> StudyError {
-        Diagnostics::one(span, diagnostic).into_error(&self.source)
+/// Whether the text could be read. A function of its own, with little on the stack: dropping deeply
+/// nested tables takes most of it.
+fn read(text: &str, overrides: &[(&str, &str)], walk: &mut Walk) -> bool {
+    if let Some(diagnostic) = too_large(text, overrides) {
+        walk.diagnostics.add(Span::NOWHERE, diagnostic);
+        return false;
     }
+    match crate::syntax::tables(text) {
+        Ok(root) => walk.file(root.get_ref()),
+        Err(diagnostics) => {
+            walk.diagnostics = diagnostics;
+            return false;
+        }
+    }
+    overrides::apply(walk, overrides);
+    true
 }
 
 fn one_line(text: &str) -> String {

@@ -21,11 +21,14 @@ pub(crate) fn key(section: &str, name: &str) -> String {
             None => {}
         }
     }
-    if let Some(key) = KEYS.iter().find(|k| k.last() == word || k.name == name) {
-        return match key.section() {
-            "" => format!("`{word}` belongs at the top of the file, before any [section]"),
-            section => format!("`{word}` belongs under [{section}]"),
-        };
+    let homes = KEYS.iter().filter(|k| k.last() == word || k.name == name);
+    let homes: Vec<_> = homes.map(|k| format!("[{}]", k.section())).collect();
+    match homes.as_slice() {
+        [] => {}
+        [home] if home == "[]" => {
+            return format!("`{word}` belongs at the top of the file, before any [section]");
+        }
+        _ => return format!("`{word}` belongs under {}", homes.join(" or ")),
     }
     if let Some(near) = nearest(name, KEYS.iter().map(|k| k.name)) {
         return format!("did you mean `{near}`?");

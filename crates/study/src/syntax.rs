@@ -2,15 +2,19 @@
 
 use toml::Spanned as TomlSpanned;
 use toml::de::DeTable;
+use toml_parser::Source;
+use toml_parser::lexer::TokenKind;
 
 use crate::error::{Diagnostic, Diagnostics};
-use crate::nesting;
 use plan::{Origin, Span};
+
+/// More than any key of a study has.
+const MAX_DOTS: usize = 8;
 
 /// The tables of a text. A text with a syntax error is not examined further, because what
 /// follows the error may be misread.
 pub(crate) fn tables(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Diagnostics> {
-    if let Some((span, diagnostic)) = nesting::too_deep(text, Origin::File) {
+    if let Some((span, diagnostic)) = too_deep(text, Origin::File) {
         return Err(Diagnostics::one(span, diagnostic));
     }
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -35,4 +39,26 @@ fn diagnostic(message: &str) -> Diagnostic {
         _ => "",
     };
     Diagnostic::new(format!("not TOML: {message}"), help)
+}
+
+/// The first key that has too many parts. The parser limits brackets and the parts of one key, but
+/// not their product, and dropping a tree of thousands of levels overflows the stack.
+pub(crate) fn too_deep(text: &str, origin: Origin) -> Option<(Span, Diagnostic)> {
+    let mut dots = 0;
+    for token in Source::new(text).lex() {
+        dots = match token.kind() {
+            TokenKind::Dot => dots + 1,
+            TokenKind::Atom
+            | TokenKind::Whitespace
+            | TokenKind::BasicString
+            | TokenKind::LiteralString => dots,
+            _ => 0,
+        };
+        if dots > MAX_DOTS {
+            let span = Span::new(origin, token.span().start()..token.span().end());
+            let help = format!("a key has at most {} parts", MAX_DOTS + 1);
+            return Some((span, Diagnostic::new("this key has too many parts", help)));
+        }
+    }
+    None
 }

@@ -9,7 +9,7 @@ use plan::{
 };
 
 use crate::error::Diagnostic;
-use crate::point::{LocatedDiagnostic, Point};
+use crate::point::Point;
 
 /// The sections of the volumes of a server.
 pub(crate) const SECTIONS: [&str; 2] = [DATA, LOG];
@@ -34,55 +34,52 @@ const MIN_XFS_BYTES: u64 = 300 << 20;
 pub(crate) const BETWEEN_PATHS: &str = "\n";
 
 /// Where the data is stored.
-pub(crate) fn volume(at: &Point<'_>) -> Result<Volume, LocatedDiagnostic> {
+pub(crate) fn volume(at: &Point<'_>) -> Volume {
     described(at, DATA)
 }
 
 /// Where the log is stored, unless it is stored with the data.
-pub(crate) fn log_volume(at: &Point<'_>) -> Result<Option<Volume>, LocatedDiagnostic> {
-    let volume = described(at, LOG)?;
+pub(crate) fn log_volume(at: &Point<'_>) -> Option<Volume> {
+    let volume = described(at, LOG);
     if volume.is_separate() {
-        return Ok(Some(volume));
+        return Some(volume);
     }
     let mut keys = KEYS.iter().filter(|key| key.section() == LOG && key.axis);
-    let given = keys.find_map(|key| Some((at.typed(key.name)?.span, key.name)));
-    given.map_or(Ok(None), |(span, name)| {
-        let message = format!("`{name}` has no effect on a log that is stored with the data");
+    if let Some((value, key)) = keys.find_map(|key| Some((at.given(key.name)?, key))) {
+        let message = format!(
+            "`{}` has no effect on a log that is stored with the data",
+            key.name
+        );
         let help = "under [log_volume], make a file system with filesystem = \"ext4\", or name a directory on its disk with directory = \"/…\"";
-        Err((span, Diagnostic::new(message, help)))
-    })
+        at.refuse(value.span, message, help);
+    }
+    None
 }
 
 /// Checks the volumes of all servers of a trial together.
-pub(crate) fn check(topology: &Topology) -> Result<(), LocatedDiagnostic> {
+pub(crate) fn check(topology: &Topology, at: &Point<'_>) {
     let node = &topology.node;
     if let (Some(cluster), Some(log)) = (&topology.cluster, &node.log_volume) {
         let message = "the log of a member of a cluster is stored with its data";
-        let help = "remove [log_volume], or the cluster";
-        let diagnostic = Diagnostic::new(message, help).also(cluster.kind.span);
-        return Err((place_of(log), diagnostic));
+        let diagnostic = Diagnostic::new(message, "remove [log_volume], or the cluster");
+        at.add(place_of(log), diagnostic.also(cluster.kind.span));
     }
     let systems = node.volumes().filter_map(|one| one.file_system.as_ref());
     let mut named = systems.filter_map(|system| match &system.devices {
         Devices::Named(device) => Some(device),
         Devices::Loop { .. } => None,
     });
-    let (first, second) = (named.next(), named.next());
-    if let (Some(first), Some(second)) = (first, second)
-        && first.value == second.value
-    {
-        let message = format!("`{}` is the device of both volumes", first.value.display());
-        let help = "name two devices, or remove [log_volume]";
-        return Err((second.span, Diagnostic::new(message, help).also(first.span)));
+    let Some(first) = named.next() else { return };
+    let path = first.value.display();
+    if let Some(second) = named.next().filter(|second| second.value == first.value) {
+        let message = format!("`{path}` is the device of both volumes");
+        let diagnostic = Diagnostic::new(message, "name two devices, or remove [log_volume]");
+        at.add(second.span, diagnostic.also(first.span));
     }
-    match (first, topology.nodes()) {
-        (Some(device), nodes @ 2..) => {
-            let path = device.value.display();
-            let message = format!("`{path}` cannot have the file systems of {nodes} servers");
-            let help = "use one server, or remove `device` to use loop devices; directory = \"/…\" puts their files on a mounted disk";
-            Err((device.span, Diagnostic::new(message, help)))
-        }
-        _ => Ok(()),
+    if let nodes @ 2.. = topology.nodes() {
+        let message = format!("`{path}` cannot have the file systems of {nodes} servers");
+        let help = "use one server, or remove `device` to use loop devices; directory = \"/…\" puts their files on a mounted disk";
+        at.refuse(first.span, message, help);
     }
 }
 
@@ -93,20 +90,23 @@ fn place_of(log: &Volume) -> Span {
     made.or(directory).unwrap_or(Span::NOWHERE)
 }
 
-fn described(at: &Point<'_>, section: &str) -> Result<Volume, LocatedDiagnostic> {
+fn described(at: &Point<'_>, section: &str) -> Volume {
     let keys = Keys { at, section };
-    let limits = DiskLimits {
-        read_iops: keys.value("read_iops")?,
-        write_iops: keys.value("write_iops")?,
-        read_bytes_per_s: keys.bytes("read_bytes_per_s")?.map(|bytes| bytes.value),
-        write_bytes_per_s: keys.bytes("write_bytes_per_s")?.map(|bytes| bytes.value),
-    };
-    Ok(Volume {
-        directory: keys.maybe("directory")?,
-        file_system: keys.file_system()?.map(Box::new),
-        scheduler: keys.maybe("scheduler")?,
-        limits,
-    })
+    let bytes = |key| keys.bytes(key).map(|bytes| bytes.value);
+    let iops = |key| keys.maybe(key).map(|iops| iops.value);
+    // A permission needs no effect.
+    at.mark(&keys.name("allow_format"));
+    Volume {
+        directory: keys.maybe("directory"),
+        file_system: keys.file_system().map(Box::new),
+        scheduler: keys.maybe("scheduler"),
+        limits: DiskLimits {
+            read_iops: iops("read_iops"),
+            write_iops: iops("write_iops"),
+            read_bytes_per_s: bytes("read_bytes_per_s"),
+            write_bytes_per_s: bytes("write_bytes_per_s"),
+        },
+    }
 }
 
 /// The keys of a section at a point of a study.
@@ -120,98 +120,84 @@ impl Keys<'_, '_> {
         format!("{}.{key}", self.section)
     }
 
-    fn maybe<T: FromValue>(&self, key: &str) -> Result<Option<Spanned<T>>, LocatedDiagnostic> {
+    fn maybe<T: FromValue>(&self, key: &str) -> Option<Spanned<T>> {
         self.at.maybe_spanned(&self.name(key))
     }
 
-    fn value<T: FromValue>(&self, key: &str) -> Result<Option<T>, LocatedDiagnostic> {
-        Ok(self.maybe(key)?.map(|typed| typed.value))
-    }
-
-    fn bytes(&self, key: &str) -> Result<Option<Spanned<u64>>, LocatedDiagnostic> {
+    fn bytes(&self, key: &str) -> Option<Spanned<u64>> {
         self.at.maybe_parsed(&self.name(key), parse_bytes)
     }
 
-    fn file_system(&self) -> Result<Option<FileSystem>, LocatedDiagnostic> {
-        let Some(word) = self.maybe::<String>("filesystem")? else {
-            self.no_options()?;
-            return Ok(None);
+    /// The first of these keys that is given.
+    fn first(&self, keys: &[&str]) -> Option<(String, Span)> {
+        let mut names = keys.iter().map(|key| self.name(key));
+        names.find_map(|name| self.at.given(&name).map(|value| (name, value.span)))
+    }
+
+    fn file_system(&self) -> Option<FileSystem> {
+        let Some(word) = self.maybe::<String>("filesystem") else {
+            if let Some((name, span)) = self.first(&OF_FILE_SYSTEM) {
+                let message = format!(
+                    "`{name}` has no effect without `{}`",
+                    self.name("filesystem")
+                );
+                let help = "add the file system to make, such as filesystem = \"btrfs\"; to use one that is mounted, name its mount point with directory = \"/…\"";
+                self.at.refuse(span, message, help);
+            }
+            return None;
         };
+        // What the others share has no use with the other word, `none`, but is allowed.
+        OF_FILE_SYSTEM
+            .iter()
+            .for_each(|key| self.at.mark(&self.name(key)));
         let mut kinds = FileSystemKind::ALL.iter();
-        // The other word is `none`, with which a variant has no use for what the others share.
-        let Some(kind) = kinds.find(|kind| kind.name() == word.value) else {
-            return Ok(None);
-        };
-        let kind = Spanned {
-            value: *kind,
-            span: word.span,
-        };
-        let devices = self.devices()?;
-        let count = match &devices {
-            Devices::Loop { count, .. } => count.value,
-            Devices::Named(_) => 1,
-        };
-        let default = Spanned {
-            value: match (kind.value, count) {
-                (FileSystemKind::Btrfs, 2..) => Profile::Raid0,
-                _ => Profile::Single,
-            },
-            span: kind.span,
+        let kind = *kinds.find(|kind| kind.name() == word.value)?;
+        let devices = self.devices();
+        let profile = match (kind, &devices) {
+            (FileSystemKind::Btrfs, Devices::Loop { count, .. }) if count.value > 1 => {
+                Profile::Raid0
+            }
+            _ => Profile::Single,
         };
         let file_system = FileSystem {
             devices,
-            profile: self.maybe("profile")?.unwrap_or(default),
-            checksum: self.maybe("checksum")?.unwrap_or(Spanned {
-                value: true,
-                span: kind.span,
-            }),
-            compression: self.compression()?,
-            deduplicate: self.maybe("deduplicate")?.unwrap_or_default(),
-            mount_options: self.maybe("mount_options")?,
-            kind,
+            profile: self.maybe("profile").unwrap_or(default(profile)),
+            checksum: self.maybe("checksum").unwrap_or(default(true)),
+            compression: self.compression(),
+            deduplicate: self.maybe("deduplicate").unwrap_or_default(),
+            mount_options: self.maybe("mount_options"),
+            kind: Spanned {
+                value: kind,
+                span: word.span,
+            },
         };
-        file_system
-            .check()
-            .map_err(|(span, message, help)| (span, Diagnostic::new(message, help)))?;
-        check_size(&file_system)?;
-        Ok(Some(file_system))
-    }
-
-    /// Without a file system, nothing says how to make one.
-    fn no_options(&self) -> Result<(), LocatedDiagnostic> {
-        let mut options = OF_FILE_SYSTEM.iter().map(|key| self.name(key));
-        let given = options.find_map(|name| Some((self.at.typed(&name)?.span, name)));
-        given.map_or(Ok(()), |(span, name)| {
-            let message = format!(
-                "`{name}` has no effect without `{}`",
-                self.name("filesystem")
-            );
-            let help = "add the file system to make, such as filesystem = \"btrfs\"; to use one that is mounted, name its mount point with directory = \"/…\"";
-            Err((span, Diagnostic::new(message, help)))
-        })
-    }
-
-    fn devices(&self) -> Result<Devices, LocatedDiagnostic> {
-        let Some(device) = self.maybe::<PathBuf>("device")? else {
-            return Ok(Devices::Loop {
-                count: self.maybe("devices")?.unwrap_or(Spanned {
-                    value: 1,
-                    span: Span::NOWHERE,
-                }),
-                bytes: self.bytes("device_size")?.unwrap_or(Spanned {
-                    value: DEVICE_BYTES,
-                    span: Span::NOWHERE,
-                }),
-            });
-        };
-        for key in ["devices", "device_size", "directory"] {
-            if let Some(typed) = self.at.typed(&self.name(key)) {
-                let message = format!("`{}` has no effect on a device", self.name(key));
-                let help = "remove it, or remove `device` to use loop devices";
-                return Err((typed.span, Diagnostic::new(message, help).also(device.span)));
-            }
+        if let Err((span, message, help)) = file_system.check() {
+            // What is not given follows from the kind.
+            let span = if span == Span::NOWHERE {
+                word.span
+            } else {
+                span
+            };
+            self.at.refuse(span, message, help);
         }
-        let allowed: Option<String> = self.value("allow_format")?;
+        self.check_size(&file_system);
+        Some(file_system)
+    }
+
+    fn devices(&self) -> Devices {
+        let Some(device) = self.maybe::<PathBuf>("device") else {
+            return Devices::Loop {
+                count: self.maybe("devices").unwrap_or(default(1)),
+                bytes: self.bytes("device_size").unwrap_or(default(DEVICE_BYTES)),
+            };
+        };
+        if let Some((name, span)) = self.first(&["devices", "device_size", "directory"]) {
+            let message = format!("`{name}` has no effect on a device");
+            let help = "remove it, or remove `device` to use loop devices";
+            self.at
+                .add(span, Diagnostic::new(message, help).also(device.span));
+        }
+        let allowed = self.maybe::<String>("allow_format");
         let mut allowed = allowed.iter().flat_map(|list| list.split(BETWEEN_PATHS));
         if !allowed.any(|allowed| device.value == *allowed) {
             let path = device.display();
@@ -220,36 +206,41 @@ impl Keys<'_, '_> {
                 "all data on it would be lost; if you want that, add allow_format = [\"{path}\"] under [{}]",
                 self.section
             );
-            return Err((device.span, Diagnostic::new(message, help)));
+            self.at.refuse(device.span, message, help);
         }
-        Ok(Devices::Named(device))
+        Devices::Named(device)
     }
 
-    fn compression(&self) -> Result<Spanned<Compression>, LocatedDiagnostic> {
-        let Some(text) = self.maybe::<String>("compression")? else {
-            return Ok(Spanned::default());
+    fn compression(&self) -> Spanned<Compression> {
+        let Some(Spanned { value: text, span }) = self.maybe::<String>("compression") else {
+            return Spanned::default();
         };
-        let span = text.span;
-        let value = Compression::parse(&text).ok_or_else(|| {
+        let value = Compression::parse(&text);
+        if value.is_none() {
             let message = format!("`{}` is no compression", shown(&text));
             let help =
                 "the values are `none`, `lzo`, `zstd`, and `zstd:LEVEL` with a level from 1 to 15";
-            (span, Diagnostic::new(message, help))
-        })?;
-        Ok(Spanned { value, span })
+            self.at.refuse(span, message, help);
+        }
+        let value = value.unwrap_or_default();
+        Spanned { value, span }
+    }
+
+    /// Refuses a file system that its tools refuse to make.
+    fn check_size(&self, file_system: &FileSystem) {
+        if let (FileSystemKind::Xfs, Devices::Loop { bytes, .. }) =
+            (file_system.kind.value, &file_system.devices)
+            && bytes.value < MIN_XFS_BYTES
+        {
+            let least = shown_bytes(MIN_XFS_BYTES);
+            let message = format!("an XFS of {} is too small", shown_bytes(bytes.value));
+            let help = format!("use a `device_size` of at least {least}, or another file system");
+            self.at.refuse(bytes.span, message, help);
+        }
     }
 }
 
-/// A file system that its tools refuse to make.
-fn check_size(file_system: &FileSystem) -> Result<(), LocatedDiagnostic> {
-    let Devices::Loop { bytes, .. } = &file_system.devices else {
-        return Ok(());
-    };
-    if file_system.kind.value != FileSystemKind::Xfs || bytes.value >= MIN_XFS_BYTES {
-        return Ok(());
-    }
-    let least = shown_bytes(MIN_XFS_BYTES);
-    let message = format!("an XFS of {} is too small", shown_bytes(bytes.value));
-    let help = format!("use a `device_size` of at least {least}, or another file system");
-    Err((bytes.span, Diagnostic::new(message, help)))
+fn default<T>(value: T) -> Spanned<T> {
+    let span = Span::NOWHERE;
+    Spanned { value, span }
 }

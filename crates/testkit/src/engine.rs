@@ -21,7 +21,7 @@ impl Engine {
             Engine::MySql => engine::MYSQL,
         };
         servers::find(engine, None, None)
-            .unwrap_or_else(|e| panic!("{e}: {}", e.remedy().unwrap_or_default()))
+            .unwrap_or_else(|e| panic!("{e}: {}", e.remedy.as_deref().unwrap_or_default()))
     }
 
     /// The engine's own command-line client, which comes with the server program.

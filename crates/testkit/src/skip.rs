@@ -26,7 +26,7 @@ pub fn skip(reason: &str) {
         .unwrap_or_else(|error| panic!("{FILE}: {error}"));
 }
 
-/// The calling test as `program::name`, such as `full_disk::a_report_that_finds_no_room_costs_no_result`.
+/// The calling test as `program::name`, such as `cli::full_disk::a_report_that_finds_no_room_costs_no_result`.
 fn test() -> String {
     let program = std::env::current_exe().unwrap();
     let program = program.file_stem().unwrap().to_string_lossy();

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, StatementClass, Label, Labels};
+use crate::catalog::{Catalog, Label, Labels, StatementClass};
 use crate::options::OptionsError;
 use crate::schema::table_name;
 use crate::session::{FailureKind, Session, SessionError};

@@ -57,6 +57,12 @@ mod tests {
         assert_eq!(labels.intern("insert", StatementClass::Write), insert);
         assert_eq!(labels.count(), 2);
         let named: Vec<_> = labels.iter().collect();
-        assert_eq!(named, [("begin", StatementClass::Other), ("insert", StatementClass::Write)]);
+        assert_eq!(
+            named,
+            [
+                ("begin", StatementClass::Other),
+                ("insert", StatementClass::Write)
+            ]
+        );
     }
 }

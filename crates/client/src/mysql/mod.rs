@@ -15,8 +15,8 @@ pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 
 pub use crate::channel::Withheld;
 pub use crate::error::Error;
-pub use plan::StatementProtocol;
 pub use crate::tls::{ServerPublicKey, TlsFailure, TlsMode, TlsOptions};
+pub use plan::StatementProtocol;
 
 /// Opens connections to one server.
 pub type Connector = crate::session::Connector<Mysql>;

@@ -65,7 +65,7 @@ fn options_are_keys() {
 
 #[test]
 fn conflicting_options_are_named_as_options() {
-    let refused = |words: &str| study(words).err().unwrap().message().to_owned();
+    let refused = |words: &str| study(words).err().unwrap().message;
     assert!(refused("--time 0 --events 0").starts_with("--time 0 means no time limit"));
     assert!(refused("--until-ci 2% --max-time 5s").contains("--time"));
 }

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use workload::name::WorkloadName;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 
 const TABLE: &str = include_str!("habits/table.txt");
 
@@ -134,7 +134,7 @@ pub(super) fn hint(error: &clap::Error, arguments: &[String]) -> Option<Failure>
         (None, None) => hints(word, arguments)?,
     };
     let message = format!("unexpected argument `{word}`");
-    Some(Failure::new(Exit::Usage, message).remedy(Some(remedy)))
+    Some(Failure::usage(message).remedy(remedy))
 }
 
 /// The key that an option of `dyno bench` stands for, typed after a command that takes a study.

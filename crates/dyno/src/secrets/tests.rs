@@ -84,7 +84,7 @@ fn a_url_that_may_hide_a_password_is_refused() {
 fn a_password_is_of_the_address_that_it_was_typed_with() {
     let of = |urls: &[&str]| {
         let urls = urls.iter().filter_map(|url| ArgumentUrl::parse(url));
-        joined_urls(urls.collect()).map_err(|failure| failure.message().to_owned())
+        joined_urls(urls.collect()).map_err(|failure| failure.message)
     };
     assert_eq!(of(&[]), Ok(None));
     assert_eq!(of(&["mysql://u@h/x", "mysql://v@h/x"]), Ok(None));

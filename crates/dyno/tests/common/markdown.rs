@@ -1,10 +1,4 @@
 //! What the tests of the documentation read in a page.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "test support: each test file uses its part"
-)]
 
 use std::path::{Path, PathBuf};
 

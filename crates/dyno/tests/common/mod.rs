@@ -4,20 +4,13 @@
     dead_code,
     unused_imports,
     unreachable_pub,
-    reason = "each test file uses its part"
-)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "test support: the panic is the test's failure message"
+    reason = "each program uses its part"
 )]
 
 mod cache;
 mod cut;
 mod made;
+pub mod markdown;
 mod pretend;
 mod program;
 mod servers;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use client::Connection;
 use workload::schema::{TableSpec, table_name};
 
-use super::PrepareError;
 use super::loads::Loads;
 use super::marker::{MARKER_TABLE, Mark};
 use super::state::Found;
+use crate::failure::Failure;
 use crate::remote::first_cell;
 
 /// Finds out what is under the name of each table.
@@ -16,7 +16,7 @@ pub(super) async fn inspect<P: Loads>(
     connection: &mut Connection<P>,
     tables: u32,
     spec: &TableSpec,
-) -> Result<Vec<Found>, PrepareError> {
+) -> Result<Vec<Found>, Failure> {
     let mut columns: HashMap<String, Vec<String>> = HashMap::new();
     for row in connection.rows(P::LIST_COLUMNS).await? {
         if let [Some(table), Some(column)] = row.as_slice() {

@@ -6,9 +6,8 @@ use workload::ledger::{ACCOUNTS_TABLE, LISTS_TABLE, TRANSFERS_TABLE, create_tabl
 use workload::session::SessionError;
 
 use super::marker::{CREATE_MARKER, MARKER_TABLE};
-use crate::cause::Cause;
 use crate::database::Database;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::sql::Sql;
 
 /// How long a server may take to open a connection, and for a statement.
@@ -17,7 +16,7 @@ const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 3] = [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE];
 
 /// Creates the ledger's tables; replaces those of an earlier run.
-pub fn create(database: &dyn Database) -> Result<(), EngineError> {
+pub fn create(database: &dyn Database) -> Result<(), Failure> {
     let failed = |error| failed(database, &error);
     let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;
     let sql = &mut *sql;
@@ -27,14 +26,11 @@ pub fn create(database: &dyn Database) -> Result<(), EngineError> {
             continue;
         }
         if run(sql, &format!("SELECT 1 FROM {table} WHERE 1 = 0")).is_ok() {
-            return Err(EngineError::Failed {
-                cause: Cause::Usage,
-                message: format!(
-                    "the ledger needs the table {table} of {}, which exists and is not dyno's",
-                    database.shown()
-                ),
-                remedy: Some("rename the table, or use another database".to_owned()),
-            });
+            let message = format!(
+                "the ledger needs the table {table} of {}, which exists and is not dyno's",
+                database.shown()
+            );
+            return Err(Failure::usage(message).remedy("rename the table, or use another database"));
         }
         let mark = format!("INSERT INTO {MARKER_TABLE} VALUES ('{table}', 'ledger', '', 0, 0)");
         run(sql, &mark).map_err(failed)?;
@@ -47,7 +43,7 @@ pub fn create(database: &dyn Database) -> Result<(), EngineError> {
 }
 
 /// Drops the ledger's tables that have dyno's mark, and the marks.
-pub fn remove(database: &dyn Database) -> Result<(), EngineError> {
+pub fn remove(database: &dyn Database) -> Result<(), Failure> {
     let failed = |error| failed(database, &error);
     let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;
     for (table, drop_it) in TABLES.into_iter().zip(drop_tables()) {
@@ -70,10 +66,7 @@ fn run(sql: &mut dyn Sql, statement: &str) -> Result<(), SessionError> {
     sql.rows(statement, STATEMENT_LIMIT).map(drop)
 }
 
-fn failed(database: &dyn Database, error: &SessionError) -> EngineError {
-    EngineError::Failed {
-        cause: Cause::Server,
-        message: format!("the tables of the ledger in {}: {error}", database.shown()),
-        remedy: database.remedy(error).map(str::to_owned),
-    }
+fn failed(database: &dyn Database, error: &SessionError) -> Failure {
+    let message = format!("the tables of the ledger in {}: {error}", database.shown());
+    Failure::server(message).perhaps(database.remedy(error))
 }

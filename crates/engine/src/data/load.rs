@@ -19,7 +19,9 @@ use super::lock;
 use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark_loading, mark_ready};
 use super::parts::{PART_ROWS, Part, Queue};
 use super::state;
-use super::{Listener, PrepareError, Prepared, Progress, Wanted};
+use super::{Listener, Prepared, Progress, Wanted};
+use crate::data::canceled;
+use crate::failure::Failure;
 use crate::remote::{on_connection, unless_hung};
 
 /// How often progress is reported.
@@ -32,8 +34,8 @@ pub(crate) fn prepare<P: Loads>(
     target: &P::Target,
     wanted: &Wanted<'_>,
     listener: Listener<'_>,
-) -> Result<Prepared, PrepareError> {
-    let reactor = Reactor::new()?;
+) -> Result<Prepared, Failure> {
+    let reactor = Reactor::new().map_err(no_resources)?;
     let guard = Guard::<P> {
         reactor: &reactor,
         target,
@@ -47,7 +49,7 @@ pub(crate) fn prepare<P: Loads>(
     let found = guard.run(inspect(&mut first, tables, &spec))?;
     let todo = state::plan(&found, wanted, &spec, P::DIALECT, listener.tell)?;
     if todo.missing.is_empty() {
-        reactor.block_on(first.close())?;
+        reactor.block_on(first.close()).map_err(no_resources)?;
         return Ok(todo.prepared);
     }
     guard.run(first.run(CREATE_MARKER))?;
@@ -61,27 +63,30 @@ pub(crate) fn prepare<P: Loads>(
     }
     let watched = loading.watch(&todo.prepared, listener);
     let watched = unless_hung::<P, _>(target, wanted.stall_limit, || loading.steps(), watched);
-    let watched = reactor.block_on(watched)?;
+    let watched = reactor.block_on(watched).map_err(no_resources)?;
     loading.stop.set(true);
-    reactor.block_on(loading.end(&reactor, target))?;
+    reactor
+        .block_on(loading.end(&reactor, target))
+        .map_err(no_resources)?;
     watched?;
     // It has held the lock until now.
-    reactor.block_on(first.close())?;
+    reactor.block_on(first.close()).map_err(no_resources)?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
     }
     if loading.indexed.get() < todo.prepared.loaded {
-        return Err(PrepareError::Interrupted);
+        return Err(canceled());
     }
     Ok(todo.prepared)
 }
 
 /// Count and checksum of all rows, from the marks.
-pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, PrepareError> {
+pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Failure> {
     let read = async |connection: &mut Connection<P>| connection.rows(READ_CHECKSUMS).await;
     let read = on_connection(target, LOGIN_LIMIT, read);
     let mut all = Checksum::default();
-    for mark in Reactor::new()?.block_on(read)?? {
+    let reactor = Reactor::new().map_err(no_resources)?;
+    for mark in reactor.block_on(read).map_err(no_resources)?? {
         if let [Some(count), Some(xor)] = mark.as_slice() {
             all.merge(Checksum {
                 count: count.parse().unwrap_or_default(),
@@ -90,6 +95,10 @@ pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Prep
         }
     }
     Ok(all)
+}
+
+fn no_resources(error: std::io::Error) -> Failure {
+    Failure::internal(format!("cannot load: {error}"))
 }
 
 async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
@@ -108,14 +117,17 @@ struct Guard<'a, P: Protocol> {
 
 impl<P: Protocol> Guard<'_, P> {
     /// Does some work, unless the user interrupts it or the server hangs.
-    fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, PrepareError>
+    fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
     where
-        E: Into<PrepareError>,
+        E: Into<Failure>,
     {
         let stopped = || self.interrupted.load(Ordering::Relaxed);
         let work = unless_hung::<P, _>(self.target, self.stall_limit, || 0, work);
-        let done = self.reactor.block_on(unless(stopped, work))?;
-        done.ok_or(PrepareError::Interrupted)??.map_err(E::into)
+        let done = self
+            .reactor
+            .block_on(unless(stopped, work))
+            .map_err(no_resources)?;
+        done.ok_or_else(canceled)??.map_err(E::into)
     }
 }
 
@@ -126,7 +138,7 @@ struct Loading<P: Loads> {
     abilities: P::Abilities,
     rows: Cell<u64>,
     indexed: Cell<u32>,
-    failure: RefCell<Option<PrepareError>>,
+    failure: RefCell<Option<Failure>>,
     stop: Cell<bool>,
     sessions: RefCell<Vec<P::Session>>,
 }
@@ -215,7 +227,7 @@ impl<P: Loads> Loading<P> {
         connection.close().await;
     }
 
-    async fn load(&self, connection: &mut Connection<P>) -> Result<(), PrepareError> {
+    async fn load(&self, connection: &mut Connection<P>) -> Result<(), Failure> {
         let session = P::session(connection).await;
         self.sessions.borrow_mut().push(session);
         let mut own = None;
@@ -242,7 +254,7 @@ impl<P: Loads> Loading<P> {
         Ok(())
     }
 
-    async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), PrepareError> {
+    async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), Failure> {
         let mark = mark_loading(P::DIALECT, &self.spec, table);
         for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
             connection.run(&sql).await?;
@@ -253,11 +265,7 @@ impl<P: Loads> Loading<P> {
         self.finish(connection, table, Checksum::default()).await
     }
 
-    async fn load_part(
-        &self,
-        connection: &mut Connection<P>,
-        part: &Part,
-    ) -> Result<(), PrepareError> {
+    async fn load_part(&self, connection: &mut Connection<P>, part: &Part) -> Result<(), Failure> {
         let rows = self.spec.table_rows(part.table)?;
         let loaded = P::load_part(connection, &self.abilities, part, &rows, &self.rows);
         let checksum = loaded.await?;
@@ -274,7 +282,7 @@ impl<P: Loads> Loading<P> {
         connection: &mut Connection<P>,
         table: u32,
         checksum: Checksum,
-    ) -> Result<(), PrepareError> {
+    ) -> Result<(), Failure> {
         for sql in self.spec.finish(P::DIALECT, table) {
             connection.run(&sql).await?;
         }

@@ -6,9 +6,9 @@ use client::{Connection, Error};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use super::PrepareError;
 use super::lock::Locks;
 use super::parts::Part;
+use crate::failure::Failure;
 
 /// How much is sent to a server at once: sysbench's size of a bulk insert.
 pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
@@ -47,7 +47,7 @@ pub(crate) trait Loads: Locks + 'static {
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
-    ) -> Result<Checksum, PrepareError>;
+    ) -> Result<Checksum, Failure>;
 
     /// Does to a table with its rows and indexes what the server would otherwise do during the
     /// measurement.
@@ -77,9 +77,9 @@ pub(crate) fn fill(
 }
 
 /// The server stored other rows than dyno sent.
-pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> PrepareError {
+pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> Failure {
     let name = table_name(part.table);
-    PrepareError::Damaged(format!(
+    Failure::server(format!(
         "{name}: the server stored {stored} of {sent} rows; is there another index or trigger?"
     ))
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use client::reactor::sleep_until;
 use client::{Connection, Protocol};
 
-use super::{PrepareError, Progress};
+use super::Progress;
+use crate::failure::Failure;
 
 /// The longest wait for another preparation of the same database.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
@@ -41,7 +42,7 @@ pub(crate) async fn take<P: Locks>(
     connection: &mut Connection<P>,
     limit: Duration,
     tell: &mut dyn FnMut(Progress),
-) -> Result<(), PrepareError> {
+) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut noted = None;
     loop {
@@ -54,11 +55,7 @@ pub(crate) async fn take<P: Locks>(
         };
         let waited = begun.elapsed();
         if waited >= limit {
-            return Err(PrepareError::Busy {
-                termination: P::termination(&holder),
-                holder,
-                limit,
-            });
+            return Err(busy(&holder, &P::termination(&holder), limit));
         }
         if noted.is_none_or(|noted: Instant| noted.elapsed() >= NOTE_INTERVAL) {
             noted = Some(Instant::now());
@@ -72,7 +69,18 @@ pub(crate) async fn take<P: Locks>(
     }
 }
 
-fn without(why: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), PrepareError> {
+/// Another dyno prepares the same database; nothing was changed.
+fn busy(holder: &str, termination: &str, limit: Duration) -> Failure {
+    Failure::server(format!(
+        "another dyno has been preparing this database for more than {} s (connection {holder} of the server)",
+        limit.as_secs()
+    ))
+    .remedy(format!(
+        "wait for it, terminate it ({termination}), or use another database"
+    ))
+}
+
+fn without(why: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), Failure> {
     tell(Progress::Note(format!(
         "the server does not provide advisory locks ({why}); make sure that no other dyno prepares this database at the same time"
     )));
@@ -102,19 +110,23 @@ mod tests {
             take(connection, Duration::ZERO, tell).await.unwrap();
         }
         let refused = take(&mut second, Duration::ZERO, &mut |_| {}).await;
-        let Err(PrepareError::Busy {
-            holder,
-            termination,
-            ..
-        }) = refused
-        else {
-            panic!("{refused:?}");
-        };
-        elsewhere.run(&termination).await.unwrap();
+        let refused = refused.unwrap_err();
+        let holder = between(&refused.message, "(connection ", " of the server)");
+        let termination = between(
+            refused.remedy.as_deref().unwrap(),
+            "terminate it (",
+            "), or",
+        );
+        elsewhere.run(termination).await.unwrap();
         take(&mut second, Duration::from_secs(60), &mut |_| {})
             .await
             .unwrap();
-        holder
+        holder.to_owned()
+    }
+
+    fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+        let (_, rest) = text.split_once(before).unwrap();
+        rest.split_once(after).unwrap().0
     }
 
     #[test]

@@ -19,8 +19,7 @@ use std::time::Duration;
 use workload::name::WorkloadName;
 use workload::options::Options;
 
-use crate::cause::Cause;
-use crate::server_error::ServerError;
+use crate::failure::Failure;
 
 /// What to do about the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,83 +89,9 @@ pub struct Listener<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Why a preparation failed.
-#[derive(Debug, thiserror::Error)]
-pub enum PrepareError {
-    /// Existing tables do not fit the load; nothing was changed.
-    #[error("{problem}")]
-    Unfit {
-        /// Which table, and how it differs.
-        problem: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// Another dyno prepares the same database; nothing was changed.
-    #[error(
-        "another dyno has been preparing this database for more than {} s (connection {holder} of the server)",
-        limit.as_secs()
-    )]
-    Busy {
-        /// The number of its connection.
-        holder: String,
-        /// The statement that terminates it.
-        termination: String,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// The server, or the connection to it, failed.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// A database in process failed.
-    #[error("{0}")]
-    Sqlite(workload::session::SessionError),
-    /// The server stored other rows than dyno sent.
-    #[error("{0}")]
-    Damaged(String),
-    /// The user interrupted it; the next preparation rebuilds unfinished tables.
-    #[error("interrupted while loading; the next run finishes the data")]
-    Interrupted,
-    /// An error of the operating system.
-    #[error("cannot load: {0}")]
-    Io(#[from] std::io::Error),
-    /// The options are invalid.
-    #[error(transparent)]
-    Distribution(#[from] workload::distribution::DistributionError),
-}
-
-impl From<client::Error> for PrepareError {
-    fn from(error: client::Error) -> Self {
-        Self::Server(error.into())
-    }
-}
-
-impl PrepareError {
-    pub fn cause(&self) -> Cause {
-        match self {
-            Self::Unfit { .. } | Self::Distribution(_) => Cause::Usage,
-            Self::Busy { .. } | Self::Server(_) | Self::Sqlite(_) | Self::Damaged(_) => {
-                Cause::Server
-            }
-            Self::Interrupted => Cause::Interrupted,
-            Self::Io(_) => Cause::Internal,
-        }
-    }
-
-    /// What the user can do about it.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Unfit { remedy, .. } => Some(remedy.clone()),
-            Self::Busy { termination, .. } => Some(format!(
-                "wait for it, terminate it ({termination}), or use another database"
-            )),
-            Self::Server(error) => error.remedy().map(str::to_owned),
-            Self::Sqlite(error) => {
-                let remedy = error.number.and_then(client::sqlite::error_remedy);
-                remedy.map(str::to_owned)
-            }
-            Self::Damaged(_) | Self::Interrupted | Self::Io(_) | Self::Distribution(_) => None,
-        }
-    }
+/// The user interrupted it; the next preparation rebuilds unfinished tables.
+pub(crate) fn canceled() -> Failure {
+    Failure::interrupted("interrupted while loading; the next run finishes the data")
 }
 
 /// The statements that read every row of a table, and every entry of its index where it has

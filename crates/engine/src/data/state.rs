@@ -4,7 +4,8 @@ use workload::options::Options;
 use workload::schema::{Dialect, TableSpec, table_name};
 
 use super::marker::Mark;
-use super::{Mode, PrepareError, Prepared, Progress, Wanted};
+use super::{Mode, Prepared, Progress, Wanted};
+use crate::failure::Failure;
 
 /// What exists under a table's name.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +44,7 @@ pub(crate) fn plan(
     spec: &TableSpec,
     dialect: &Dialect,
     tell: &mut dyn FnMut(Progress),
-) -> Result<Todo, PrepareError> {
+) -> Result<Todo, Failure> {
     let mut missing = Vec::new();
     for (table, found) in (1..).zip(found) {
         let action = decide(found, table, (spec, dialect), wanted.options, wanted.mode)?;
@@ -71,7 +72,7 @@ fn decide(
     (wanted, dialect): (&TableSpec, &Dialect),
     options: &Options,
     mode: Mode,
-) -> Result<Action, PrepareError> {
+) -> Result<Action, Failure> {
     let Found::Table {
         columns,
         highest_id,
@@ -102,16 +103,14 @@ fn decide(
 }
 
 /// A workload that begins with empty tables would drop a table that somebody may need.
-fn foreign_table(name: &str) -> PrepareError {
-    PrepareError::Unfit {
-        problem: format!(
-            "the table {name} was not created by dyno, and the workload would have to drop it"
-        ),
-        remedy: "use another database, or --prepare always to drop it".to_owned(),
-    }
+fn foreign_table(name: &str) -> Failure {
+    Failure::usage(format!(
+        "the table {name} was not created by dyno, and the workload would have to drop it"
+    ))
+    .remedy("use another database, or --prepare always to drop it")
 }
 
-fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), PrepareError> {
+fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(), Failure> {
     let expected = wanted.columns();
     if columns
         .iter()
@@ -120,14 +119,13 @@ fn check_columns(name: &str, columns: &[String], wanted: &TableSpec) -> Result<(
     {
         return Ok(());
     }
-    Err(PrepareError::Unfit {
-        problem: format!(
-            "the table {name} has the columns ({}), but the load needs ({})",
-            columns.join(", "),
-            expected.join(", ")
-        ),
-        remedy: format!("drop {name} if it is not needed, or use another database"),
-    })
+    let message = format!(
+        "the table {name} has the columns ({}), but the load needs ({})",
+        columns.join(", "),
+        expected.join(", ")
+    );
+    let remedy = format!("drop {name} if it is not needed, or use another database");
+    Err(Failure::usage(message).remedy(remedy))
 }
 
 fn keep_ours(
@@ -135,7 +133,7 @@ fn keep_ours(
     mark: &Mark,
     wanted: &TableSpec,
     dialect: &Dialect,
-) -> Result<Action, PrepareError> {
+) -> Result<Action, Failure> {
     if mark.spec.has_form_of(wanted, dialect) {
         let note = (!mark.spec.has_rows_of(wanted)).then(|| {
             format!(
@@ -145,29 +143,24 @@ fn keep_ours(
         });
         return Ok(Action::Keep { note });
     }
-    Err(PrepareError::Unfit {
-        problem: format!(
-            "the table {name} was loaded with {}, but the load needs {}",
-            mark.spec.describe(dialect),
-            wanted.describe(dialect)
-        ),
-        remedy: "use the same options, or --prepare always to rebuild it".to_owned(),
-    })
+    let message = format!(
+        "the table {name} was loaded with {}, but the load needs {}",
+        mark.spec.describe(dialect),
+        wanted.describe(dialect)
+    );
+    Err(Failure::usage(message).remedy("use the same options, or --prepare always to rebuild it"))
 }
 
 /// A table that something else has loaded: sysbench, or a restored dump.
-fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, PrepareError> {
+fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, Failure> {
     if highest_id < options.data.rows {
-        return Err(PrepareError::Unfit {
-            problem: format!(
-                "the table {name} ends at id {highest_id}, but the load needs {} rows",
-                options.data.rows
-            ),
-            remedy: format!(
-                "use --rows {}, or --prepare always to rebuild it",
-                highest_id.max(1)
-            ),
-        });
+        let message = format!(
+            "the table {name} ends at id {highest_id}, but the load needs {} rows",
+            options.data.rows
+        );
+        let rows = highest_id.max(1);
+        let remedy = format!("use --rows {rows}, or --prepare always to rebuild it");
+        return Err(Failure::usage(message).remedy(remedy));
     }
     Ok(Action::Keep {
         note: Some(format!(

@@ -9,9 +9,9 @@ use plan::Conduct;
 
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::remote::first_cell;
-use crate::replication::{Formation, Member, Role, Replication, View, cell};
+use crate::replication::{Formation, Member, Replication, Role, View, cell};
 use crate::server::ServerFile;
 
 /// What every member's configuration has.
@@ -87,7 +87,7 @@ impl Replication for BinaryLog {
         vec![(self.dialect.read_only.to_owned(), "ON".to_owned())]
     }
 
-    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         run(member, &create_account(member.cluster, "REPLICATION SLAVE"))?;
         match member.number {
             1 => Ok(()),
@@ -97,7 +97,7 @@ impl Replication for BinaryLog {
 
     /// A replica remembers its primary. Another member stays read-only if one of the others has
     /// become the primary in the meantime.
-    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         let is_replica = !rows(member, "SHOW REPLICA STATUS")?.is_empty();
         let cluster = member.cluster;
         let mut others = (1..=cluster.count()).filter(|other| *other != member.number);
@@ -108,7 +108,7 @@ impl Replication for BinaryLog {
     }
 
     /// A member that was promoted as the last one has not waited for a replica until now.
-    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         if !self.is_semi_synchronous || member.cluster.count() < 2 {
             return Ok(());
         }
@@ -129,28 +129,28 @@ impl Replication for BinaryLog {
     }
 
     /// What it has received, it applies before.
-    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
         run(member, &["STOP REPLICA IO_THREAD".to_owned()])?;
         let wait = (self.dialect.wait_until_applied)(member)?;
         if first_cell(rows(member, &wait)?).as_deref() != Some("0") {
             let message = format!("{} did not apply what it had received", member.login.server);
-            return Err(EngineError::failed(Cause::Server, message));
+            return Err(Failure::server(message));
         }
         run(member, &FORGET_SOURCE.map(str::to_owned))?;
         // The lost primary is no replica yet.
         self.become_primary(member, member.cluster.count() > 2)
     }
 
-    fn demote(&self, member: &Member<'_>) -> Result<bool, EngineError> {
+    fn demote(&self, member: &Member<'_>) -> Result<bool, Failure> {
         run(member, &[self.refuse_writes()])?;
         Ok(true)
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         (self.dialect.received)(member)
     }
 
-    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
             let [source, replica] = self.dialect.semi_sync_switches;
@@ -168,7 +168,7 @@ impl Replication for BinaryLog {
         self.replicate_from(member, primary)
     }
 
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         strangers(member, self.dialect.replicas)
     }
 
@@ -176,7 +176,7 @@ impl Replication for BinaryLog {
         &[DENIED]
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
         Ok(state_of(&rows(member, self.dialect.view)?))
     }
 }
@@ -189,7 +189,7 @@ impl BinaryLog {
         format!("SET GLOBAL {} = ON", self.dialect.read_only)
     }
 
-    fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+    fn replicate_from(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let source = member.cluster.member(primary);
         let source = source.map(|at| (self.dialect.source)(member.cluster, at));
         let rest = ["START REPLICA".to_owned(), self.refuse_writes()];
@@ -197,7 +197,7 @@ impl BinaryLog {
         run(member, &statements.collect::<Vec<_>>())
     }
 
-    fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), EngineError> {
+    fn become_primary(&self, member: &Member<'_>, has_replicas: bool) -> Result<(), Failure> {
         let mut statements = Vec::new();
         if self.is_semi_synchronous {
             let [source, replica] = self.dialect.semi_sync_switches;
@@ -228,19 +228,13 @@ fn accepts_writes(cluster: &Formation, number: u32) -> bool {
     answer.is_ok_and(|rows| state_of(&rows) == Role::Primary)
 }
 
-fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> EngineError {
-    EngineError::Failed {
-        cause: Cause::Server,
-        message: format!(
-            "{} cannot replicate from member {primary}, which lacks transactions that this server \
-             committed as the primary: {lacking}",
-            member.login.server
-        ),
-        remedy: Some(
-            "these transactions were lost with the failover; this server stays read-only"
-                .to_owned(),
-        ),
-    }
+fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> Failure {
+    Failure::server(format!(
+        "{} cannot replicate from member {primary}, which lacks transactions that this server \
+         committed as the primary: {lacking}",
+        member.login.server
+    ))
+    .remedy("these transactions were lost with the failover; this server stays read-only")
 }
 
 #[cfg(test)]

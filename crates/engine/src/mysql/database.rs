@@ -9,7 +9,7 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::WANTED;
+use super::checks::wanted;
 use super::feed::Feed;
 use super::flavor::Flavor;
 use super::settings;
@@ -17,7 +17,7 @@ use crate::counters::Source;
 use crate::data;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected};
 use crate::replication::{Role, cell};
@@ -26,7 +26,7 @@ use crate::replication::{Role, cell};
 const UNKNOWN_DATABASE: u32 = 1049;
 
 /// Opens the database that a URL names.
-pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
+pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
     let targets = network::targets(url, |url| {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
     })?;
@@ -111,7 +111,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn checked_settings_query() -> String {
-        let names = WANTED.join("', '");
+        let names = wanted().join("', '");
         format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{names}', 'datadir', 'hostname')")
     }
 
@@ -122,7 +122,7 @@ impl NetworkEngine for Mysql {
 
 /// Creates the database unless it exists. An account without the privilege to create one can
 /// still use one that exists.
-fn create_if_missing(target: &Target) -> Result<(), EngineError> {
+fn create_if_missing(target: &Target) -> Result<(), Failure> {
     let name = format!("`{}`", target.database.replace('`', "``"));
     let create =
         async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {

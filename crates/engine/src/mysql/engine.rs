@@ -10,7 +10,7 @@ use super::database;
 use super::flavor::{Flavor, MARIADB, MYSQL};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::server::Server;
 
 impl Engine for Flavor {
@@ -39,7 +39,7 @@ impl Engine for Flavor {
         url: &str,
         access: &Access,
         _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
+    ) -> Result<Arc<dyn Database>, Failure> {
         database::open(url, access)
     }
 

@@ -17,10 +17,10 @@ use super::group_replication::uuid;
 use super::log_dialect::MARIADB;
 use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::manager::program;
 use crate::replication::{
-    Bootstrap, Formation, Member, MemberAddress, Role, Replication, View, cell, member_name,
+    Bootstrap, Formation, Member, MemberAddress, Replication, Role, View, cell, member_name,
 };
 use crate::server::ServerFile;
 
@@ -165,7 +165,7 @@ impl Replication for Galera {
     }
 
     /// It is a member already, but without stunnel it could not return.
-    fn join(&self, _: &Member<'_>) -> Result<(), EngineError> {
+    fn join(&self, _: &Member<'_>) -> Result<(), Failure> {
         program("stunnel", HOW_TO_INSTALL).map(drop)
     }
 
@@ -173,7 +173,7 @@ impl Replication for Galera {
         Some(&Self)
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         let counts = rows(member, RECEIVED)?;
         let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
         Ok(counts.fold(0, u64::saturating_add))
@@ -205,7 +205,7 @@ impl Replication for Galera {
         }
     }
 
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         let status = rows(member, STATUS)?;
         let members = self::status(&status, "wsrep_incoming_addresses").split(',');
         let others = members.filter(|address| !member.cluster.has_member_at(address));
@@ -218,13 +218,13 @@ impl Replication for Galera {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
         Ok(state_of(&rows(member, STATUS)?))
     }
 }
 
 impl Bootstrap for Galera {
-    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let rows = rows(member, STATUS)?;
         let size = status(&rows, "wsrep_cluster_size").parse().ok();
         Ok(size.filter(|_| is_in_primary_component(&rows)))
@@ -241,7 +241,7 @@ impl Bootstrap for Galera {
         vec![state_file(cluster, UNKNOWN, true)]
     }
 
-    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn begin(&self, member: &Member<'_>) -> Result<(), Failure> {
         run(member, &[BEGIN.to_owned()])
     }
 }

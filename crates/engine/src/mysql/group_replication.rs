@@ -10,11 +10,9 @@ use super::gtid;
 use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
 use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
 use crate::certificate::AUTHORITY_FILE;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::remote::first_cell;
-use crate::replication::{
-    Bootstrap, Formation, Member, Role, Replication, View, cell, text,
-};
+use crate::replication::{Bootstrap, Formation, Member, Replication, Role, View, cell, text};
 use crate::server::ServerFile;
 
 /// What the account for replication may do.
@@ -105,12 +103,12 @@ impl Replication for GroupReplication {
         }
     }
 
-    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         run(member, &create_account(member.cluster, RIGHTS))?;
         start(member, member.number == 1)
     }
 
-    fn rejoin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         match self.group_size(member)? {
             // It was the one that began the group anew.
             Some(_) => Ok(()),
@@ -122,7 +120,7 @@ impl Replication for GroupReplication {
         Some(&Self)
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         let sets = rows(member, RECEIVED)?;
         let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
         Ok(counts.fold(0, u64::saturating_add))
@@ -130,7 +128,7 @@ impl Replication for GroupReplication {
 
     /// A shutdown under load hangs (seen in 9.7): transactions that wait for their certification
     /// are not told that the member has left.
-    fn leave(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
         rows(member, STOP).map(drop)
     }
 
@@ -138,10 +136,10 @@ impl Replication for GroupReplication {
         true
     }
 
-    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let Some(server) = member.cluster.client_address(to) else {
             let message = format!("the cluster of {} has no member {to}", member.login.server);
-            return Err(EngineError::failed(Cause::Internal, message));
+            return Err(Failure::internal(message));
         };
         let (host, port) = (server.ip(), server.port());
         let switched = as_root(member, async |connection| {
@@ -155,7 +153,7 @@ impl Replication for GroupReplication {
         })?;
         switched.map(drop).map_err(|error| {
             let message = format!("{} cannot switch over: {error}", member.login.server);
-            EngineError::failed(Cause::Server, message)
+            Failure::server(message)
         })
     }
 
@@ -176,7 +174,7 @@ impl Replication for GroupReplication {
         }
     }
 
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         let members = rows(member, MEMBERS)?;
         let members = members.iter().map(|row| cell(row, 0));
         let others = members.filter(|address| !member.cluster.has_member_at(address));
@@ -189,7 +187,7 @@ impl Replication for GroupReplication {
         &[DENIED]
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
         Ok(self.view(&rows(member, VIEW)?).state)
     }
 }
@@ -223,13 +221,13 @@ fn acknowledged(config: &Configured<'_>) -> String {
 }
 
 impl Bootstrap for GroupReplication {
-    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+    fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let view = rows(member, VIEW)?;
         let size = u32::try_from(view.len()).ok();
         Ok(size.filter(|_| is_in_majority(&view)))
     }
 
-    fn begin(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn begin(&self, member: &Member<'_>) -> Result<(), Failure> {
         let view = rows(member, VIEW)?;
         let state = own(&view).map(|(_, state)| state);
         match state {
@@ -260,13 +258,13 @@ fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
 }
 
 /// Has a member that lost the majority go on without the others.
-fn leave_others(member: &Member<'_>) -> Result<(), EngineError> {
+fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
     let own = address(member.cluster, member.number);
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
     run(member, &[force(own), force(String::new())])
 }
 
-fn start(member: &Member<'_>, is_new: bool) -> Result<(), EngineError> {
+fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
     let bootstrap = |word| format!("SET GLOBAL group_replication_bootstrap_group = {word}");
     let start = format!(
         "START GROUP_REPLICATION USER = '{ACCOUNT}', PASSWORD = '{}'",

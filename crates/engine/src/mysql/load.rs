@@ -8,10 +8,10 @@ use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
 use super::sessions::{self, Session};
-use crate::data::PrepareError;
 use crate::data::loads::{Loads, damaged, fill};
 use crate::data::lock::{Lock, Locks};
 use crate::data::parts::Part;
+use crate::failure::Failure;
 use crate::remote::first_cell;
 
 /// The lock's name, as the server knows it: at most 64 characters in MySQL.
@@ -73,7 +73,7 @@ impl Loads for Mysql {
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
-    ) -> Result<Checksum, PrepareError> {
+    ) -> Result<Checksum, Failure> {
         if !abilities.refuses_load_data.get() {
             match load_data(connection, part, rows, loaded).await? {
                 Some(checksum) => return Ok(checksum),
@@ -90,7 +90,7 @@ async fn load_data(
     part: &Part,
     rows: &TableRows,
     loaded: &Cell<u64>,
-) -> Result<Option<Checksum>, PrepareError> {
+) -> Result<Option<Checksum>, Failure> {
     let name = table_name(part.table);
     let sql = format!(
         "LOAD DATA LOCAL INFILE 'dyno' INTO TABLE {name} CHARACTER SET binary (id, k, c, pad)"
@@ -117,7 +117,7 @@ async fn insert(
     part: &Part,
     rows: &TableRows,
     loaded: &Cell<u64>,
-) -> Result<Checksum, PrepareError> {
+) -> Result<Checksum, Failure> {
     let name = table_name(part.table);
     let mut checksum = Checksum::default();
     let mut keys = part.keys.clone().peekable();

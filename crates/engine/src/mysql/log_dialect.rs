@@ -6,7 +6,7 @@ use super::acknowledged::{MARIADB_LOGS, MYSQL_LOGS, PRIMARY, semi_synchronous, w
 use super::gtid;
 use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::remote::first_cell;
 use crate::replication::{Formation, Member, MemberAddress, cell};
 
@@ -39,11 +39,11 @@ pub(super) struct Dialect {
     /// How a replica is pointed to its primary.
     pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, and then answers 0.
-    pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, EngineError>,
+    pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, Failure>,
     /// The replicas that are connected to a server.
     pub(super) replicas: &'static str,
     /// How many transactions a server has, received or applied.
-    pub(super) received: fn(&Member<'_>) -> Result<u64, EngineError>,
+    pub(super) received: fn(&Member<'_>) -> Result<u64, Failure>,
     /// Which transactions a server has applied.
     pub(super) executed: &'static str,
     /// The query for another server by whose answer [`Dialect::lacking`] tells what it lacks of
@@ -216,7 +216,7 @@ const MYSQL_RECEIVED: &str = "SELECT COALESCE(MAX(received_transaction_set), '')
      FROM performance_schema.replication_connection_status WHERE channel_name = ''";
 
 /// The last transactions that a replica has received; empty on a primary.
-fn mariadb_received(member: &Member<'_>) -> Result<String, EngineError> {
+fn mariadb_received(member: &Member<'_>) -> Result<String, Failure> {
     let status = rows(member, "SHOW REPLICA STATUS")?;
     let received = status.first().map_or("", |row| cell(row, GTID_IO_POS));
     Ok(received.to_owned())

@@ -8,7 +8,7 @@ use client::reactor::timeout;
 
 use super::server::socket_target;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::remote::{Rows, administer, on_connection, on_reactor};
 use crate::replication::{Formation, Member, cell};
 
@@ -50,7 +50,7 @@ pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
 }
 
 /// Runs statements as `root`, through the socket.
-pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), EngineError> {
+pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), Failure> {
     let ran = as_root(member, async |connection| {
         for statement in statements {
             connection.run(statement).await?;
@@ -61,13 +61,13 @@ pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), Engi
 }
 
 /// The rows of a statement, as `root`, through the socket.
-pub(super) fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, EngineError> {
+pub(super) fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, Failure> {
     let rows = as_root(member, async |connection| connection.rows(sql).await)?;
     rows.map_err(|error| member.login.refused(&error))
 }
 
 /// Sessions of other accounts than dyno's, and replicas that are no members.
-pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<String>, EngineError> {
+pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<String>, Failure> {
     let sessions = rows(member, "SHOW PROCESSLIST")?;
     let sessions = sessions.iter().map(|row| (cell(row, 1), cell(row, 2)));
     let sessions = sessions.filter(|(user, _)| !ACCOUNTS.contains(user));
@@ -86,20 +86,16 @@ pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<Strin
 pub(super) fn as_root<T>(
     member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<Result<T, Error>, EngineError> {
+) -> Result<Result<T, Error>, Failure> {
     let target = socket_target(&member.login)?;
     administer(&member.login, &target, LOGIN_LIMIT, work)
 }
 
 /// The rows of a statement on the member of this number, as the account for replication.
-pub(super) fn rows_of_other(
-    cluster: &Formation,
-    number: u32,
-    sql: &str,
-) -> Result<Rows, EngineError> {
+pub(super) fn rows_of_other(cluster: &Formation, number: u32, sql: &str) -> Result<Rows, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let message = format!("cannot ask member {number}: {error}");
-        EngineError::failed(Cause::Server, message)
+        Failure::server(message)
     };
     let address = cluster.client_address(number);
     let address = address.ok_or_else(|| failed(&"the cluster has no such member"))?;

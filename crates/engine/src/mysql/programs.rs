@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::EngineError;
-use crate::program::{Installed, on_path};
+use crate::failure::Failure;
+use crate::program::{Installed, bad_program, on_path};
 use crate::server::{Invocation, Paths};
 
 /// What initializes a data directory.
@@ -40,7 +40,7 @@ pub(super) fn initialization(
     installed: &Installed,
     paths: &Paths,
     script: &str,
-) -> Result<Invocation, EngineError> {
+) -> Result<Invocation, Failure> {
     let config = paths.config(installed.engine);
     let script = paths.dir.join(script);
     let mut arguments = vec![
@@ -72,7 +72,7 @@ pub(super) fn initialization(
 }
 
 /// MariaDB's program that initializes a data directory.
-fn install_program(installed: &Installed) -> Result<PathBuf, EngineError> {
+fn install_program(installed: &Installed) -> Result<PathBuf, Failure> {
     let names = ["mariadb-install-db", "mysql_install_db"];
     let places = match &installed.basedir {
         Some(base) => ["bin", "scripts", "usr/bin"]
@@ -93,8 +93,5 @@ fn install_program(installed: &Installed) -> Result<PathBuf, EngineError> {
     let mut programs = all.chain(names.iter().flat_map(|name| on_path(name)));
     programs
         .find(|program| program.is_file())
-        .ok_or_else(|| EngineError::BadProgram {
-            program: installed.program.clone(),
-            words: "its mariadb-install-db is missing".to_owned(),
-        })
+        .ok_or_else(|| bad_program(&installed.program, "its mariadb-install-db is missing"))
 }

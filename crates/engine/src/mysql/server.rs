@@ -14,7 +14,7 @@ use super::{checks, format, log, option_file, programs, root, settings};
 use crate::checks::Facts;
 use crate::configuration::check_settings;
 use crate::database::Database;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::network;
 use crate::program::Installed;
 use crate::remote::{administer, url_path};
@@ -84,7 +84,7 @@ impl Server for Flavor {
         reserved_setting
     }
 
-    fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
+    fn check_settings(&self, config: &Settings) -> Result<(), Failure> {
         check_settings(config, "-_.", |name, _| reserved_setting(name))
     }
 
@@ -119,7 +119,7 @@ impl Server for Flavor {
         paths: &Paths,
         format: &Settings,
         database: &str,
-    ) -> Result<Initialization, EngineError> {
+    ) -> Result<Initialization, Failure> {
         let sql = format!("{}CREATE DATABASE {database};\n", self.lock_root);
         Ok(Initialization {
             config: option_file::init_cnf(self, installed, paths, format),
@@ -180,7 +180,7 @@ impl Server for Flavor {
         log::notes(log, config)
     }
 
-    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError> {
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
         let target = socket_target(login)?;
         let read_key = async |connection: &mut Connection| {
             let status = connection.rows(PUBLIC_KEY_STATUS).await?;
@@ -203,7 +203,7 @@ impl Server for Flavor {
         login: &Login<'_>,
         address: Ipv4Net,
         password: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), Failure> {
         let target = socket_target(login)?;
         let alter = async |connection: &mut Connection| {
             for statement in root::statements(address, password, self.ignores_read_only) {
@@ -225,7 +225,7 @@ impl Server for Flavor {
         database: &str,
         password: &str,
         public_key: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
+    ) -> Result<Arc<dyn Database>, Failure> {
         let target = target(&self.url(server, database), password)?;
         // Another program could have the port once this server is dead.
         let target = match public_key {
@@ -279,7 +279,7 @@ impl Server for Flavor {
     }
 
     fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        self.defaults.of(version).to_vec()
+        self.defaults.of(version)
     }
 
     fn set_command(&self, name: &str, value: &str, live: bool) -> String {
@@ -301,17 +301,16 @@ fn variables(help: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Only the server's own user makes sockets in its directory, while a stranger may have a port.
-pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
     let path = url_path(login.socket);
     let url = format!("mysql://root@localhost/mysql?socket={path}");
     target(&url, login.password)
 }
 
 /// How to log in there as `root`.
-fn target(url: &str, password: &str) -> Result<Target, EngineError> {
+fn target(url: &str, password: &str) -> Result<Target, Failure> {
     let tls = TlsOptions::disabled();
-    Target::parse(url, Some(password), "root", &tls)
-        .map_err(|error| EngineError::failed(Cause::Internal, error))
+    Target::parse(url, Some(password), "root", &tls).map_err(Failure::internal)
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use workload::options::Options;
 use workload::schema::table_name;
 use workload::session::SessionError;
 
-use super::checks::{VACUUMS, WANTED};
+use super::checks::{VACUUMS, wanted};
 use super::feed::Feed;
 use super::{POSTGRES, settings};
 use crate::counters::Source;
 use crate::data;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected, on_reactor};
 use crate::replication::{Role, cell};
@@ -37,7 +37,7 @@ const BY_INDEX: [&str; 3] = [
 ];
 
 /// Opens the database that a URL names.
-pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, EngineError> {
+pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
     let targets = network::targets(url, |url| {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
     })?;
@@ -114,7 +114,7 @@ impl NetworkEngine for Postgres {
 
     /// Leaves out settings that the account may not see, or that the version does not have.
     fn checked_settings_query() -> String {
-        let names = WANTED.join("', '");
+        let names = wanted().join("', '");
         format!(
             "SELECT name, current_setting(name) FROM pg_settings \
              WHERE name IN ('{names}', 'data_directory') \
@@ -129,7 +129,7 @@ impl NetworkEngine for Postgres {
 
 /// Creates the database unless it exists. An account without the privilege to create one can
 /// still use one that exists.
-fn create_if_missing(target: &Target) -> Result<(), EngineError> {
+fn create_if_missing(target: &Target) -> Result<(), Failure> {
     let is_missing = on_reactor(async {
         match Connection::open(target).await {
             Ok(connection) => {

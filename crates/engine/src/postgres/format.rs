@@ -2,7 +2,8 @@
 //! these names, but cannot change them.
 
 use super::settings::{MEGABYTE, bytes, switch, value_of};
-use crate::error::EngineError;
+use crate::configuration::bad_setting;
+use crate::failure::Failure;
 use crate::settings::Settings;
 
 const CHECKSUMS: &str = "data_checksums";
@@ -17,24 +18,20 @@ pub(super) fn decides(name: &str) -> bool {
 
 /// What `initdb` needs to make a data directory with these settings. Whether it makes one with
 /// checksums by default depends on its version.
-pub(super) fn options(config: &Settings, has_checksums: bool) -> Result<Vec<String>, EngineError> {
-    let bad = |name: &str, why| EngineError::BadSetting {
-        name: name.to_owned(),
-        why,
-    };
+pub(super) fn options(config: &Settings, has_checksums: bool) -> Result<Vec<String>, Failure> {
     let mut options = Vec::new();
     if let Some(value) = value_of(config, CHECKSUMS) {
         match switch(value) {
             Some(true) => options.push("--data-checksums".to_owned()),
             Some(false) if has_checksums => options.push("--no-data-checksums".to_owned()),
             Some(false) => {}
-            None => return Err(bad(CHECKSUMS, "initdb takes on or off")),
+            None => return Err(bad_setting(CHECKSUMS, "initdb takes on or off")),
         }
     }
     if let Some(value) = value_of(config, SEGMENT) {
         let megabytes = bytes(value, 1).map_or(0, |bytes| bytes / MEGABYTE);
         if !SEGMENT_MEGABYTES.contains(&megabytes) || !megabytes.is_power_of_two() {
-            return Err(bad(
+            return Err(bad_setting(
                 SEGMENT,
                 "initdb takes a power of two from 1MB to 1024MB",
             ));

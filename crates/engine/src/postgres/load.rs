@@ -6,10 +6,10 @@ use client::postgres::{Connection, Error, Postgres};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::PrepareError;
 use crate::data::loads::{Loads, damaged, fill};
 use crate::data::lock::{Lock, Locks};
 use crate::data::parts::Part;
+use crate::failure::Failure;
 use crate::remote::first_cell;
 
 /// The key of the lock: `dyno` in ASCII, and the first lock of dyno. Its locks are of one
@@ -94,7 +94,7 @@ impl Loads for Postgres {
         part: &Part,
         rows: &TableRows,
         loaded: &Cell<u64>,
-    ) -> Result<Checksum, PrepareError> {
+    ) -> Result<Checksum, Failure> {
         let sql = format!("COPY {} (id, k, c, pad) FROM STDIN", table_name(part.table));
         let mut checksum = Checksum::default();
         let mut keys = part.keys.clone();

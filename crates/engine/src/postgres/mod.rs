@@ -21,7 +21,7 @@ use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::failure::Failure;
 use crate::server::Server;
 
 /// PostgreSQL.
@@ -92,7 +92,7 @@ impl Engine for Postgres {
         url: &str,
         access: &Access,
         _: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
+    ) -> Result<Arc<dyn Database>, Failure> {
         database::open(url, access)
     }
 

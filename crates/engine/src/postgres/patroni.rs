@@ -17,10 +17,11 @@ use super::streaming::acknowledged;
 use super::{format, streaming};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
 use crate::configuration::allowed_connections;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::http;
 use crate::manager::{Managed, Manager, ManagerFile, Service, program};
-use crate::replication::{Formation, Member, Role, Replication, View, member_name};
+use crate::program::bad_program;
+use crate::replication::{Formation, Member, Replication, Role, View, member_name};
 use crate::server::Invocation;
 use crate::settings::Settings;
 
@@ -102,7 +103,7 @@ impl Replication for Patroni {
 
     /// The first primary creates the account with which standbys log in and are rewound, and the
     /// slots that Patroni would create a little later: a standby that finds none waits for 5 s.
-    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         if member.number != 1 {
             return Ok(());
         }
@@ -119,7 +120,7 @@ impl Replication for Patroni {
 
     /// The managers check as rarely from now on as the study wants, and drop the slots of members that
     /// are gone.
-    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         if matches!(self, Self::Synchronous) && member.cluster.count() > 1 {
             wait_for_synchronous_standby(member)?;
         }
@@ -157,10 +158,10 @@ impl Replication for Patroni {
         cluster: &Formation,
         dir: &Path,
         own: &Path,
-    ) -> Result<Vec<Service>, EngineError> {
+    ) -> Result<Vec<Service>, Failure> {
         let &[client, peer, health] = cluster.services.as_slice() else {
             let message = "etcd needs three ports".to_owned();
-            return Err(EngineError::failed(Cause::Internal, message));
+            return Err(Failure::internal(message));
         };
         let name = member_name(1);
         let (client_url, peer_url) = (format!("https://{client}"), format!("https://{peer}"));
@@ -208,7 +209,7 @@ impl Replication for Patroni {
         cluster: &Formation,
         number: u32,
         server: &Managed<'_>,
-    ) -> Result<Option<Manager>, EngineError> {
+    ) -> Result<Option<Manager>, Failure> {
         let patroni = program("patroni", HOW_TO_INSTALL)?;
         let config = |password: &str| {
             let mut config = configuration(cluster, number, server, password);
@@ -243,7 +244,7 @@ impl Replication for Patroni {
         streaming::view(rows)
     }
 
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         streaming::strangers(member)
     }
 
@@ -251,19 +252,19 @@ impl Replication for Patroni {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
         streaming::state(member)
     }
 
     /// The standby for which commits wait: Patroni refuses the others.
-    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, EngineError> {
+    fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         match self {
             Self::Asynchronous => Ok(None),
             Self::Synchronous => wait_for_synchronous_standby(member).map(Some),
         }
     }
 
-    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), EngineError> {
+    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
         request(member, ("POST", "/switchover"), &wanted)
     }
@@ -289,10 +290,10 @@ fn request(
     member: &Member<'_>,
     (method, path): (&str, &str),
     wanted: &Value,
-) -> Result<(), EngineError> {
+) -> Result<(), Failure> {
     let address = api(member.cluster, member.number).ok_or_else(|| {
         let message = format!("{} is no member of its cluster", member.login.server);
-        EngineError::failed(Cause::Internal, message)
+        Failure::internal(message)
     })?;
     let reply = http::send(
         address,
@@ -306,7 +307,7 @@ fn request(
             "{method} {path} failed at the cluster manager of {}: {words}",
             member.login.server
         );
-        EngineError::failed(Cause::Server, message)
+        Failure::server(message)
     };
     let reply = reply.map_err(|error| failed(&error.to_string()))?;
     match reply.is_success() {
@@ -317,7 +318,7 @@ fn request(
 
 /// Waits until the manager of the primary has chosen the standby for which commits wait: before that,
 /// no other member would succeed the primary.
-fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, EngineError> {
+fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
     let deadline = Instant::now() + STANDBY_LIMIT;
     loop {
         if let Some(number) = synchronous_standby(member) {
@@ -329,7 +330,7 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, EngineError>
                 member.login.server,
                 STANDBY_LIMIT.as_secs()
             );
-            return Err(EngineError::failed(Cause::Server, message));
+            return Err(Failure::server(message));
         }
         sleep(POLL_INTERVAL);
     }
@@ -472,16 +473,13 @@ fn access(server: &Managed<'_>) -> (String, String) {
 /// A program that runs one of PostgreSQL's. A server reads its configuration file
 /// as standard input, which identifies its processes like those that the laboratory starts: Patroni
 /// gives it /dev/null.
-fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, EngineError> {
+fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, Failure> {
     // Distributions link to the server from elsewhere, but not to all others.
     let postgres = &server.installed.program;
     let postgres = postgres.canonicalize().unwrap_or_else(|_| postgres.clone());
     let program = postgres.with_file_name(name);
     if !program.is_file() {
-        return Err(EngineError::BadProgram {
-            program: postgres,
-            words: format!("its {name} is missing"),
-        });
+        return Err(bad_program(&postgres, &format!("its {name} is missing")));
     }
     let program = quoted(&program);
     let config = quoted(&server.paths.config(server.installed.engine));

@@ -21,9 +21,9 @@ use super::{Postgres, checks, format, log, streaming};
 use crate::checks::Facts;
 use crate::configuration::check_settings;
 use crate::database::Database;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::network;
-use crate::program::Installed;
+use crate::program::{Installed, bad_program};
 use crate::remote::{administer, first_cell, url_path};
 use crate::replication::Replication;
 use crate::server::{
@@ -106,7 +106,7 @@ impl Server for Postgres {
         reserved_setting
     }
 
-    fn check_settings(&self, config: &Settings) -> Result<(), EngineError> {
+    fn check_settings(&self, config: &Settings) -> Result<(), Failure> {
         check_settings(config, "_.", |name, value| {
             reserved_setting(name).or_else(|| reserved_value(name, value))
         })?;
@@ -150,13 +150,10 @@ impl Server for Postgres {
         paths: &Paths,
         format: &Settings,
         database: &str,
-    ) -> Result<Initialization, EngineError> {
+    ) -> Result<Initialization, Failure> {
         let initdb = installed.program.with_file_name("initdb");
         if !initdb.is_file() {
-            return Err(EngineError::BadProgram {
-                program: installed.program.clone(),
-                words: "its initdb is missing".to_owned(),
-            });
+            return Err(bad_program(&installed.program, "its initdb is missing"));
         }
         let mut arguments: Vec<OsString> = [
             "--no-sync",
@@ -261,7 +258,7 @@ impl Server for Postgres {
     }
 
     /// Sets the password, too: until then nobody can log in over TCP.
-    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, EngineError> {
+    fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
         Ok(match set_password(login, LOGIN_ATTEMPT_LIMIT)? {
             Ok(()) => LoginAttempt::Ready { public_key: None },
             Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
@@ -275,12 +272,7 @@ impl Server for Postgres {
         })
     }
 
-    fn set_password(
-        &self,
-        login: &Login<'_>,
-        _: Ipv4Net,
-        password: &str,
-    ) -> Result<(), EngineError> {
+    fn set_password(&self, login: &Login<'_>, _: Ipv4Net, password: &str) -> Result<(), Failure> {
         let altered = set_password(&Login { password, ..*login }, LOGIN_LIMIT)?;
         altered.map_err(|error| login.refused(&error))
     }
@@ -295,7 +287,7 @@ impl Server for Postgres {
         database: &str,
         password: &str,
         _: Option<&[u8]>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
+    ) -> Result<Arc<dyn Database>, Failure> {
         let target = target(&self.url(server, database), Some(password))?;
         network::open::<client::postgres::Postgres>(vec![target])
     }
@@ -335,10 +327,7 @@ impl Server for Postgres {
 }
 
 /// Gives the role of loads the password of a login. A standby has the one that its primary was given.
-fn set_password(
-    login: &Login<'_>,
-    login_limit: Duration,
-) -> Result<Result<(), Error>, EngineError> {
+fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), Error>, Failure> {
     let set = async |connection: &mut Connection| {
         let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
         match first_cell(is_standby).as_deref() {
@@ -361,7 +350,7 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
 }
 
 /// The superuser, through the socket, where the kernel vouches for both ends.
-pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
     let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
     let port = login.socket.extension().unwrap_or_default();
     let port = port.to_string_lossy();
@@ -370,10 +359,9 @@ pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, EngineError> {
 }
 
 /// A server of the laboratory: the user's own PG* variables and files do not apply.
-fn target(url: &str, password: Option<&str>) -> Result<Target, EngineError> {
+fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
     let tls = TlsOptions::disabled();
-    Target::parse_with(url, password, ROLE, &tls, &|_| None)
-        .map_err(|error| EngineError::failed(Cause::Internal, error))
+    Target::parse_with(url, password, ROLE, &tls, &|_| None).map_err(Failure::internal)
 }
 
 #[cfg(test)]

@@ -16,12 +16,10 @@ use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
 use super::server::socket_target;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::program::Installed;
 use crate::remote::{administer, first_cell};
-use crate::replication::{
-    Copying, Formation, Member, Role, Replication, View, cell, member_name,
-};
+use crate::replication::{Copying, Formation, Member, Replication, Role, View, cell, member_name};
 use crate::server::{Invocation, ServerFile};
 
 /// By what standbys know a server; the files are in its data directory.
@@ -217,7 +215,7 @@ impl Replication for Streaming {
     }
 
     /// The primary creates the role with which standbys log in.
-    fn join(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         if member.number != 1 {
             return Ok(());
         }
@@ -227,7 +225,7 @@ impl Replication for Streaming {
     }
 
     /// Commits wait for standbys from now on.
-    fn complete(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         let Some(names) = self.awaited(member.cluster, member.number) else {
             return Ok(());
         };
@@ -236,18 +234,18 @@ impl Replication for Streaming {
 
     /// Nothing is reloaded before: a standby that is told to do both at once may sleep for
     /// `wal_retrieve_retry_interval`, 5 s, before it is promoted.
-    fn promote(&self, member: &Member<'_>) -> Result<(), EngineError> {
+    fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
         let promoted = as_superuser(member, async |connection| connection.rows(PROMOTE).await)?;
         match first_cell(promoted.map_err(|error| member.refused(&error))?).as_deref() {
             Some("t") => Ok(()),
-            _ => Err(EngineError::failed(
-                Cause::Server,
-                format!("{} did not become the primary in time", member.login.server),
-            )),
+            _ => Err(Failure::server(format!(
+                "{} did not become the primary in time",
+                member.login.server
+            ))),
         }
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, EngineError> {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         let rows = as_superuser(member, async |connection| connection.rows(RECEIVED).await)?;
         let rows = rows.map_err(|error| member.login.refused(&error))?;
         Ok(first_cell(rows)
@@ -255,7 +253,7 @@ impl Replication for Streaming {
             .unwrap_or(0))
     }
 
-    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), EngineError> {
+    fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let (cluster, number) = (member.cluster, member.number);
         let source = with_password_file(cluster, number, primary);
         let mut settings = vec![("primary_conninfo", source)];
@@ -303,7 +301,7 @@ impl Replication for Streaming {
         view(rows)
     }
 
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         strangers(member)
     }
 
@@ -311,7 +309,7 @@ impl Replication for Streaming {
         &REFUSALS
     }
 
-    fn state(&self, member: &Member<'_>) -> Result<Role, EngineError> {
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
         state(member)
     }
 }
@@ -321,7 +319,7 @@ impl Replication for Streaming {
 pub(super) fn create_roles(
     member: &Member<'_>,
     further: impl IntoIterator<Item = String>,
-) -> Result<(), EngineError> {
+) -> Result<(), Failure> {
     let create = format!("CREATE ROLE {REPLICATION_ROLE} LOGIN REPLICATION");
     let created = as_superuser(member, async |connection| {
         for sql in std::iter::once(create).chain(further) {
@@ -336,7 +334,7 @@ pub(super) fn create_roles(
 }
 
 /// Changes settings of a server that runs.
-fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<(), EngineError> {
+fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<(), Failure> {
     let set = settings
         .iter()
         .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
@@ -361,7 +359,7 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 }
 
 /// A member's role.
-pub(super) fn state(member: &Member<'_>) -> Result<Role, EngineError> {
+pub(super) fn state(member: &Member<'_>) -> Result<Role, Failure> {
     let rows = as_superuser(member, async |connection| {
         connection.rows(FORMING_STATE).await
     })?;
@@ -370,7 +368,7 @@ pub(super) fn state(member: &Member<'_>) -> Result<Role, EngineError> {
 }
 
 /// Sessions of other roles than dyno's, and standbys that are no members.
-pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, EngineError> {
+pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     let sessions = as_superuser(member, async |connection| connection.rows(SESSIONS).await)?;
     let sessions = sessions.map_err(|error| member.login.refused(&error))?;
     let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
@@ -414,7 +412,7 @@ fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String 
 fn as_superuser<T>(
     member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<Result<T, Error>, EngineError> {
+) -> Result<Result<T, Error>, Failure> {
     let target = socket_target(&member.login)?;
     administer(&member.login, &target, LOGIN_LIMIT, work)
 }

@@ -7,17 +7,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ::load::{LoadError, LoadOutcome};
-use client::sqlite::{self, SqliteConnector, SqliteTarget, session_error};
+use client::sqlite::{self, SqliteConnector, SqliteTarget};
 use workload::options::Options;
 use workload::rows::Checksum;
 use workload::schema::table_name;
 use workload::session::{FailureKind, SessionError};
 
 use super::{SQLITE, load};
-use crate::data::{Listener, PrepareError, Prepared, Wanted};
+use crate::data::{Listener, Prepared, Wanted};
 use crate::database::{Database, Load, StatementSettings};
 use crate::engine::Engine;
-use crate::error::{Cause, EngineError};
+use crate::failure::Failure;
 use crate::sql::Sql;
 
 /// How often dyno checks whether the user interrupts a blocking call.
@@ -64,21 +64,17 @@ impl Database for SqliteDatabase {
         sqlite::error_remedy(error.number?)
     }
 
-    fn prepare(
-        &self,
-        wanted: &Wanted<'_>,
-        listener: Listener<'_>,
-    ) -> Result<Prepared, PrepareError> {
+    fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure> {
         load::prepare_sqlite(&self.target, wanted, listener)
     }
 
-    fn checksum(&self) -> Result<Checksum, PrepareError> {
+    fn checksum(&self) -> Result<Checksum, Failure> {
         load::checksum(&self.target)
     }
 
     /// Calls into SQLite block, so another thread checks whether the user interrupts them.
-    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), EngineError> {
-        let failed = |error| EngineError::failed(Cause::Server, session_error(&error, None));
+    fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let failed = |error| super::failed(&error, None);
         let connection = self.target.open().map_err(failed)?;
         let handle = connection.get_interrupt_handle();
         let (reading, done) = channel::<()>();
@@ -92,7 +88,7 @@ impl Database for SqliteDatabase {
             };
             std::thread::Builder::new()
                 .spawn_scoped(scope, look)
-                .map_err(|error| EngineError::failed(Cause::Internal, error))?;
+                .map_err(Failure::internal)?;
             let mut texts = (1..=options.data.tables).flat_map(|table| statements(options, table));
             let read = texts.try_for_each(|text| connection.query_row(&text, [], |_| Ok(())));
             drop(reading);

@@ -2,24 +2,26 @@
 
 use std::sync::atomic::Ordering;
 
-use client::sqlite::{DIALECT, SqliteTarget, session_error};
+use client::sqlite::{DIALECT, SqliteTarget};
 use rusqlite::{Connection, OptionalExtension, params};
 use workload::rows::{Checksum, TableRows};
 use workload::schema::{TableSpec, drop_table, table_name};
 
+use crate::data::canceled;
 use crate::data::marker::{
     CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready,
 };
 use crate::data::parts::PART_ROWS;
 use crate::data::state::{self, Found, Todo};
-use crate::data::{Listener, PrepareError, Prepared, Progress, Wanted};
+use crate::data::{Listener, Prepared, Progress, Wanted};
+use crate::failure::Failure;
 
 /// Loads the tables that a database lacks.
 pub(super) fn prepare_sqlite(
     target: &SqliteTarget,
     wanted: &Wanted<'_>,
     listener: Listener<'_>,
-) -> Result<Prepared, PrepareError> {
+) -> Result<Prepared, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let spec = wanted.workload.table_spec(wanted.options, wanted.seed);
     let tables = wanted.workload.tables(wanted.options, wanted.users);
@@ -49,7 +51,7 @@ pub(super) fn prepare_sqlite(
 }
 
 /// Count and checksum of all rows, from the marks.
-pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, PrepareError> {
+pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, Failure> {
     let connection = target.open().map_err(failed("opening the database"))?;
     let read = || -> rusqlite::Result<Checksum> {
         let mut marks = connection.prepare(READ_CHECKSUMS)?;
@@ -68,8 +70,8 @@ pub(super) fn checksum(target: &SqliteTarget) -> Result<Checksum, PrepareError> 
     read().map_err(failed(READ_CHECKSUMS))
 }
 
-fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> PrepareError {
-    move |error| PrepareError::Sqlite(session_error(&error, Some(statement)))
+fn failed(statement: &str) -> impl FnOnce(rusqlite::Error) -> Failure {
+    move |error| super::failed(&error, Some(statement))
 }
 
 fn inspect(connection: &Connection, table: u32, spec: &TableSpec) -> rusqlite::Result<Found> {
@@ -122,7 +124,7 @@ fn build(
     table: u32,
     spec: &TableSpec,
     tell: &mut dyn FnMut(u64) -> bool,
-) -> Result<(), PrepareError> {
+) -> Result<(), Failure> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
     run(&mark_loading(&DIALECT, spec, table))?;
     run(&drop_table(table))?;
@@ -135,7 +137,7 @@ fn build(
         insert(connection, table, &rows, next..=last, &mut checksum)?;
         next = last + 1;
         if tell(last) {
-            return Err(PrepareError::Interrupted);
+            return Err(canceled());
         }
     }
     for sql in spec.finish(&DIALECT, table) {
@@ -150,7 +152,7 @@ fn insert(
     rows: &TableRows,
     keys: std::ops::RangeInclusive<u64>,
     checksum: &mut Checksum,
-) -> Result<(), PrepareError> {
+) -> Result<(), Failure> {
     let sql = format!("INSERT INTO {} VALUES (?1, ?2, ?3, ?4)", table_name(table));
     let fill = || -> rusqlite::Result<()> {
         let transaction = connection.unchecked_transaction()?;

@@ -11,8 +11,9 @@ use workload::schema::Dialect;
 
 use crate::database::{Access, Database};
 use crate::engine::{Engine, InProcess};
-use crate::error::{Cause, EngineError};
 use database::SqliteDatabase;
+
+use crate::failure::Failure;
 
 pub const SQLITE: &dyn Engine = &Sqlite;
 
@@ -45,22 +46,17 @@ impl Engine for Sqlite {
         url: &str,
         _: &Access,
         directory: Option<&Path>,
-    ) -> Result<Arc<dyn Database>, EngineError> {
+    ) -> Result<Arc<dyn Database>, Failure> {
         let target = match directory {
             Some(directory) => SqliteTarget::parse_in(url, directory),
             None => SqliteTarget::parse(url),
         };
-        let target = target.map_err(|error| EngineError::failed(Cause::Usage, error))?;
+        let target = target.map_err(Failure::usage)?;
         match target.open() {
             Ok(_) => Ok(Arc::new(SqliteDatabase::new(target))),
             Err(error) => {
-                let failure = session_error(&error, None);
                 let path = target.path().display();
-                Err(EngineError::Failed {
-                    cause: Cause::Server,
-                    message: format!("cannot open {path}: {}", failure.message),
-                    remedy: failure.number.and_then(error_remedy).map(str::to_owned),
-                })
+                Err(failed(&error, None).context(format!("cannot open {path}")))
             }
         }
     }
@@ -73,6 +69,11 @@ impl Engine for Sqlite {
             absolute_url,
         })
     }
+}
+
+fn failed(error: &rusqlite::Error, statement: Option<&str>) -> Failure {
+    let error = session_error(error, statement);
+    Failure::server(&error).perhaps(error.number.and_then(error_remedy))
 }
 
 fn absolute_url(url: &str) -> Option<String> {

@@ -19,7 +19,7 @@ fn switch(home: &Home) -> Option<Arc<Switch>> {
     match Switch::new(home) {
         Ok(switch) => Some(Arc::new(switch)),
         Err(error) => {
-            let remedy = error.remedy().unwrap();
+            let remedy = error.remedy.as_deref().unwrap();
             assert!(
                 remedy.contains("root") || remedy.contains("iproute2"),
                 "{error}"
@@ -226,7 +226,11 @@ fn members_that_share_an_interface_cannot_be_cut_off() {
     let cluster = Cluster::of(vec![node], &NEVER).unwrap();
     let error = cluster.cut_off(0, Lost::Both).unwrap_err();
     assert!(
-        error.remedy().unwrap().contains("topology.network"),
+        error
+            .remedy
+            .as_deref()
+            .unwrap()
+            .contains("topology.network"),
         "{error}"
     );
 }

@@ -14,10 +14,7 @@ pub(super) fn equal_findings(findings: Vec<Finding>) -> Vec<Finding> {
             .find(|(known, _)| is_equal(known, &finding))
         {
             Some((_, subjects)) => subjects.push(finding.of),
-            None => {
-                let subjects = vec![finding.of.clone()];
-                merged.push((finding, subjects));
-            }
+            None => merged.push((finding.clone(), vec![finding.of])),
         }
     }
     let named = merged.into_iter().map(|(finding, mut subjects)| {

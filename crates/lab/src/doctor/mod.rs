@@ -1,12 +1,11 @@
 //! Checks the conditions on this host and in its servers that distort a measurement.
 //!
 //! ```text
-//! host::HostFacts, settings of servers -> checks, one family per module -> findings, worst first
+//! host::HostFacts, settings of servers -> tables of checks -> findings, worst first
 //! ```
 //!
-//! A check is a pure function of facts: a row with its description and its remedy, and a function
-//! that grades what it observed. Every check yields a finding, even if it passed or could not be
-//! done.
+//! A check is a pure function of facts: a row with its description, its remedy, and what grades
+//! the facts. Every check yields a finding, even if it passed or could not be done.
 
 mod activity;
 mod container;
@@ -22,6 +21,8 @@ mod requirements;
 mod rule;
 mod server;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod timekeeping;
 
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ use std::time::Duration;
 use engine::Server;
 use engine::checks::{self, Facts as ServerFacts};
 use host::{Activity, Files, HostFacts};
-use measure::finding::{Finding, check};
+use measure::finding::Finding;
+use measure::finding::check::{About, Check, Remedy, unknown};
 
 pub use reference::doctor_markdown;
 
@@ -38,7 +40,6 @@ use crate::Database;
 use crate::trial::Trial;
 use machine::{FAMILIES, Machine};
 use requirements::Requirements;
-use storage::DataStorage;
 
 /// How long to sample the host's activity when a user asks for it.
 pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
@@ -100,86 +101,48 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
         required: required.reduce(Requirements::max),
     };
     let checks = FAMILIES.iter().flat_map(|(_, checks)| *checks);
-    let mut findings = check::run(checks, &machine, HOST, check::on_host);
+    let checks = checks.map(|check| check.finding(&machine, HOST, Remedy::on_host));
+    let mut findings: Vec<Finding> = checks.collect();
     if directories.is_empty() {
-        let why = "no data on this host is known";
-        findings.extend(check::unknown(storage_checks(), HOST, why));
+        findings.extend(storage::CHECKS.iter().map(|check| {
+            let unknown = unknown("no data on this host is known");
+            check.about.finding(unknown, HOST, Remedy::on_host)
+        }));
     }
     for (path, mut data) in directories {
         data.system_disks.clone_from(&machine.facts.system_disks);
         data.disks = host::device::disks(subject.files);
         let of = path.display().to_string();
-        findings.extend(check::run(storage_checks(), &data, &of, check::on_host));
+        findings.extend(
+            storage::CHECKS
+                .iter()
+                .map(|check| check.finding(&data, &of, Remedy::on_host)),
+        );
     }
     findings
 }
 
-/// The checks of a directory that holds data.
-fn storage_checks() -> impl Iterator<Item = &'static check::Check<DataStorage>> {
-    file_system::CHECKS.iter().chain(disk::CHECKS)
-}
-
 /// All checks by family, in the order of the reference page.
-fn families() -> Vec<(&'static str, Vec<check::About>)> {
-    fn abouts<F: 'static>(
-        checks: impl IntoIterator<Item = &'static check::Check<F>>,
-    ) -> Vec<check::About> {
+fn families() -> Vec<(&'static str, Vec<About>)> {
+    fn abouts<F: 'static>(checks: impl IntoIterator<Item = &'static Check<F>>) -> Vec<About> {
         checks.into_iter().map(|check| check.about).collect()
     }
     let of_host = FAMILIES.iter();
     let of_host = of_host.map(|(title, checks)| (*title, abouts(*checks)));
     let others = [
-        ("File systems and disks", abouts(storage_checks())),
+        ("File systems and disks", abouts(storage::CHECKS)),
         ("Servers", server_checks()),
     ];
     of_host.chain(others).collect()
 }
 
 /// The checks of all engines, without duplicates.
-fn server_checks() -> Vec<check::About> {
-    let mut abouts: Vec<check::About> = Vec::new();
+fn server_checks() -> Vec<About> {
+    let mut abouts: Vec<About> = Vec::new();
     for check in engine::servers().flat_map(Server::checks) {
         if abouts.iter().all(|known| known.id != check.about.id) {
             abouts.push(check.about);
         }
     }
     abouts
-}
-
-#[cfg(test)]
-mod tests {
-    use measure::finding::Level;
-
-    use super::*;
-    use crate::site::{Site, ThisHost};
-
-    #[test]
-    fn every_check_of_this_host_has_a_finding_worst_first() {
-        let directories = [PathBuf::from("/")];
-        let host = ThisHost::default();
-        let findings = examine(&Subject {
-            directories: &directories,
-            ..Subject::host(host.files())
-        });
-        let server_checks = server_checks().len();
-        let all: usize = families().iter().map(|(_, checks)| checks.len()).sum();
-        assert_eq!(findings.len(), all - server_checks);
-        assert!(findings.is_sorted_by_key(|finding| finding.level));
-        assert!(findings.iter().all(|finding| !finding.observed.is_empty()));
-    }
-
-    #[test]
-    fn names_of_checks_are_unique_and_each_is_explained() {
-        let mut names: Vec<&str> = Vec::new();
-        for about in families().iter().flat_map(|(_, checks)| checks) {
-            assert!(!names.contains(&about.id), "{}", about.id);
-            assert!(
-                about.why.ends_with('.') && !about.source.is_empty(),
-                "{}",
-                about.id
-            );
-            assert!(about.worst <= Level::Note, "{}", about.id);
-            names.push(about.id);
-        }
-    }
 }

@@ -21,13 +21,8 @@ fn section(about: &About) -> String {
     let remedy = match about.remedy {
         Remedy::Nothing => "none; for information".to_owned(),
         Remedy::Words(words) => format!("`{words}`"),
-        Remedy::Setting { name, value, live } => {
-            let when = match live {
-                true => "without a restart",
-                false => "with a restart",
-            };
-            format!("`{name} = {value}`, {when}")
-        }
+        Remedy::Live(name, value) => format!("`{name} = {value}`, without a restart"),
+        Remedy::Restart(name, value) => format!("`{name} = {value}`, with a restart"),
     };
     format!(
         "\n### `{}`\n\n{}\n\n- Level: up to {}\n- Source: {}\n- Remedy: {remedy}\n",

@@ -26,8 +26,9 @@ pub(super) struct Requirements {
 impl Requirements {
     /// What one trial requires.
     pub(super) fn of(trial: &Trial) -> Self {
-        let planned = &trial.planned;
-        let servers = u64::from(planned.topology.nodes().max(1));
+        let topology = &trial.planned.topology;
+        let limits = &topology.node.site.limits;
+        let servers = u64::from(topology.nodes().max(1));
         let server = server_demand(trial);
         let required = Self {
             server,
@@ -38,23 +39,16 @@ impl Requirements {
         match &trial.target {
             Target::Private(spec) => Self {
                 private_servers: servers,
-                cpu_thousandths: planned
-                    .topology
-                    .node
-                    .site
-                    .limits
-                    .cpus
-                    .as_ref()
-                    .map_or(0, thousandths),
+                cpu_thousandths: limits.cpus.as_ref().map_or(0, thousandths),
                 pool_bytes: servers.saturating_mul(pool_bytes(spec)),
                 disk_bytes,
                 ..required
             },
-            Target::Given(_) | Target::Temporary(_) if trial.is_in_process() => Self {
+            _ if trial.is_in_process() => Self {
                 disk_bytes,
                 ..required
             },
-            Target::Given(_) | Target::Temporary(_) => required,
+            _ => required,
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use engine::Installed;
 use engine::ServerReport;
 use engine::checks::Facts as ServerFacts;
-use engine::{Installed, Server};
 use host::{Files, Memory, Storage};
 use plan::EngineSpec;
 
@@ -137,31 +137,25 @@ fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<Serv
     let varied = varied(planned);
     let mut servers = Vec::new();
     for server in planned {
-        let (spec, trial) = (server.spec, server.trial);
-        let has_same_programs = |known: &EngineSpec| {
+        let spec = server.spec;
+        let has_same_programs = |(known, _): &&(&EngineSpec, _)| {
             (&known.engine.value, &known.basedir, &known.version)
                 == (&spec.engine.value, &spec.basedir, &spec.version)
         };
-        let installed = match programs.iter().find(|(known, _)| has_same_programs(known)) {
-            Some((_, installed)) => installed.clone(),
-            None => {
-                let installed = crate::spec::installed(spec).map_err(|failure| failure.message);
-                programs.push((spec, installed.clone()));
-                installed
-            }
-        };
+        let installed = programs.iter().find(has_same_programs);
+        let installed = installed.map(|(_, installed)| installed.clone());
+        let installed = installed
+            .unwrap_or_else(|| crate::spec::installed(spec).map_err(|failure| failure.message));
+        programs.push((spec, installed.clone()));
         let name = match planned.len() {
             1 => spec.engine.value.clone(),
-            _ => format!("{} of {}", spec.engine.value, trial.planned.label),
+            _ => format!("{} of {}", spec.engine.value, server.trial.planned.label),
         };
-        let Ok(engine) = crate::spec::engine_of(spec) else {
-            continue;
-        };
-        let directory = data_directory(trial);
-        servers.push(ServerFacts {
+        let facts = planned_server(files, name, server, installed);
+        servers.extend(facts.map(|facts| ServerFacts {
             varied: varied.clone(),
-            ..planned_server(files, name, engine, server, &installed, directory)
-        });
+            ..facts
+        }));
     }
     servers
 }
@@ -171,23 +165,20 @@ fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<Serv
 fn planned_server(
     files: &dyn Files,
     name: String,
-    engine: &'static dyn Server,
     server: &PlannedServer<'_>,
-    installed: &Result<Installed, String>,
-    directory: Option<PathBuf>,
-) -> ServerFacts {
+    installed: Result<Installed, String>,
+) -> Option<ServerFacts> {
+    let engine = crate::spec::engine_of(server.spec).ok()?;
     let (config, required) = (crate::spec::config(server.spec), server.required);
-    let version = installed.as_ref().map_or("", |found| &found.version);
     let users = u32::try_from(required.server.users).unwrap_or(u32::MAX);
     let chosen = engine.chosen_settings(&config).into_iter();
-    ServerFacts {
+    let version = installed.map(|installed| installed.version);
+    let settings = |version: &String| engine.planned_settings(version, users, &config);
+    Some(ServerFacts {
         name,
         engine,
-        version: version.to_owned(),
-        settings: match installed {
-            Ok(_) => Ok(engine.planned_settings(version, users, &config)),
-            Err(why) => Err(why.clone()),
-        },
+        settings: version.as_ref().map(settings).map_err(Clone::clone),
+        version: version.unwrap_or_default(),
         chosen: chosen.map(|(name, _)| name).collect(),
         varied: BTreeSet::new(),
         planned: true,
@@ -196,9 +187,9 @@ fn planned_server(
         memory_bytes: memory_bytes(files),
         servers: required.private_servers,
         data_bytes: None,
-        turning_disk: directory.and_then(|dir| is_rotational(files, &dir)),
+        turning_disk: data_directory(server.trial).and_then(|dir| is_rotational(files, &dir)),
         demand: Some(required.server),
-    }
+    })
 }
 
 /// Settings whose values differ among the planned servers, because of a sweep or of variants.

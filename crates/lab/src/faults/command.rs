@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Fault, Scene};
 use crate::cluster::Member;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::process;
 
@@ -42,15 +42,15 @@ impl RunCommand {
         command: &[String],
         scene: &Scene<'_>,
         over: &AtomicBool,
-    ) -> Result<Instant, LabError> {
+    ) -> Result<Instant, Failure> {
         let Some((program, arguments)) = command.split_first() else {
-            return Err(LabError::Impossible("no program is named".to_owned()));
+            return Err(Failure::server("no program is named"));
         };
         let mut prepared = process::own_command(Path::new(program));
         prepared.args(arguments);
         without_secrets(&mut prepared);
         prepared.envs(about(scene));
-        let write = |error| LabError::at("write", &self.output)(error);
+        let write = Failure::at("write", &self.output);
         let mut options = File::options();
         let log = options.append(true).create(true).open(&self.output);
         let log = log.map_err(write)?;
@@ -62,7 +62,7 @@ impl RunCommand {
         };
         let quoted = self.quoted();
         let message = format!("{program} {how}; its output ends:\n{quoted}");
-        Err(LabError::Impossible(message))
+        Err(Failure::server(message))
     }
 
     /// The end of the output.
@@ -82,15 +82,15 @@ impl RunCommand {
 }
 
 impl Fault for RunCommand {
-    fn check(&self, _: &Instance) -> Result<(), LabError> {
+    fn check(&self, _: &Instance) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         self.run(&self.command, scene, scene.over)
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let command = std::mem::take(&mut self.heal_command);
         // What was broken must not stay so because the load ends meanwhile.
         self.run(&command, scene, &AtomicBool::new(false))

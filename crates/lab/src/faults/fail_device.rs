@@ -6,7 +6,7 @@ use std::time::Instant;
 use plan::FaultVolume;
 
 use super::{Fault, Scene, each_volume, made};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 
 pub(super) struct FailDevice {
@@ -27,25 +27,25 @@ impl FailDevice {
 }
 
 impl Fault for FailDevice {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         each_volume(instance, self.volume, |made| {
             made.numbers(self.device).map(drop)
         })
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         made(&*scene.volume(self.volume)?)?.fail(self.device)
     }
 
     /// A server that lost data may have ended, and is started again.
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let restored_at = made(&*scene.volume(self.volume)?)?.restore(self.device)?;
         let (at, has_restarted) = scene.revive(restored_at)?;
         self.has_restarted = has_restarted;
         Ok(at)
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.join_revived(self.has_restarted)
     }
 }

@@ -7,7 +7,7 @@ use plan::FaultProcess;
 
 use super::{Fault, Scene, links};
 use crate::broken_links::{BrokenLinks, Lost};
-use crate::error::LabError;
+use crate::failure::{Failure, not_running};
 use crate::instance::Instance;
 
 #[derive(Default)]
@@ -16,24 +16,24 @@ pub(super) struct FailHost {
 }
 
 impl Fault for FailHost {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         links::exist(super::nodes(instance)?.members())
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let mut node = scene.node()?;
         let server = node.name();
         self.broken = Some(scene.cluster()?.cut_off(scene.index()?, Lost::All)?);
         let killed = node.kill_process(FaultProcess::Both);
-        killed.ok_or(LabError::NotRunning { server })
+        killed.ok_or_else(|| not_running(&server))
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         links::repair(&mut self.broken)?;
         scene.start()
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.join()
     }
 

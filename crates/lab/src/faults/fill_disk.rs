@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::{Fault, Scene, nodes};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
 
 /// How much is allocated at once, at first and in the end.
@@ -26,7 +26,7 @@ pub(super) struct FillDisk {
 }
 
 impl Fault for FillDisk {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         let mut members = nodes(instance)?.members().iter();
         members.try_for_each(|member| match member.lock().filler(self.volume)? {
             Some(_) => Ok(()),
@@ -34,21 +34,21 @@ impl Fault for FillDisk {
         })
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let path = scene.node()?.filler(self.volume)?.ok_or_else(no_disk)?;
         fill(self.filler.insert(path), scene.over)?;
         Ok(Instant::now())
     }
 
     /// A server that could not write may have ended, and is started again.
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         self.remove()?;
         let (at, has_restarted) = scene.revive(Instant::now())?;
         self.has_restarted = has_restarted;
         Ok(at)
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.join_revived(self.has_restarted)
     }
 
@@ -67,22 +67,22 @@ impl FillDisk {
         }
     }
 
-    fn remove(&mut self) -> Result<(), LabError> {
+    fn remove(&mut self) -> Result<(), Failure> {
         let Some(path) = self.filler.take() else {
             return Ok(());
         };
-        fs::remove_file(&path).map_err(LabError::at("remove", &path))
+        fs::remove_file(&path).map_err(Failure::at("remove", &path))
     }
 }
 
 /// Fills a file system with a new file, in ever smaller parts.
-fn fill(path: &Path, over: &AtomicBool) -> Result<(), LabError> {
-    let failed = |error: std::io::Error| LabError::at("fill the disk with", path)(error);
+fn fill(path: &Path, over: &AtomicBool) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::at("fill the disk with", path)(error);
     let mut file = File::create_new(path).map_err(failed)?;
     let (mut length, mut part) = (0, LARGEST_BYTES);
     while part >= SMALLEST_BYTES {
         if over.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
+            return Err(canceled());
         }
         match fallocate(&file, FallocateFlags::empty(), length, part) {
             Ok(()) => length += part,
@@ -110,8 +110,8 @@ fn write_zeros(file: &mut File, over: &AtomicBool) -> std::io::Result<()> {
     Ok(())
 }
 
-fn no_disk() -> LabError {
+fn no_disk() -> Failure {
     let message = "dyno fills only a disk that the study names: make one with volume.filesystem, or set \
                    volume.directory to a directory on a disk of its own";
-    LabError::Impossible(message.to_owned())
+    Failure::server(message)
 }

@@ -7,7 +7,7 @@ use measure::fault::Scrub;
 use plan::FaultVolume;
 
 use super::{Fault, Scene, each_volume, made};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::volume::Job;
 
@@ -31,14 +31,14 @@ impl VolumeJob {
 }
 
 impl Fault for VolumeJob {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         each_volume(instance, self.volume, |made| match self.device {
             Some(device) => made.numbers(device).map(drop),
             None => Ok(()),
         })
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let job = match self.device {
@@ -55,7 +55,7 @@ impl Fault for VolumeJob {
         Ok(began_at)
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let volume = scene.volume(self.volume)?;
         if let Some(job) = &mut self.job {
             self.found = made(&*volume)?.finish(job, scene.over)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use plan::FaultProcess;
 
 use super::{Fault, Scene, nodes};
-use crate::error::LabError;
+use crate::failure::{Failure, not_running};
 use crate::instance::Instance;
 
 pub(super) struct Kill {
@@ -13,22 +13,22 @@ pub(super) struct Kill {
 }
 
 impl Fault for Kill {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         nodes(instance).map(drop)
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let mut node = scene.node()?;
         let server = node.name();
         node.kill_process(self.process)
-            .ok_or(LabError::NotRunning { server })
+            .ok_or_else(|| not_running(&server))
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         scene.start()
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.join()
     }
 }

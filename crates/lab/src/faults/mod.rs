@@ -32,8 +32,7 @@ use measure::fault::Scrub;
 use plan::{FaultKind, FaultTarget, FaultVolume};
 
 use crate::cluster::Cluster;
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::rig::Rig;
@@ -47,18 +46,18 @@ pub(crate) use schedule::{Schedule, spawn};
 /// Something that is broken. It is made for one target.
 trait Fault: Send {
     /// Whether it can be done to an instance.
-    fn check(&self, instance: &Instance) -> Result<(), LabError>;
+    fn check(&self, instance: &Instance) -> Result<(), Failure>;
 
     /// Chooses what else it hits; returns the indexes of the nodes that may be lost because of it.
-    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
+    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, Failure> {
         Ok(scene.index.into_iter().collect())
     }
 
     /// Breaks it; returns when that took effect.
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure>;
 
     /// Heals it; returns when it was healed.
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError>;
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure>;
 
     /// What it found, once it has been healed.
     fn found(&self) -> Option<Scrub> {
@@ -67,7 +66,7 @@ trait Fault: Send {
 
     /// What remains to be done once it has been healed, or once it took effect if it does not last:
     /// the node joins its cluster.
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         let _ = scene;
         Ok(())
     }
@@ -114,7 +113,7 @@ pub(crate) fn check(trial: &Trial, rig: &Rig) -> Result<(), Failure> {
         let checked = instances.try_for_each(|(_, instance)| planned.check(instance));
         checked.map_err(|error| {
             let message = format!("fault {number} ({}) cannot be done: {error}", fault.kind);
-            Failure::new(Cause::Usage, message).remedy(error.remedy())
+            Failure::usage(message).perhaps(error.remedy)
         })?;
     }
     Ok(())
@@ -129,7 +128,7 @@ pub(crate) fn outputs(trial: &Trial, observer: &mut dyn Observer) -> Result<Path
     }
 }
 
-fn nodes(instance: &Instance) -> Result<&Cluster, LabError> {
+fn nodes(instance: &Instance) -> Result<&Cluster, Failure> {
     instance.cluster.as_ref().ok_or_else(not_started)
 }
 
@@ -137,8 +136,8 @@ fn nodes(instance: &Instance) -> Result<&Cluster, LabError> {
 fn each_volume(
     instance: &Instance,
     which: FaultVolume,
-    mut work: impl FnMut(&Made) -> Result<(), LabError>,
-) -> Result<(), LabError> {
+    mut work: impl FnMut(&Made) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut members = nodes(instance)?.members().iter();
     members.try_for_each(|member| {
         let volume = member.lock().volume(which).ok_or_else(no_log)?;
@@ -147,20 +146,20 @@ fn each_volume(
 }
 
 /// The file system that was made for a volume.
-fn made(volume: &dyn Volume) -> Result<&Made, LabError> {
+fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
     volume.made().ok_or_else(|| {
         let message = "only a volume that dyno makes has devices that can fail: use \
                        volume.filesystem";
-        LabError::Impossible(message.to_owned())
+        Failure::server(message)
     })
 }
 
-fn no_log() -> LabError {
-    LabError::Impossible("the log has no volume of its own: use [log_volume]".to_owned())
+fn no_log() -> Failure {
+    Failure::server("the log has no volume of its own: use [log_volume]")
 }
 
-fn not_started() -> LabError {
+fn not_started() -> Failure {
     let message = "dyno breaks only servers that it has started; for others, the study names a \
                    command";
-    LabError::Impossible(message.to_owned())
+    Failure::server(message)
 }

@@ -6,7 +6,7 @@ use plan::{FaultKind, FaultTarget, LostSide};
 
 use super::{Fault, Scene, links, nodes, target};
 use crate::broken_links::{BrokenLinks, Lost};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 
 pub(super) struct Partition {
@@ -39,7 +39,7 @@ impl Partition {
     }
 
     /// The members on the target's side, and the bridge.
-    fn sides(&self, scene: &Scene<'_>) -> Result<(Vec<usize>, Option<usize>), LabError> {
+    fn sides(&self, scene: &Scene<'_>) -> Result<(Vec<usize>, Option<usize>), Failure> {
         let cluster = scene.cluster()?;
         let mut side = vec![scene.index()?];
         for with in &self.with {
@@ -55,7 +55,7 @@ impl Partition {
                 let number = cluster.members().get(index).map_or(0, |one| one.number);
                 let message =
                     format!("server {number} is on one side now, and cannot be the bridge");
-                Err(LabError::Impossible(message))
+                Err(Failure::server(message))
             }
             None => Ok((side, bridge)),
         }
@@ -63,7 +63,7 @@ impl Partition {
 }
 
 impl Fault for Partition {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         match self.lost {
             Lost::ToClients => links::exist(nodes(instance)?.members()),
             _ => links::check(instance),
@@ -71,7 +71,7 @@ impl Fault for Partition {
     }
 
     /// The lost side is also cut off from shared services such as the coordinator.
-    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, LabError> {
+    fn aim(&mut self, scene: &Scene<'_>) -> Result<Vec<usize>, Failure> {
         let cluster = scene.cluster()?;
         let (side, bridge) = self.sides(scene)?;
         let members = cluster.members().len();
@@ -92,18 +92,18 @@ impl Fault for Partition {
         })
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let broken = scene
             .cluster()?
             .separate(&self.side, &self.spared, self.lost)?;
         Ok(self.broken.insert(broken).since)
     }
 
-    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, Failure> {
         links::repair(&mut self.broken)
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         let returned = self.side.iter().map(|index| {
             let cut_off = Scene {
                 was_primary: *index == self.primary,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use plan::FaultProcess;
 
 use super::{Fault, Scene, nodes};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 
 pub(super) struct Pause {
@@ -13,19 +13,19 @@ pub(super) struct Pause {
 }
 
 impl Fault for Pause {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         nodes(instance).map(drop)
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         scene.node()?.pause(self.process)
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         scene.node()?.resume()
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.return_to_cluster()
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Scene;
 use super::disturbance::Healing;
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -36,7 +36,7 @@ pub(super) struct Turn<'a> {
 
 /// Waits until there is a group that accepts commits, which the scene's node can join; has a member
 /// that runs begin one if there is none.
-pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
+pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, Failure> {
     let cluster = scene.cluster()?;
     let kind = cluster.replication();
     if kind.is_none_or(|kind| kind.bootstrap().is_none()) {
@@ -48,7 +48,7 @@ pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
     loop {
         let guard = cluster.lock_roles();
         if scene.over.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
+            return Err(canceled());
         }
         let next = next(scene, cluster)?;
         if !matches!(next, Next::Wait) {
@@ -62,7 +62,7 @@ pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, LabError> {
     }
 }
 
-fn next(scene: &Scene<'_>, cluster: &Cluster) -> Result<Next, LabError> {
+fn next(scene: &Scene<'_>, cluster: &Cluster) -> Result<Next, Failure> {
     let healing = |member: &Member| scene.instance.disturbance.healing(member.number);
     let members = cluster.members().iter().enumerate();
     let there = members

@@ -10,7 +10,7 @@ use plan::FaultVolume;
 
 use super::{no_log, not_started, regroup};
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
 use crate::servers::Node;
 use crate::volume::{Made, Volume};
@@ -45,22 +45,22 @@ impl<'a> Scene<'a> {
     }
 
     /// The nodes of the instance.
-    pub(super) fn cluster(&self) -> Result<&'a Cluster, LabError> {
+    pub(super) fn cluster(&self) -> Result<&'a Cluster, Failure> {
         self.instance.cluster.as_ref().ok_or_else(not_started)
     }
 
-    pub(super) fn index(&self) -> Result<usize, LabError> {
+    pub(super) fn index(&self) -> Result<usize, Failure> {
         self.index.ok_or_else(not_started)
     }
 
-    pub(super) fn member(&self) -> Result<&'a Member, LabError> {
+    pub(super) fn member(&self) -> Result<&'a Member, Failure> {
         let members = self.cluster()?.members();
         let member = self.index.and_then(|index| members.get(index));
         member.ok_or_else(not_started)
     }
 
     /// The node that is hit, once nothing else happens to it.
-    pub(super) fn node(&self) -> Result<MutexGuard<'a, Node>, LabError> {
+    pub(super) fn node(&self) -> Result<MutexGuard<'a, Node>, Failure> {
         Ok(self.member()?.lock())
     }
 
@@ -71,7 +71,7 @@ impl<'a> Scene<'a> {
 
     /// Starts the node, on a copy of the primary's data if its own may have diverged; returns when
     /// it accepted connections.
-    pub(super) fn start(&self) -> Result<Instant, LabError> {
+    pub(super) fn start(&self) -> Result<Instant, Failure> {
         let needs_group = self.node()?.starts_in_group();
         let turn = needs_group.then(|| regroup::wait(self)).transpose()?;
         let mut node = self.node()?;
@@ -85,14 +85,14 @@ impl<'a> Scene<'a> {
     }
 
     /// A volume of the node.
-    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, LabError> {
+    pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, Failure> {
         self.node()?.volume(which).ok_or_else(no_log)
     }
 
     /// Starts the node again, on file systems that are mounted anew, if it has ended or they take no
     /// more writes; returns when it was well, which it has been since `since` otherwise, and
     /// whether it was started.
-    pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), LabError> {
+    pub(super) fn revive(&self, since: Instant) -> Result<(Instant, bool), Failure> {
         let volumes: Vec<_> = {
             let node = self.node()?;
             let volumes = FaultVolume::ALL.iter();
@@ -113,7 +113,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Has the node join its cluster after [`Scene::revive`].
-    pub(super) fn join_revived(&self, was_started: bool) -> Result<(), LabError> {
+    pub(super) fn join_revived(&self, was_started: bool) -> Result<(), Failure> {
         match was_started {
             true => self.join(),
             false => self.return_to_cluster(),
@@ -121,7 +121,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Has the node, which has been started again, join its cluster.
-    pub(super) fn join(&self) -> Result<(), LabError> {
+    pub(super) fn join(&self) -> Result<(), Failure> {
         match self.successor() {
             Some(primary) => self.node()?.follow(primary)?,
             None => self.rejoin()?,
@@ -131,12 +131,12 @@ impl<'a> Scene<'a> {
 
     /// Has the node join its cluster within 60 s once that accepts commits: the others may still
     /// have to notice that it was gone.
-    fn rejoin(&self) -> Result<(), LabError> {
+    fn rejoin(&self) -> Result<(), Failure> {
         drop(regroup::wait(self)?);
         let deadline = Instant::now() + JOIN_LIMIT;
         loop {
             match self.node()?.try_rejoin() {
-                Err(_) if self.over.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+                Err(_) if self.over.load(Ordering::Relaxed) => return Err(canceled()),
                 Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                 joined => return joined,
             }
@@ -145,7 +145,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Has the node, which ran all the time, return to its cluster.
-    pub(super) fn return_to_cluster(&self) -> Result<(), LabError> {
+    pub(super) fn return_to_cluster(&self) -> Result<(), Failure> {
         if let Some(primary) = self.successor() {
             let is_copied = self.was_primary && self.node()?.is_copied_from(primary);
             if is_copied {
@@ -168,14 +168,14 @@ impl<'a> Scene<'a> {
     }
 
     /// A primary that was promoted while this node was away waits for its replicas again.
-    fn complete_cluster(&self) -> Result<(), LabError> {
+    fn complete_cluster(&self) -> Result<(), Failure> {
         match (self.successor(), self.cluster()?.primary()) {
             (Some(_), Some(primary)) => primary.lock().complete_cluster(),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn wait_until_it_replicates(&self) -> Result<(), LabError> {
+    pub(super) fn wait_until_it_replicates(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             let role = self.node()?.role();
@@ -184,7 +184,7 @@ impl<'a> Scene<'a> {
                 return self.complete_cluster();
             }
             if self.over.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
             if Instant::now() > deadline {
                 return Err(match role {

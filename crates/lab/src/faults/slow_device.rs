@@ -5,7 +5,7 @@ use std::time::Instant;
 use plan::{DiskLimits, FaultVolume};
 
 use super::{Fault, Scene, each_volume, made};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 
 pub(super) struct SlowDevice {
@@ -25,13 +25,13 @@ impl SlowDevice {
 }
 
 impl Fault for SlowDevice {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         each_volume(instance, self.volume, |made| {
             made.numbers(self.device).map(drop)
         })
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let limits = self.limits.or(made.limits());
@@ -40,7 +40,7 @@ impl Fault for SlowDevice {
         Ok(Instant::now())
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let volume = scene.volume(self.volume)?;
         let made = made(&*volume)?;
         let device = made.numbers(self.device)?;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Fault, Scene, links};
 use crate::broken_links::BrokenLinks;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::site;
 
@@ -27,16 +27,16 @@ impl SlowLink {
 }
 
 impl Fault for SlowLink {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         links::check(instance)
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let broken = scene.cluster()?.slow_down(scene.index()?, &self.how)?;
         Ok(self.broken.insert(broken).since)
     }
 
-    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, Failure> {
         links::repair(&mut self.broken)
     }
 

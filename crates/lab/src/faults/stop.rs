@@ -5,7 +5,7 @@ use std::time::Instant;
 use plan::FaultKind;
 
 use super::{Fault, Scene, nodes};
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
 use crate::instance::Instance;
 
 pub(super) struct Stop {
@@ -22,23 +22,23 @@ impl Stop {
 }
 
 impl Fault for Stop {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         nodes(instance).map(drop)
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let mut node = scene.node()?;
         match node.shut_down(scene.over) {
-            Err(LabError::NotRunning { .. }) if self.may_be_dead => Ok(Instant::now()),
+            Err(error) if self.may_be_dead && error.is(Fact::NotRunning) => Ok(Instant::now()),
             stopped => stopped,
         }
     }
 
-    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         scene.start()
     }
 
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         scene.join()
     }
 }

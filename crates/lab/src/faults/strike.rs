@@ -13,8 +13,7 @@ use super::disturbance::{Healing, Hit};
 use super::schedule::Schedule;
 use super::{Fault, Scene, planned, quorum, succession, target};
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
 use crate::member_probe::{self, MemberProbe};
 use crate::trial_monitor::TrialMessage;
@@ -67,7 +66,7 @@ impl<'a> Strike<'a> {
         if roles.is_some() && self.schedule.clock.is_over() {
             // It would leave the members halfway through.
             record.error = Some(LOAD_ENDED.to_owned());
-            self.report(&mut record, Err(LabError::Interrupted), false);
+            self.report(&mut record, Err(canceled()), false);
             return None;
         }
         let aimed = self.scene();
@@ -104,7 +103,7 @@ impl<'a> Strike<'a> {
                 // Some of it may have been done.
                 fault.end(&scene);
                 self.instance.disturbance.end(self.number);
-                if matches!(error, LabError::Interrupted) {
+                if error.is_interrupted() {
                     record.error = Some(LOAD_ENDED.to_owned());
                 }
                 let is_vital = !self.is_moot(&record);
@@ -158,7 +157,7 @@ impl<'a> Strike<'a> {
     pub(super) fn omit(&self, why: &str) {
         let mut record = self.record();
         let why = format!("it was not injected: {why}");
-        self.report(&mut record, Err(LabError::Impossible(why)), false);
+        self.report(&mut record, Err(Failure::server(why)), false);
     }
 
     /// What follows the effect: another primary, healing, and that the node joins again.
@@ -251,10 +250,10 @@ impl<'a> Strike<'a> {
     }
 
     /// Whether enough members are left to accept commits.
-    fn quorum(&self) -> Result<(), LabError> {
+    fn quorum(&self) -> Result<(), Failure> {
         let cluster = self.instance.cluster.as_ref();
         let lost = cluster.and_then(|one| quorum::lost(one, &self.instance.disturbance.active()));
-        lost.map_or(Ok(()), |lost| Err(LabError::QuorumLost(lost)))
+        lost.map_or(Ok(()), |lost| Err(quorum_lost(&lost)))
     }
 
     /// The file for the output of a command.
@@ -291,7 +290,7 @@ impl<'a> Strike<'a> {
     }
 
     /// Makes a replica the primary, and reports how far that is; the others follow it.
-    fn fail_over(&self, scene: &Scene<'_>, record: &mut FaultRecord) -> Result<(), LabError> {
+    fn fail_over(&self, scene: &Scene<'_>, record: &mut FaultRecord) -> Result<(), Failure> {
         let cluster = scene.cluster()?;
         let _roles = cluster.lock_roles();
         let lost = cluster.primary().map(|member| member.number);
@@ -331,7 +330,7 @@ impl<'a> Strike<'a> {
                 self.rejoin(fault, scene, record);
             }
             Err(error) => {
-                if self.fault.kind.is_job() && matches!(error, LabError::Interrupted) {
+                if self.fault.kind.is_job() && error.is_interrupted() {
                     record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
@@ -382,7 +381,7 @@ impl<'a> Strike<'a> {
     }
 
     /// Where it strikes now.
-    fn scene(&self) -> Result<Scene<'a>, LabError> {
+    fn scene(&self) -> Result<Scene<'a>, Failure> {
         let switches = self.fault.kind == FaultKind::Switchover;
         let mut scene = Scene {
             instance: self.instance,
@@ -411,7 +410,7 @@ impl<'a> Strike<'a> {
     }
 
     /// The only replica that the primary would switch over to, if that is the fault.
-    fn successor(&self, cluster: &Cluster) -> Result<Option<usize>, LabError> {
+    fn successor(&self, cluster: &Cluster) -> Result<Option<usize>, Failure> {
         let is_free = self.fault.target == FaultTarget::Replica;
         match cluster.primary() {
             Some(primary) if is_free && self.fault.kind == FaultKind::Switchover => {
@@ -432,15 +431,15 @@ impl<'a> Strike<'a> {
 
     /// Sends the record; what failed ends the trial if it `is_vital`, unless the end of the trial is
     /// why it failed.
-    fn report(&self, record: &mut FaultRecord, done: Result<(), LabError>, is_vital: bool) {
+    fn report(&self, record: &mut FaultRecord, done: Result<(), Failure>, is_vital: bool) {
         let mut failure = None;
         if let Err(error) = done
-            && !matches!(error, LabError::Interrupted)
+            && !error.is_interrupted()
         {
             record.error = Some(error.to_string());
             let (number, kind) = (self.number, self.fault.kind);
             let message = format!("fault {number} ({kind}) failed: {error}");
-            let failed = Failure::new(Cause::Server, message).remedy(error.remedy());
+            let failed = Failure::server(message).perhaps(error.remedy);
             // A random schedule may meet a cluster that has nobody left for the role.
             failure = (is_vital && self.schedule.trial.planned.chaos.is_none()).then_some(failed);
         }
@@ -448,6 +447,10 @@ impl<'a> Strike<'a> {
         // Without a receiver the trial is over.
         let _ = self.sender.send(message);
     }
+}
+
+fn quorum_lost(how: &str) -> Failure {
+    Failure::server(how).remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
 }
 
 /// Whether a member accepts no writes, as far as a client can tell.

@@ -8,7 +8,7 @@ use engine::replication::Role;
 
 use super::{Fault, Scene, nodes, succession, target};
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
 
 /// How long the new primary may take to receive what the old one wrote, and how often it is asked.
@@ -23,17 +23,17 @@ pub(super) struct Switchover {
 }
 
 impl Fault for Switchover {
-    fn check(&self, instance: &Instance) -> Result<(), LabError> {
+    fn check(&self, instance: &Instance) -> Result<(), Failure> {
         match nodes(instance)?.members().len() {
             1 => {
                 let message = "a single server has no other member that could take over";
-                Err(LabError::Impossible(message.to_owned()))
+                Err(Failure::server(message))
             }
             _ => Ok(()),
         }
     }
 
-    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, LabError> {
+    fn strike(&mut self, scene: &Scene<'_>) -> Result<Instant, Failure> {
         let (cluster, to) = (scene.cluster()?, scene.member()?);
         let from = cluster.primary_index();
         let (Some(index), Some(old)) = (scene.index, cluster.primary()) else {
@@ -41,7 +41,7 @@ impl Fault for Switchover {
         };
         if index == from {
             let message = format!("server {} is the primary already", to.number);
-            return Err(LabError::Impossible(message));
+            return Err(Failure::server(message));
         }
         if cluster
             .replication()
@@ -62,7 +62,7 @@ impl Fault for Switchover {
         let left_behind: Vec<u32> = left_behind.map(|member| member.number).collect();
         if left_behind.contains(&to.number) {
             let message = format!("server {} does not replicate from the primary", to.number);
-            return Err(LabError::Impossible(message));
+            return Err(Failure::server(message));
         }
         let refuses_at = self.demote(old, from, to, scene)?;
         let is_away = |number| {
@@ -76,18 +76,18 @@ impl Fault for Switchover {
         let others = cluster.members().iter().enumerate();
         let others = others.filter(|(other, one)| *other != index && !is_away(one.number));
         let replicate = others.map(|(index, _)| scene.of(index).wait_until_it_replicates());
-        match replicate.collect::<Result<_, _>>() {
-            Ok(()) | Err(LabError::Interrupted) => Ok(refuses_at),
-            Err(error) => Err(error),
+        match replicate.collect::<Result<(), _>>() {
+            Err(error) if !error.is_interrupted() => Err(error),
+            _ => Ok(refuses_at),
         }
     }
 
-    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, LabError> {
+    fn heal(&mut self, _: &Scene<'_>) -> Result<Instant, Failure> {
         Ok(Instant::now())
     }
 
     /// The old primary, if it was shut down, becomes a replica.
-    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), LabError> {
+    fn rejoin(&mut self, scene: &Scene<'_>) -> Result<(), Failure> {
         let Some(index) = self.shut_down else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ impl Switchover {
         index: usize,
         new: &Member,
         scene: &Scene<'_>,
-    ) -> Result<Instant, LabError> {
+    ) -> Result<Instant, Failure> {
         let mut node = old.lock();
         if !node.demote()? {
             // It sends everything to its replicas before it ends.
@@ -121,7 +121,7 @@ impl Switchover {
         let deadline = refuses_at + CATCH_UP_LIMIT;
         while new.lock().received()? < written {
             if scene.over.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
             if Instant::now() > deadline {
                 return Err(new.lock().does_not_replicate(CATCH_UP_LIMIT));

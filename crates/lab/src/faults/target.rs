@@ -6,7 +6,7 @@ use engine::replication::Role;
 use plan::{FaultTarget, SplitMix64};
 
 use crate::cluster::{Cluster, Member};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::member_probe;
 use crate::rig::Rig;
@@ -31,7 +31,7 @@ pub(super) fn find(
     cluster: &Cluster,
     is_hit: impl Fn(u32) -> bool,
     chosen: &[usize],
-) -> Result<usize, LabError> {
+) -> Result<usize, Failure> {
     let members = cluster.members();
     let primary = cluster.primary_index();
     let states = match target {
@@ -74,7 +74,7 @@ pub(super) fn find(
             FaultTarget::Coordinator => "the coordinator",
             FaultTarget::All => "all of them",
         };
-        LabError::Impossible(format!("no member of the cluster is {role} now"))
+        Failure::server(format!("no member of the cluster is {role} now"))
     })
 }
 

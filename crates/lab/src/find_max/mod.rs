@@ -11,12 +11,13 @@ use measure::summary::TrialSummary;
 use plan::Arrivals;
 use plan::{FindMax, Limited, Point, Value};
 
-use crate::failure::{Cause, Failure};
 use crate::lab::Lab;
 use crate::observer::Observer;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
 use search::{MAX_TRIALS, Next, Search};
+
+use crate::failure::Failure;
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
@@ -121,7 +122,7 @@ impl SearchRun<'_> {
             let message =
                 "the closed loop completed no transactions, so there is no rate to start from";
             let remedy = "increase load.time, or check what the server is waiting for";
-            let failure = Failure::new(Cause::Server, message).remedy(Some(remedy));
+            let failure = Failure::server(message).remedy(remedy);
             return Err(Failed::Search(failure));
         };
         self.found.capacity_per_s = Some(capacity);
@@ -183,7 +184,7 @@ impl SearchRun<'_> {
     fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
         if self.interrupted.load(Ordering::Relaxed) {
             let message = "interrupted between two trials";
-            return Err(Failed::All(Failure::new(Cause::Interrupted, message)));
+            return Err(Failed::All(Failure::interrupted(message)));
         }
         let ran = attempt(self.lab, &trial, self.observer, self.interrupted);
         match ran.map_err(Failed::All)? {

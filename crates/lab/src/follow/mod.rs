@@ -21,8 +21,7 @@ use plan::Follow;
 
 use crate::Database;
 use crate::clock::Clock;
-use crate::error::LabError;
-use crate::failure::{Cause, Failure};
+use crate::failure::{Failure, canceled};
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::member_probe::{self, MemberProbe, create_table, drop_table};
@@ -75,7 +74,7 @@ pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
 
 fn unprepared(error: &dyn fmt::Display) -> Failure {
     let message = format!("cannot follow the primary of the cluster: {error}");
-    Failure::new(Cause::Server, message)
+    Failure::server(message)
 }
 
 /// Finds the member that says it is the primary, within 30 s: the one that was, if there are
@@ -92,7 +91,7 @@ pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Resul
                 group.primary.store(primary, Ordering::Relaxed);
                 return Ok(());
             }
-            None if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted.into()),
+            None if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
             None if Instant::now() < deadline => sleep(SEARCH_INTERVAL),
             None => return Err(unprepared(&answers.why_none())),
         }
@@ -145,12 +144,12 @@ pub(crate) fn wait_for_tables(group: &Group<'_>, interrupted: &AtomicBool) -> Re
     for (number, database) in &group.members {
         while !database.checksum().is_ok_and(|checksum| checksum == wanted) {
             if interrupted.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted.into());
+                return Err(canceled());
             }
             if Instant::now() > deadline {
                 let message = format!("server {number} does not have the tables of the primary");
                 let remedy = "check whether it replicates, and its lag";
-                return Err(Failure::new(Cause::Server, message).remedy(Some(remedy)));
+                return Err(Failure::server(message).remedy(remedy));
             }
             sleep(TABLES_INTERVAL);
         }

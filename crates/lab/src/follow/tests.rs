@@ -3,6 +3,7 @@
 use testkit::{MariaDb, Proxy};
 
 use super::*;
+use crate::failure::Exit;
 use crate::group::RunningCluster;
 
 #[test]
@@ -21,6 +22,6 @@ fn a_primary_that_is_far_away_is_found_and_the_search_can_be_interrupted() {
     server.kill();
     let begun = Instant::now();
     let failure = find_primary(&servers.as_group(), &AtomicBool::new(true)).unwrap_err();
-    assert_eq!(failure.cause, Cause::Interrupted, "{failure:?}");
+    assert_eq!(failure.exit, Exit::Interrupted, "{failure:?}");
     assert!(begun.elapsed() < FIND_LIMIT);
 }

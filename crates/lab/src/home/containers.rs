@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::{self, POLL_INTERVAL};
 use crate::site::TOOL_DIRS;
 
@@ -59,9 +59,9 @@ pub(crate) fn host_option(socket: &Path) -> String {
 
 /// Removes a container, which may have been removed with its program; whoever made it may be gone
 /// itself.
-pub(super) fn remove(path: &Path) -> Result<(), LabError> {
+pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default();
-    let failed = |why: String| LabError::at("remove", path)(io::Error::other(why));
+    let failed = |why: String| Failure::at("remove", path)(io::Error::other(why));
     let found = |name: &str| program(name).ok_or_else(|| failed(format!("{name} is not in PATH")));
     if let Ok(place) = path.strip_prefix(DOCKER) {
         let socket = Path::new("/").join(place.parent().unwrap_or(place));

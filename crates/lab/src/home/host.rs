@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Its name in a run directory.
 pub(super) const FILE: &str = "host";
@@ -45,23 +45,26 @@ impl Host {
 }
 
 /// Records this host in a new run directory.
-pub(super) fn record(run: &Path) -> Result<(), LabError> {
+pub(super) fn record(run: &Path) -> Result<(), Failure> {
     let path = run.join(FILE);
     let text = format!("{}\n", Host::this().0.join(" "));
-    fs::write(&path, text).map_err(LabError::at("write", &path))
+    fs::write(&path, text).map_err(Failure::at("write", &path))
 }
 
 /// Checks that a run is this host's. One that was killed before it recorded that has set up nothing.
-pub(super) fn check(run: &Path) -> Result<(), LabError> {
+pub(super) fn check(run: &Path) -> Result<(), Failure> {
     let path = run.join(FILE);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(LabError::at("read", &path))?,
+        text => text.map_err(Failure::at("read", &path))?,
     };
     match Host::parse(&text) {
-        Some(host) if !host.is(&Host::this()) => Err(LabError::OtherHost {
-            host: host.0[2].clone(),
-        }),
+        Some(host) if !host.is(&Host::this()) => {
+            let message = format!("it belongs to a run of host {}", host.0[2]);
+            Err(Failure::server(message).remedy(
+                "run dyno clean on that host; if it no longer exists, delete the directory",
+            ))
+        }
         _ => Ok(()),
     }
 }

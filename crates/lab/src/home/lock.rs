@@ -9,7 +9,8 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::trust;
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
+use crate::home::trust::untrusted;
 
 /// A lock that is held. Servers do not inherit it: the file is closed on exec.
 #[derive(Debug)]
@@ -19,10 +20,10 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Waits until no other process holds it.
-    pub(crate) fn exclusive(path: &Path) -> Result<Self, LabError> {
+    pub(crate) fn exclusive(path: &Path) -> Result<Self, Failure> {
         loop {
             let file = open_or_create(path)?;
-            file.lock().map_err(LabError::at("lock", path))?;
+            file.lock().map_err(Failure::at("lock", path))?;
             if is_current(&file, path)? {
                 return Ok(Self { _file: file });
             }
@@ -30,79 +31,73 @@ impl Lock {
     }
 
     /// `None` while another process holds it in any mode.
-    pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, LabError> {
+    pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, Failure> {
         Self::attempt(path, open_or_create, File::try_lock)
     }
 
     /// Takes an existing lock. `None` if there is no such file, or while another process holds it in
     /// any mode.
-    pub(crate) fn try_existing(path: &Path) -> Result<Option<Self>, LabError> {
+    pub(crate) fn try_existing(path: &Path) -> Result<Option<Self>, Failure> {
         match Self::attempt(path, open_existing, File::try_lock) {
-            Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(None)
-            }
+            Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => Ok(None),
             taken => taken,
         }
     }
 
     /// `None` while another process holds it exclusively.
-    pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, LabError> {
+    pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, Failure> {
         Self::attempt(path, open_or_create, File::try_lock_shared)
     }
 
     fn attempt(
         path: &Path,
-        open: impl Fn(&Path) -> Result<File, LabError>,
+        open: impl Fn(&Path) -> Result<File, Failure>,
         lock: impl Fn(&File) -> Result<(), TryLockError>,
-    ) -> Result<Option<Self>, LabError> {
+    ) -> Result<Option<Self>, Failure> {
         loop {
             let file = open(path)?;
             match lock(&file) {
                 Ok(()) if is_current(&file, path)? => return Ok(Some(Self { _file: file })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(LabError::at("lock", path)(error)),
+                Err(TryLockError::Error(error)) => return Err(Failure::at("lock", path)(error)),
             }
         }
     }
 }
 
-fn open_or_create(path: &Path) -> Result<File, LabError> {
+fn open_or_create(path: &Path) -> Result<File, Failure> {
     open(OpenOptions::new().create(true).truncate(false), path)
 }
 
-fn open_existing(path: &Path) -> Result<File, LabError> {
+fn open_existing(path: &Path) -> Result<File, Failure> {
     open(&mut OpenOptions::new(), path)
 }
 
 /// Opens a file that only this user can have created; anything else in its place is refused.
-fn open(options: &mut OpenOptions, path: &Path) -> Result<File, LabError> {
+fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Failure> {
     // Opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let options = options.read(true).write(true).mode(0o600);
     let file = options
         .custom_flags(flags.bits().cast_signed())
         .open(path)
-        .map_err(LabError::at("open", path))?;
-    let meta = file.metadata().map_err(LabError::at("inspect", path))?;
-    let untrusted = |why: String| LabError::Untrusted {
-        path: path.to_owned(),
-        why,
-    };
+        .map_err(Failure::at("open", path))?;
+    let meta = file.metadata().map_err(Failure::at("inspect", path))?;
     if !meta.is_file() {
-        return Err(untrusted("is not a regular file".to_owned()));
+        return Err(untrusted(path, "is not a regular file"));
     }
-    trust::check_owner(meta.uid()).map_err(untrusted)?;
+    trust::check_owner(meta.uid()).map_err(|why| untrusted(path, &why))?;
     Ok(file)
 }
 
 /// Whether the locked file is still the one at `path`: its previous holder may have removed it.
-fn is_current(file: &File, path: &Path) -> Result<bool, LabError> {
-    let held = file.metadata().map_err(LabError::at("inspect", path))?;
+fn is_current(file: &File, path: &Path) -> Result<bool, Failure> {
+    let held = file.metadata().map_err(Failure::at("inspect", path))?;
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok((meta.dev(), meta.ino()) == (held.dev(), held.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(LabError::at("inspect", path)(error)),
+        Err(error) => Err(Failure::at("inspect", path)(error)),
     }
 }
 

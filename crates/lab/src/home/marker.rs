@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::trust;
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Its name.
 pub(crate) const MARKER: &str = ".dyno-directory";
@@ -16,7 +16,7 @@ const TEXT: &str = "dyno made this directory, and deletes what it no longer need
                     Keep no files of your own here.\n";
 
 /// Marks an empty directory. One that is already marked is left unchanged.
-pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
+pub(crate) fn ensure(dir: &Path) -> Result<(), Failure> {
     // Checked before the marker: another process may be writing that now.
     let is_new = is_empty(dir)?;
     if is_marked(dir)? {
@@ -30,35 +30,35 @@ pub(crate) fn ensure(dir: &Path) -> Result<(), LabError> {
         Ok(file) => write(file).map_err(|error| {
             // An empty directory can be marked later.
             let _ = fs::remove_file(&path);
-            LabError::at("write", &path)(error)
+            Failure::at("write", &path)(error)
         }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(LabError::at("write", &path)(error)),
+        Err(error) => Err(Failure::at("write", &path)(error)),
     }
 }
 
 /// Whether dyno, run by this user, created the directory.
-pub(crate) fn is_marked(dir: &Path) -> Result<bool, LabError> {
+pub(crate) fn is_marked(dir: &Path) -> Result<bool, Failure> {
     let path = dir.join(MARKER);
     let file = match options().read(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(LabError::at("read", &path)(error)),
+        Err(error) => return Err(Failure::at("read", &path)(error)),
     };
-    let meta = file.metadata().map_err(LabError::at("inspect", &path))?;
+    let meta = file.metadata().map_err(Failure::at("inspect", &path))?;
     if !meta.is_file() || trust::check_owner(meta.uid()).is_err() {
         return Ok(false);
     }
     let mut text = Vec::new();
     let limit = u64::try_from(TEXT.len() + 1).unwrap_or(u64::MAX);
     let read = file.take(limit).read_to_end(&mut text);
-    read.map_err(LabError::at("read", &path))?;
+    read.map_err(Failure::at("read", &path))?;
     // Its writer may have been killed halfway.
     Ok(TEXT.as_bytes().starts_with(&text))
 }
 
-pub(crate) fn is_empty(dir: &Path) -> Result<bool, LabError> {
-    let mut entries = fs::read_dir(dir).map_err(LabError::at("read", dir))?;
+pub(crate) fn is_empty(dir: &Path) -> Result<bool, Failure> {
+    let mut entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     Ok(entries.next().is_none())
 }
 
@@ -76,11 +76,16 @@ fn write(mut file: File) -> io::Result<()> {
 }
 
 /// The error about a directory without the marker.
-pub(super) fn unmarked(dir: &Path) -> LabError {
-    LabError::Unmarked {
-        path: dir.to_owned(),
-        marker: MARKER,
-    }
+pub(super) fn unmarked(dir: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is not empty and was not created by dyno: it has no file {MARKER}",
+        dir.display()
+    ))
+    .remedy(format!(
+        "set DYNO_CACHE_DIR to a directory that is empty or does not exist, such as {}; if this one \
+         is the cache of an older dyno, remove it",
+        dir.join("dyno").display()
+    ))
 }
 
 #[cfg(test)]
@@ -106,8 +111,8 @@ mod tests {
         let dir = dir();
         fs::write(dir.path().join("theirs"), "x").unwrap();
         let error = ensure(dir.path()).unwrap_err();
-        assert!(matches!(error, LabError::Unmarked { .. }), "{error}");
-        assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));
+        assert!(error.message.contains("was not created by dyno"), "{error}");
+        assert!(error.remedy.as_deref().unwrap().contains("DYNO_CACHE_DIR"));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

@@ -36,9 +36,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::account::Account;
-use crate::error::LabError;
 use crate::process;
 use lock::Lock;
+
+use crate::failure::Failure;
 
 pub use outside::Unmounted;
 pub(crate) use root::check_reachable;
@@ -94,11 +95,11 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    pub(crate) fn new(path: &Path, error: &LabError) -> Self {
+    pub(crate) fn new(path: &Path, error: &Failure) -> Self {
         Self {
             path: path.to_owned(),
             why: error.to_string(),
-            remedy: error.remedy(),
+            remedy: error.remedy.clone(),
         }
     }
 }
@@ -114,7 +115,7 @@ impl std::fmt::Display for Leftover {
 }
 
 /// The cache's directory, which need not exist. Creates nothing.
-pub fn place() -> Result<PathBuf, LabError> {
+pub fn place() -> Result<PathBuf, Failure> {
     root::from_environment()
 }
 
@@ -127,12 +128,12 @@ impl Home {
     /// Opens the cache at `$DYNO_CACHE_DIR`, else `/var/cache/dyno` for root, else
     /// `$XDG_CACHE_HOME/dyno` or `~/.cache/dyno`, with the size limit of
     /// `$DYNO_CACHE_LIMIT` (default 20 GiB), and removes what dead runs left behind.
-    pub fn open() -> Result<Self, LabError> {
+    pub fn open() -> Result<Self, Failure> {
         Self::open_in(&root::from_environment()?, cache_limit()?)
     }
 
     /// The same in a given directory with a given limit.
-    pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, LabError> {
+    pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, Failure> {
         let account = Account::for_servers()?;
         let root = root::prepare(root, &account)?;
         // Another process must not claim the new directory before it is locked.
@@ -212,7 +213,7 @@ impl Drop for Inner {
 
 /// Removes what dead runs left behind in the cache at `root`, which it returns with its links
 /// resolved; `None` if there is none. Creates nothing, so that it works on a full disk.
-pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>, LabError> {
+pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>, Failure> {
     let Some(root) = root::find(root)? else {
         return Ok(None);
     };
@@ -224,10 +225,13 @@ pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>
     Ok(Some((root, cleaned)))
 }
 
-fn cache_limit() -> Result<u64, LabError> {
+fn cache_limit() -> Result<u64, Failure> {
     let Some(text) = std::env::var_os("DYNO_CACHE_LIMIT").filter(|text| !text.is_empty()) else {
         return Ok(CACHE_LIMIT_BYTES);
     };
     let text = text.to_string_lossy();
-    plan::parse_bytes(&text).ok_or_else(|| LabError::CacheLimit(text.into_owned()))
+    plan::parse_bytes(&text).ok_or_else(|| {
+        Failure::usage(format!("DYNO_CACHE_LIMIT is {text:?}, which is not a size"))
+            .remedy("write a size such as 20G, 500M or a number of bytes")
+    })
 }

@@ -14,7 +14,7 @@ use host::mounts::{self, Mount};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::POLL_INTERVAL;
 use crate::volume::{release, wipe_own};
 
@@ -41,12 +41,12 @@ pub(super) fn is_at(depth: usize, path: &Path) -> bool {
 
 /// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first.
 /// What others mounted there stays.
-pub(crate) fn unmount_below(dir: &Path) -> Result<(), LabError> {
+pub(crate) fn unmount_below(dir: &Path) -> Result<(), Failure> {
     made_below(dir).try_for_each(|mount| take_down(&mount))
 }
 
 /// Unmounts what [`unmount_below`] does for good: devices that a study named are empty afterward.
-pub(crate) fn end_below(dir: &Path) -> Result<(), LabError> {
+pub(crate) fn end_below(dir: &Path) -> Result<(), Failure> {
     for mount in made_below(dir) {
         let source = Path::new(&mount.source);
         // The kernel detaches a loop device of dyno's, and may give it to somebody else.
@@ -65,7 +65,7 @@ fn made_below(dir: &Path) -> impl Iterator<Item = Mount> {
     below.filter(move |mount| mount.point.starts_with(dir) && is_made(mount))
 }
 
-fn take_down(mount: &Mount) -> Result<(), LabError> {
+fn take_down(mount: &Mount) -> Result<(), Failure> {
     let files = release(&mount.point, Path::new(&mount.source));
     unmount(&mount.point)?;
     for file in files {
@@ -89,7 +89,7 @@ fn is_made(mount: &Mount) -> bool {
 }
 
 /// What was just killed may still have files open.
-fn unmount(point: &Path) -> Result<(), LabError> {
+fn unmount(point: &Path) -> Result<(), Failure> {
     let deadline = Instant::now() + BUSY_LIMIT;
     loop {
         let flags = match Instant::now() < deadline {
@@ -99,7 +99,7 @@ fn unmount(point: &Path) -> Result<(), LabError> {
         match rustix::mount::unmount(point, flags) {
             Err(Errno::BUSY) if !flags.contains(UnmountFlags::DETACH) => sleep(POLL_INTERVAL),
             unmounted => {
-                return unmounted.map_err(|error| LabError::at("unmount", point)(error.into()));
+                return unmounted.map_err(Failure::at("unmount", point));
             }
         }
     }

@@ -23,7 +23,8 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 
 use super::{Home, containers, marker, mounted, root, trust};
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
+use crate::home::trust::untrusted;
 use crate::ip;
 use crate::process::POLL_INTERVAL;
 use crate::tree;
@@ -78,24 +79,24 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Creates one in `parent` under a unique name.
-    pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, LabError> {
+    pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, Failure> {
         let mut link = home.new_path(kind.prefix());
         let number = number(&link, kind).unwrap_or_default();
         let name = format!("{}{number}", own_prefix(home.run_dir()));
         let mut path = parent.join(&name);
         if kind == Kind::Directory {
-            let parent = fs::canonicalize(parent).map_err(LabError::at("create", &path))?;
+            let parent = fs::canonicalize(parent).map_err(Failure::at("create", &path))?;
             path = parent.join(&name);
             if let Some(depth) = mounted::depth(&path) {
                 link.as_mut_os_string().push(format!("{MOUNTED_AT}{depth}"));
             }
         }
-        symlink(&path, &link).map_err(LabError::at("create", &link))?;
+        symlink(&path, &link).map_err(Failure::at("create", &link))?;
         let made = match kind {
-            Kind::Group => fs::create_dir(&path).map_err(LabError::at("create", &path)),
+            Kind::Group => fs::create_dir(&path).map_err(Failure::at("create", &path)),
             Kind::Namespace => ip::run("ip", &format!("netns add {name}")).map(drop),
             Kind::Container => Ok(()),
-            Kind::Directory => root::make_dir(&path).map_err(LabError::at("create", &path)),
+            Kind::Directory => root::make_dir(&path).map_err(Failure::at("create", &path)),
         };
         if let Err(error) = made {
             // Nothing was created: whatever exists there is not dyno's.
@@ -120,7 +121,7 @@ impl Outside {
     }
 
     /// Removes it, unless its disk is not mounted.
-    pub(crate) fn end(&self) -> Result<(), LabError> {
+    pub(crate) fn end(&self) -> Result<(), Failure> {
         remove(self.kind, &self.link, &self.path).map(drop)
     }
 }
@@ -151,15 +152,15 @@ pub struct Unmounted {
 }
 
 /// Removes everything that the run of this directory created outside of it.
-pub(crate) fn remove_all(run: &Path) -> Result<Removed, LabError> {
+pub(crate) fn remove_all(run: &Path) -> Result<Removed, Failure> {
     let (mut all, mut failed) = (Removed::default(), Ok(()));
-    for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
-        let link = entry.map_err(LabError::at("read", run))?.path();
+    for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
+        let link = entry.map_err(Failure::at("read", run))?.path();
         let mut kinds = Kind::ALL.into_iter();
         let Some(kind) = kinds.find(|kind| number(&link, *kind).is_some()) else {
             continue;
         };
-        let path = fs::read_link(&link).map_err(LabError::at("read", &link))?;
+        let path = fs::read_link(&link).map_err(Failure::at("read", &link))?;
         if !is_named_by(&path, &link, kind, run) {
             continue;
         }
@@ -204,40 +205,40 @@ fn recorded_depth(link: &Path) -> Option<usize> {
 }
 
 /// Removes the target, then the link. `false`: its disk is not mounted.
-fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, LabError> {
+fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, Failure> {
     let removed = match kind {
-        Kind::Group => remove_group(path).map_err(LabError::at("remove", path)),
-        Kind::Namespace => remove_namespace(path).map_err(LabError::at("remove", path)),
+        Kind::Group => remove_group(path).map_err(Failure::at("remove", path)),
+        Kind::Namespace => remove_namespace(path).map_err(Failure::at("remove", path)),
         Kind::Container => containers::remove(path),
         Kind::Directory => remove_directory(path),
     };
     match removed {
-        Err(LabError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => {
             if recorded_depth(link).is_some_and(|depth| !mounted::is_at(depth, path)) {
                 return Ok(false);
             }
         }
         removed => removed?,
     }
-    fs::remove_file(link).map_err(LabError::at("remove", link))?;
+    fs::remove_file(link).map_err(Failure::at("remove", link))?;
     Ok(true)
 }
 
 /// Removes a directory with dyno's marker, if nobody else can replace its parents.
-fn remove_directory(path: &Path) -> Result<(), LabError> {
+fn remove_directory(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    let real = fs::canonicalize(parent).map_err(LabError::at("open", parent))?;
+    let real = fs::canonicalize(parent).map_err(Failure::at("open", parent))?;
     if real != parent {
-        return Err(LabError::Untrusted {
-            path: parent.to_owned(),
-            why: format!("is now a symbolic link to {}", real.display()),
-        });
+        return Err(untrusted(
+            parent,
+            &format!("is now a symbolic link to {}", real.display()),
+        ));
     }
     trust::check(parent)?;
     root::check_own_dir(path)?;
     // An empty one was created just before dyno was killed.
     if marker::is_empty(path)? {
-        return fs::remove_dir(path).map_err(LabError::at("remove", path));
+        return fs::remove_dir(path).map_err(Failure::at("remove", path));
     }
     match marker::is_marked(path)? {
         true => {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::{marker, trust};
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
+use crate::home::trust::{OWN_DIRECTORY, untrusted};
 
 pub(super) const RUN: &str = "run";
 pub(super) const TEMPLATES: &str = "templates";
@@ -19,9 +20,12 @@ const MAX_SOCKET_BYTES: usize = 107;
 const BELOW_ROOT: &str = "/run/ffffffffffffff/s100.100000/own/s.sock";
 
 /// The cache's directory according to the environment.
-pub(super) fn from_environment() -> Result<PathBuf, LabError> {
+pub(super) fn from_environment() -> Result<PathBuf, Failure> {
     let is_root = rustix::process::geteuid().is_root();
-    place(|name| std::env::var_os(name), is_root).ok_or(LabError::NoCacheDir)
+    place(|name| std::env::var_os(name), is_root).ok_or_else(|| {
+        Failure::usage("no directory for dyno's cache: neither DYNO_CACHE_DIR nor HOME is set")
+            .remedy("set DYNO_CACHE_DIR to a directory with enough space")
+    })
 }
 
 fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<PathBuf> {
@@ -42,11 +46,11 @@ fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<P
 
 /// Creates the cache if it does not exist, and checks that it is dyno's and nobody else can change
 /// it. Returns its path without symbolic links.
-pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabError> {
+pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure> {
     let root = resolve(root)?;
     if let Some(parent) = root.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(parent);
-        made.map_err(LabError::at("create", parent))?;
+        made.map_err(Failure::at("create", parent))?;
     }
     make_own_dir(&root)?;
     marker::ensure(&root)?;
@@ -59,7 +63,7 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, LabErro
 }
 
 /// The existing cache, checked as by [`prepare`]; `None` if there is none. Creates nothing.
-pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
+pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, Failure> {
     let root = resolve(root)?;
     if !exists(&root)? {
         return Ok(None);
@@ -82,31 +86,32 @@ pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, LabError> {
 
 /// The path without symbolic links above its last name, whose directories need not exist; only
 /// root and this user can change where it leads.
-fn resolve(root: &Path) -> Result<PathBuf, LabError> {
+fn resolve(root: &Path) -> Result<PathBuf, Failure> {
     check_characters(root)?;
-    let untrusted = |why: &str| LabError::Untrusted {
-        path: root.to_owned(),
-        why: why.to_owned(),
-    };
     if fs::symlink_metadata(root).is_ok_and(|meta| meta.is_symlink()) {
-        return Err(untrusted("is a symbolic link, which could lead anywhere"));
+        return Err(untrusted(
+            root,
+            "is a symbolic link, which could lead anywhere",
+        ));
     }
     let mut there = root.ancestors();
     let there = there.find(|dir| fs::symlink_metadata(dir).is_ok());
     let there = there.unwrap_or(Path::new("/"));
-    let base = fs::canonicalize(there).map_err(LabError::at("open", there))?;
+    let base = fs::canonicalize(there).map_err(Failure::at("open", there))?;
     let rest = root.strip_prefix(there).unwrap_or(Path::new(""));
     // Joining an empty path would append a slash.
     let resolved: PathBuf = base.iter().chain(rest).collect();
     if resolved == Path::new("/") {
-        return Err(untrusted("is the root of the file system"));
+        return Err(untrusted(root, "is the root of the file system"));
     }
     let limit = MAX_SOCKET_BYTES - BELOW_ROOT.len();
     if resolved.as_os_str().len() > limit {
-        return Err(LabError::PathTooLong {
-            path: resolved,
-            limit,
-        });
+        let message = format!(
+            "the path {} is too long for sockets in it: the maximum is {limit} bytes",
+            resolved.display()
+        );
+        let remedy = "set DYNO_CACHE_DIR to a directory with a shorter path";
+        return Err(Failure::usage(message).remedy(remedy));
     }
     // The directory itself is checked more strictly once it exists.
     let above = match rest.as_os_str().is_empty() {
@@ -117,25 +122,25 @@ fn resolve(root: &Path) -> Result<PathBuf, LabError> {
     Ok(resolved)
 }
 
-fn exists(path: &Path) -> Result<bool, LabError> {
+fn exists(path: &Path) -> Result<bool, Failure> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(LabError::at("inspect", path)(error)),
+        Err(error) => Err(Failure::at("inspect", path)(error)),
     }
 }
 
 /// An engine's installation program may be a shell script that cannot handle spaces and special
 /// characters.
-fn check_characters(root: &Path) -> Result<(), LabError> {
+fn check_characters(root: &Path) -> Result<(), Failure> {
     let text = root.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/-_.+,@=:%".contains(c);
     match text.chars().find(|c| !is_plain(*c)) {
         None => Ok(()),
-        Some(c) => Err(LabError::Untrusted {
-            path: root.to_owned(),
-            why: format!("contains {c:?}, which servers' own programs do not accept"),
-        }),
+        Some(c) => {
+            let why = format!("contains {c:?}, which servers' own programs do not accept");
+            Err(untrusted(root, &why))
+        }
     }
 }
 
@@ -147,44 +152,40 @@ pub(super) fn make_dir(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a directory unless it exists, and checks that it belongs to this user.
-fn make_own_dir(path: &Path) -> Result<(), LabError> {
+fn make_own_dir(path: &Path) -> Result<(), Failure> {
     match make_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_own_dir(path),
-        made => made.map_err(LabError::at("create", path)),
+        made => made.map_err(Failure::at("create", path)),
     }
 }
 
 /// Checks that a directory belongs to this user and nobody else may write to it.
-pub(super) fn check_own_dir(path: &Path) -> Result<(), LabError> {
-    let untrusted = |why: String| LabError::Untrusted {
-        path: path.to_owned(),
-        why,
-    };
-    let meta = fs::symlink_metadata(path).map_err(LabError::at("inspect", path))?;
+pub(super) fn check_own_dir(path: &Path) -> Result<(), Failure> {
+    let untrusted = |why: &str| Err(untrusted(path, why));
+    let meta = fs::symlink_metadata(path).map_err(Failure::at("inspect", path))?;
     if meta.is_symlink() {
-        return Err(untrusted(
-            "is a symbolic link, which could lead anywhere".to_owned(),
-        ));
+        return untrusted("is a symbolic link, which could lead anywhere");
     }
     if !meta.is_dir() {
-        return Err(untrusted("is not a directory".to_owned()));
+        return untrusted("is not a directory");
     }
-    trust::check_owner(meta.uid()).map_err(untrusted)?;
+    if let Err(why) = trust::check_owner(meta.uid()) {
+        return untrusted(&why);
+    }
     if meta.mode() & trust::SHARED != 0 {
-        return Err(untrusted("can be changed by other users".to_owned()));
+        return untrusted("can be changed by other users");
     }
     Ok(())
 }
 
 /// Checks that the servers' user can enter every directory above theirs.
-pub(crate) fn check_reachable(root: &Path, user: &str) -> Result<(), LabError> {
+pub(crate) fn check_reachable(root: &Path, user: &str) -> Result<(), Failure> {
     for dir in root.ancestors() {
-        let meta = fs::metadata(dir).map_err(LabError::at("inspect", dir))?;
+        let meta = fs::metadata(dir).map_err(Failure::at("inspect", dir))?;
         if meta.mode() & 0o001 == 0 {
-            return Err(LabError::Unreachable {
-                path: dir.to_owned(),
-                user: user.to_owned(),
-            });
+            let dir = dir.display();
+            let message = format!("servers run as user {user}, who may not enter {dir}");
+            return Err(Failure::usage(message).remedy(OWN_DIRECTORY));
         }
     }
     Ok(())
@@ -233,7 +234,7 @@ mod tests {
         std::os::unix::fs::symlink(&root, &link).unwrap();
         let error = prepare(&link, &account()).unwrap_err();
         assert!(error.to_string().contains("symbolic link"), "{error}");
-        assert!(error.remedy().unwrap().contains("DYNO_CACHE_DIR"));
+        assert!(error.remedy.as_deref().unwrap().contains("DYNO_CACHE_DIR"));
 
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
@@ -262,7 +263,7 @@ mod tests {
         fs::create_dir_all(dir.path().join("run/experiment-42")).unwrap();
         for found in [prepare(dir.path(), &account()).map(Some), find(dir.path())] {
             let error = found.unwrap_err();
-            assert!(matches!(error, LabError::Unmarked { .. }), "{error}");
+            assert!(error.message.contains("was not created by dyno"), "{error}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(find(&dir.path().join("none")).unwrap(), None);
@@ -292,7 +293,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let error = prepare(&dir.path().join("a/cache"), &account()).unwrap_err();
-        assert!(matches!(error, LabError::Exposed { .. }), "{error}");
+        assert!(error.message.contains("cannot be used safely"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -310,10 +311,7 @@ mod tests {
     fn a_path_too_long_for_sockets_is_refused_with_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let error = prepare(&dir.path().join("x".repeat(80)), &account()).unwrap_err();
-        assert!(
-            matches!(error, LabError::PathTooLong { limit: 65, .. }),
-            "{error}"
-        );
+        assert!(error.message.ends_with("maximum is 65 bytes"), "{error}");
     }
 
     #[test]
@@ -323,7 +321,7 @@ mod tests {
         let prepared = prepare(&dir.path().join("cache"), &account());
         if account().other_name().is_some() {
             let error = prepared.unwrap_err();
-            assert!(matches!(error, LabError::Unreachable { .. }), "{error}");
+            assert!(error.message.contains("who may not enter"), "{error}");
         } else {
             prepared.unwrap();
         }

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::root;
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Microseconds since 1970 in hexadecimal: 13 digits until 2112.
 const NAME_DIGITS: std::ops::RangeInclusive<usize> = 13..=14;
 
 /// Creates a directory with a name that is never reused: a process that still waits to clean up a
 /// dead run must not find a live one under its name.
-pub(super) fn make(root: &Path) -> Result<PathBuf, LabError> {
+pub(super) fn make(root: &Path) -> Result<PathBuf, Failure> {
     loop {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let micros = now.map_or(0, |time| time.as_micros());
@@ -19,7 +19,7 @@ pub(super) fn make(root: &Path) -> Result<PathBuf, LabError> {
         match root::make_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(LabError::at("create", &path)(error)),
+            Err(error) => return Err(Failure::at("create", &path)(error)),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// The kernel's list of segments.
@@ -20,9 +20,9 @@ const IPCRM: &str = "ipcrm";
 const PROCESS: &str = "process";
 
 /// Records a server's process ID in its directory.
-pub(crate) fn record(dir: &Path, pid: u32) -> Result<(), LabError> {
+pub(crate) fn record(dir: &Path, pid: u32) -> Result<(), Failure> {
     let path = dir.join(PROCESS);
-    fs::write(&path, pid.to_string()).map_err(LabError::at("write", &path))
+    fs::write(&path, pid.to_string()).map_err(Failure::at("write", &path))
 }
 
 /// Removes the segments of the process that a server's directory records and that has ended.

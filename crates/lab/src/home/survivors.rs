@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::POLL_INTERVAL;
 
 /// The environment variable with the run directory of a program.
@@ -60,7 +60,7 @@ enum Relation {
 
 /// Kills every process that was started for this run directory, or for a server's directory
 /// in it, and waits until all are gone; returns how many there were.
-pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, LabError> {
+pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, Failure> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
     let mut empty_searches = 0;
@@ -98,7 +98,7 @@ pub(crate) fn is_of(pid: u32, dir: &Path, account: &Account) -> bool {
     matches!(relation(pid, dir, account), Ok(Relation::Own))
 }
 
-fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
+fn signal(pid: u32, handle: &OwnedFd) -> Result<(), Failure> {
     match pidfd_send_signal(handle, Signal::KILL) {
         // Ended in the meantime.
         Ok(()) | Err(Errno::SRCH) => Ok(()),
@@ -106,15 +106,16 @@ fn signal(pid: u32, handle: &OwnedFd) -> Result<(), LabError> {
     }
 }
 
-fn still_running(pid: u32, why: String) -> LabError {
-    LabError::StillRunning { pid, why }
+fn still_running(pid: u32, why: String) -> Failure {
+    Failure::server(format!("process {pid} still uses it: {why}"))
+        .remedy("end it, then run dyno clean")
 }
 
-fn find(run: &Path, account: &Account) -> Result<Found, LabError> {
+fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
     let proc = Path::new("/proc");
     let mut found = Found::default();
-    for entry in fs::read_dir(proc).map_err(LabError::at("read", proc))? {
-        let name = entry.map_err(LabError::at("read", proc))?.file_name();
+    for entry in fs::read_dir(proc).map_err(Failure::at("read", proc))? {
+        let name = entry.map_err(Failure::at("read", proc))?.file_name();
         let pid = name.to_str().and_then(|name| name.parse::<u32>().ok());
         let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else {
             continue;
@@ -145,7 +146,7 @@ fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, LabError> {
+fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, Failure> {
     let started_by_run = |environment: Vec<u8>| {
         let mut variables = environment.split(|byte| *byte == 0);
         variables.any(|one| {
@@ -177,7 +178,7 @@ fn reads_below(pid: u32, dir: &Path) -> bool {
 }
 
 /// A file of a process; `None` if the process has ended or the file is not readable.
-fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, LabError> {
+fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, Failure> {
     let path = format!("/proc/{pid}/{file}");
     match fs::read(&path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -188,12 +189,12 @@ fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, LabError> {
         {
             Ok(None)
         }
-        Err(error) => Err(LabError::at("read", Path::new(&path))(error)),
+        Err(error) => Err(Failure::at("read", Path::new(&path))(error)),
     }
 }
 
 /// Whether all its user IDs are this user's, or all are the servers' account's.
-fn is_ours(pid: u32, account: &Account) -> Result<bool, LabError> {
+fn is_ours(pid: u32, account: &Account) -> Result<bool, Failure> {
     let status = read(pid, "status")?.unwrap_or_default();
     let status = String::from_utf8_lossy(&status);
     let Some(users) = status.lines().find_map(|line| line.strip_prefix("Uid:")) else {
@@ -318,7 +319,9 @@ mod tests {
         let own = own.reaped();
         let error = end(run, &account()).unwrap_err();
         assert!(
-            matches!(error, LabError::StillRunning { pid, .. } if pid == waiting.0.id()),
+            error
+                .message
+                .starts_with(&format!("process {} still uses it", waiting.0.id())),
             "{error}"
         );
         assert!(waiting.is_running());

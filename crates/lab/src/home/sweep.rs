@@ -11,7 +11,7 @@ use super::{
     Cleaned, LOCK, Leftover, host, mounted, root, run_dir, shared_memory, survivors, trust,
 };
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::site::machine;
 use crate::tree;
 use crate::volume::put_back_all;
@@ -34,15 +34,15 @@ pub(super) struct DeadRuns {
 
 /// Claims every run directory of this host that no live process holds. The caller prevents the creation of new
 /// ones meanwhile.
-pub(super) fn claim(root: &Path) -> Result<DeadRuns, LabError> {
+pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
     let run = root.join(root::RUN);
     let mut found = DeadRuns::default();
     let entries = match fs::read_dir(&run) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
-        entries => entries.map_err(LabError::at("read", &run))?,
+        entries => entries.map_err(Failure::at("read", &run))?,
     };
     for entry in entries {
-        let entry = entry.map_err(LabError::at("read", &run))?;
+        let entry = entry.map_err(Failure::at("read", &run))?;
         if !entry.file_name().to_str().is_some_and(run_dir::is_name) {
             continue;
         }
@@ -57,8 +57,8 @@ pub(super) fn claim(root: &Path) -> Result<DeadRuns, LabError> {
 }
 
 /// Claims the directory if it belongs to a dead run.
-fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
-    let meta = fs::symlink_metadata(dir).map_err(LabError::at("inspect", dir))?;
+fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
+    let meta = fs::symlink_metadata(dir).map_err(Failure::at("inspect", dir))?;
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
         return Ok(None);
     }
@@ -68,7 +68,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, LabError> {
         return Ok(Some(Dead { dir, _lock: lock }));
     }
     // The run may have died before it created its lock. Otherwise it has more, and stays.
-    let entries = fs::read_dir(dir).map_err(LabError::at("read", dir))?;
+    let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     if entries
         .flatten()
         .all(|entry| entry.file_name() == host::FILE)
@@ -99,9 +99,9 @@ fn remove_dead(
     dead: &Dead,
     account: &Account,
     cleaned: &mut Cleaned,
-) -> Result<(), LabError> {
+) -> Result<(), Failure> {
     cleaned.processes += survivors::end(&dead.dir, account)?;
-    let entries = fs::read_dir(&dead.dir).map_err(LabError::at("read", &dead.dir))?;
+    let entries = fs::read_dir(&dead.dir).map_err(Failure::at("read", &dead.dir))?;
     for entry in entries.flatten() {
         shared_memory::remove_recorded(&entry.path(), account);
     }
@@ -121,7 +121,7 @@ fn remove_dead(
 
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
 /// not mounted; nothing while a process of the run remains.
-pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), LabError> {
+pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
     survivors::end(dir, account)?;
     let released = release(dir);
     let unmounted = outside::remove_all(dir)?.unmounted;
@@ -131,7 +131,7 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Resu
 
 /// Puts back, unmounts, and removes what a run has set up besides files. A host that is gone keeps
 /// nothing else from being removed; the first error is returned.
-fn release(dir: &Path) -> Result<(), LabError> {
+fn release(dir: &Path) -> Result<(), Failure> {
     [
         put_back_all(dir),
         mounted::end_below(dir),
@@ -143,18 +143,18 @@ fn release(dir: &Path) -> Result<(), LabError> {
 
 /// The lock is removed last and while nobody searches for dead runs, so that nobody finds a
 /// directory without one.
-fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), LabError> {
+fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), Failure> {
     let lasting = [LOCK, host::FILE].map(|name| dir.join(name));
-    for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
-        let entry = entry.map_err(LabError::at("read", dir))?;
+    for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
+        let entry = entry.map_err(Failure::at("read", dir))?;
         let path = entry.path();
         if lasting.contains(&path) || unmounted.iter().any(|unmounted| unmounted.link == path) {
             continue;
         }
-        let kind = entry.file_type().map_err(LabError::at("inspect", &path))?;
+        let kind = entry.file_type().map_err(Failure::at("inspect", &path))?;
         match kind.is_dir() {
             true => tree::remove(&path)?,
-            false => fs::remove_file(&path).map_err(LabError::at("remove", &path))?,
+            false => fs::remove_file(&path).map_err(Failure::at("remove", &path))?,
         }
     }
     if unmounted.is_empty() {

@@ -5,8 +5,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 
+/// What to do about a cache that others control, or the servers' user cannot enter.
+pub(super) const OWN_DIRECTORY: &str =
+    "set DYNO_CACHE_DIR to a directory of your own, such as /var/cache/dyno";
 /// The group or others may write.
 pub(crate) const SHARED: u32 = 0o022;
 /// Nobody may rename or remove entries of another user.
@@ -14,15 +17,18 @@ const STICKY: u32 = 0o1000;
 
 /// Checks that `path`, which is absolute and without symbolic links, and each directory above it
 /// belong to root or this user, and that nobody else can rename or replace their entries.
-pub(crate) fn check(path: &Path) -> Result<(), LabError> {
+pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    check_named(path, path)
+}
+
+/// The same of a path that messages show as `shown`.
+pub(crate) fn check_named(path: &Path, shown: &Path) -> Result<(), Failure> {
     let own = rustix::process::geteuid().as_raw();
     for dir in path.ancestors() {
-        let meta = fs::symlink_metadata(dir).map_err(LabError::at("inspect", dir))?;
-        let exposed = |why: String, remedy: String| LabError::Exposed {
-            path: path.to_owned(),
-            dir: dir.to_owned(),
-            why,
-            remedy,
+        let meta = fs::symlink_metadata(dir).map_err(Failure::at("inspect", dir))?;
+        let exposed = |why: String, remedy: String| {
+            let (shown, dir) = (shown.display(), dir.display());
+            Failure::usage(format!("{shown} cannot be used safely: {dir} {why}")).remedy(remedy)
         };
         if meta.uid() != 0 && meta.uid() != own {
             let why = format!(
@@ -48,6 +54,11 @@ pub(crate) fn check(path: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
+/// A file or directory of the cache that cannot be trusted.
+pub(crate) fn untrusted(path: &Path, why: &str) -> Failure {
+    Failure::usage(format!("{} {why}", path.display())).remedy(OWN_DIRECTORY)
+}
+
 /// Checks that something belongs to this user.
 pub(crate) fn check_owner(uid: u32) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
@@ -70,7 +81,7 @@ mod tests {
 
     fn refused(dir: &tempfile::TempDir) -> String {
         let error = check(&dir.path().join("above/own")).unwrap_err();
-        format!("{error}; {}", error.remedy().unwrap())
+        format!("{error}; {}", error.remedy.as_deref().unwrap())
     }
 
     #[test]

@@ -23,7 +23,7 @@ use workload::session::SessionError;
 
 use crate::Database;
 use crate::cluster::Member;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 use crate::group::Group;
 use crate::instance::Instance;
 use crate::observer::Observer;
@@ -94,8 +94,7 @@ pub(crate) fn open<'a>(
             accounts: ACCOUNTS.into(),
             balance: BALANCE,
         };
-        let failed =
-            |error| Failure::new(Cause::Interrupted, format!("{}: {error}", path.display()));
+        let failed = |error| Failure::interrupted(format!("{}: {error}", path.display()));
         let ledger = Ledger {
             number,
             instance,

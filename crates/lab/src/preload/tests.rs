@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::*;
 use crate::cluster::Cluster;
+use crate::failure::Exit;
 use crate::instance::Instance;
 use crate::testing::{Silent, node, trial};
 
@@ -51,14 +52,14 @@ fn a_server_that_dies_is_reported_with_the_end_of_its_log() {
     assert!(text.contains("server 1"), "{text}");
     assert!(text.contains("was killed by signal 9"), "{text}");
     assert!(text.contains("ready for connections"), "{text}");
-    assert_eq!(failure.cause, Cause::Server);
+    assert_eq!(failure.exit, Exit::Server);
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_hung_server() {
     let keep = tempfile::tempdir().unwrap();
     let failure = stopped(node_after(Signal::STOP, keep.path()));
-    assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
+    assert_eq!(failure.exit, Exit::Interrupted, "{failure}");
 }
 
 #[test]
@@ -71,5 +72,5 @@ fn an_interrupt_does_not_wait_for_an_in_process_database() {
     target.open().unwrap().execute_batch(endless).unwrap();
     let database = engine::SQLITE.open(&url, &engine::Access::default(), None);
     let failure = stopped(of(Instance::of(database.unwrap())));
-    assert_eq!(failure.cause, Cause::Interrupted, "{failure}");
+    assert_eq!(failure.exit, Exit::Interrupted, "{failure}");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use engine::{Installed, Invocation, LOOPBACK, Paths};
 
-use crate::error::LabError;
+use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::process;
 use crate::servers::{DataDir, log, write_for_server};
@@ -27,7 +27,7 @@ pub(crate) fn check(
     installed: &Installed,
     config: &[(String, String)],
     interrupted: &AtomicBool,
-) -> Result<(), LabError> {
+) -> Result<(), Failure> {
     let engine = installed.engine;
     engine.check_settings(config)?;
     let data = DataDir::new(home, "check", &plan::Node::default(), interrupted)?;
@@ -49,11 +49,10 @@ pub(crate) fn check(
         true => validator.nearest(&rejected.name)?,
         false => None,
     };
-    Err(LabError::RejectedSetting {
-        server: installed.shown(),
-        name: rejected.name,
-        words: rejected.words,
-        near,
+    // Nothing has been started.
+    Err(Failure {
+        exit: Exit::Usage,
+        ..log::rejected(&installed.shown(), &rejected, near.as_deref())
     })
 }
 
@@ -61,7 +60,7 @@ fn make_validation_files(
     data: &DataDir,
     installed: &Installed,
     home: &Home,
-) -> Result<(), LabError> {
+) -> Result<(), Failure> {
     let files = installed.engine.validation_files(&installed.version);
     if !files.is_empty() {
         data.make_own("data")?;
@@ -89,11 +88,7 @@ struct Output {
 }
 
 impl Validator<'_> {
-    fn run(
-        &self,
-        config: &[(String, String)],
-        invocation: &Invocation,
-    ) -> Result<Output, LabError> {
+    fn run(&self, config: &[(String, String)], invocation: &Invocation) -> Result<Output, Failure> {
         let account = self.data.home().account();
         let engine = self.installed.engine;
         let text = engine.configuration(self.installed, &self.paths, config);
@@ -105,7 +100,7 @@ impl Validator<'_> {
             .stdout(writing(&stdout)?)
             .stderr(writing(&stderr)?);
         process::run(command, LIMIT, self.interrupted)?;
-        let mut listing = fs::read(&stdout).map_err(LabError::at("read", &stdout))?;
+        let mut listing = fs::read(&stdout).map_err(Failure::at("read", &stdout))?;
         listing.truncate(LISTING_BYTES);
         Ok(Output {
             stdout: String::from_utf8_lossy(&listing).into_owned(),
@@ -114,7 +109,7 @@ impl Validator<'_> {
     }
 
     /// The server variable whose name is closest to this one.
-    fn nearest(&self, name: &str) -> Result<Option<String>, LabError> {
+    fn nearest(&self, name: &str) -> Result<Option<String>, Failure> {
         let engine = self.installed.engine;
         let listing = engine.listing(self.installed, &self.paths);
         let known = engine.listed(&self.run(&[], &listing)?.stdout);
@@ -123,7 +118,7 @@ impl Validator<'_> {
     }
 }
 
-fn writing(path: &Path) -> Result<Stdio, LabError> {
-    let file = File::create(path).map_err(LabError::at("write", path))?;
+fn writing(path: &Path) -> Result<Stdio, Failure> {
+    let file = File::create(path).map_err(Failure::at("write", path))?;
     Ok(Stdio::from(file))
 }

@@ -3,7 +3,7 @@
 use engine::Paths;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::servers::files::{write_for_server, write_readable};
 use crate::servers::membership::Membership;
 use crate::servers::start::Launcher;
@@ -19,7 +19,7 @@ impl Launcher {
         paths: &Paths,
         account: &Account,
         of_restart: &[(String, String)],
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let engine = self.installed.engine;
         let on_site = self.on_site(paths);
         let text = |config: &_| engine.configuration(&self.installed, &on_site, config);

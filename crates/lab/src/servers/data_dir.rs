@@ -17,11 +17,12 @@ use measure::space::Space;
 use plan::FaultVolume;
 
 use crate::copy::{Copied, copy_dir, copy_entries};
-use crate::error::LabError;
+use crate::failure::{Failure, of_log};
 use crate::home::Home;
 use crate::home::outside::own_prefix;
 use crate::site::Site;
 use crate::tree::{self, OpenDir};
+use crate::volume::no_volume;
 use crate::volume::{self, Scheduler, Volume};
 
 /// The subdirectory that belongs to the server's account.
@@ -61,7 +62,7 @@ impl DataDir {
         prefix: &str,
         node: &plan::Node,
         interrupted: &AtomicBool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         let dir = home.new_path(prefix);
         make(&dir, 0o755)?;
         let own = dir.join(OWN);
@@ -79,7 +80,7 @@ impl DataDir {
         new.volume = new.create(&node.volume, own, interrupted)?;
         if let Some(log) = &node.log_volume {
             let made = new.create(log, PathBuf::new(), interrupted);
-            new.log_volume = Some(made.map_err(LabError::of_log)?);
+            new.log_volume = Some(made.map_err(of_log)?);
         }
         Ok(new)
     }
@@ -90,7 +91,7 @@ impl DataDir {
         plan: &plan::Volume,
         own: PathBuf,
         interrupted: &AtomicBool,
-    ) -> Result<Arc<dyn Volume>, LabError> {
+    ) -> Result<Arc<dyn Volume>, Failure> {
         let volume = volume::create(&self.home, plan, own, interrupted)?;
         if let Some(wanted) = &plan.scheduler {
             let set = Scheduler::set(&self.home, volume.path(), wanted)?;
@@ -100,7 +101,7 @@ impl DataDir {
     }
 
     /// Fills it with a copy of prepared data of this engine.
-    pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, LabError> {
+    pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, Failure> {
         let account = self.home.account();
         let Some(log) = self.log() else {
             return copy_dir(from, &self.data(), account);
@@ -109,13 +110,13 @@ impl DataDir {
         let is_data = |name: &OsStr| !entries.include(name);
         let data = copy_entries(from, &self.data(), account, &is_data)?;
         let copied = copy_entries(from, &log, account, &|name| entries.include(name));
-        let copied = copied.map_err(LabError::of_log)?;
+        let copied = copied.map_err(of_log)?;
         self.link(&log, entries)?;
         Ok(data.and(copied))
     }
 
     /// Creates the links by which the server finds its log.
-    fn link(&self, log: &Path, entries: LogEntries) -> Result<(), LabError> {
+    fn link(&self, log: &Path, entries: LogEntries) -> Result<(), Failure> {
         if !entries.are_linked {
             return Ok(());
         }
@@ -168,7 +169,7 @@ impl DataDir {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
+    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
         let volume = self.volume(which);
         let Some(volume) = volume.filter(|volume| volume.path() != self.own()) else {
             return Ok(None);
@@ -215,19 +216,19 @@ impl DataDir {
 
     /// Creates a directory in `own` that also belongs to the server's account, before `own` is handed
     /// over.
-    pub(crate) fn make_own(&self, name: &str) -> Result<(), LabError> {
+    pub(crate) fn make_own(&self, name: &str) -> Result<(), Failure> {
         let path = self.own().join(name);
         make(&path, 0o700)?;
         self.home.account().own(&path)
     }
 
     /// Has equal blocks of its data shared, if the study wants that.
-    pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         self.volume.deduplicate(interrupted)
     }
 
     /// Limits what the processes of a site do to the devices of these volumes, before it has any.
-    pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), LabError> {
+    pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), Failure> {
         let mut limited = Vec::new();
         for (volume, plan) in self.volumes().zip(node.volumes()) {
             if plan.limits.is_none() {
@@ -235,11 +236,10 @@ impl DataDir {
             }
             let devices = devices(volume, site.files())?;
             if devices.iter().any(|device| limited.contains(device)) {
-                return Err(LabError::NoVolume {
-                    why: "data and log are on one device, which has one set of limits".to_owned(),
-                    remedy: "limit one of the volumes, or choose another disk for the log"
-                        .to_owned(),
-                });
+                return Err(no_volume(
+                    "data and log are on one device, which has one set of limits",
+                    "limit one of the volumes, or choose another disk for the log",
+                ));
             }
             site.limit_io(&devices, &plan.limits)?;
             limited.extend(devices);
@@ -268,21 +268,21 @@ impl DataDir {
     }
 
     /// Removes a file of its data, if it exists.
-    pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), LabError> {
+    pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), Failure> {
         self.open_data()?.remove_file(name)
     }
 
     /// Removes all its data, but not the directory.
-    pub(crate) fn empty(&self) -> Result<(), LabError> {
+    pub(crate) fn empty(&self) -> Result<(), Failure> {
         self.open_data()?.remove_content()
     }
 
     /// Writes a file of its data, while no server uses it.
-    pub(crate) fn write_data_file(&self, name: &str, text: &str) -> Result<(), LabError> {
+    pub(crate) fn write_data_file(&self, name: &str, text: &str) -> Result<(), Failure> {
         let mut file = File::from(self.open_data()?.create_file(name)?);
         let owned = self.home.account().own_file(&file).map_err(io::Error::from);
         let written = owned.and_then(|()| file.write_all(text.as_bytes()));
-        written.map_err(LabError::at("write", &self.data().join(name)))
+        written.map_err(Failure::at("write", &self.data().join(name)))
     }
 
     /// For how long nothing has been written to its data; `None` if that is unknown.
@@ -293,7 +293,7 @@ impl DataDir {
     }
 
     /// The server's account could replace what it owns, but nothing above that.
-    fn open_data(&self) -> Result<OpenDir, LabError> {
+    fn open_data(&self) -> Result<OpenDir, Failure> {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")
@@ -305,7 +305,7 @@ impl DataDir {
     }
 
     /// Removes it with all its data, unless it is in use.
-    pub(crate) fn end(&self) -> Result<(), LabError> {
+    pub(crate) fn end(&self) -> Result<(), Failure> {
         if self.is_in_use.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -319,13 +319,13 @@ impl DataDir {
 
     /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,
     /// because the account could redirect that with a symbolic link.
-    pub(crate) fn hand_over(&self) -> Result<(), LabError> {
+    pub(crate) fn hand_over(&self) -> Result<(), Failure> {
         self.home.account().own(&self.own())
     }
 }
 
 /// The numbers of the block devices that a volume is on.
-fn devices(volume: &dyn Volume, files: &dyn Files) -> Result<Vec<(u32, u32)>, LabError> {
+fn devices(volume: &dyn Volume, files: &dyn Files) -> Result<Vec<(u32, u32)>, Failure> {
     let names = device::below_dir(files, volume.path());
     let number = |name: &String| {
         let number = host::line(files, format!("/sys/block/{name}/dev"))?;
@@ -335,21 +335,21 @@ fn devices(volume: &dyn Volume, files: &dyn Files) -> Result<Vec<(u32, u32)>, La
     let numbers: Vec<_> = names.iter().filter_map(number).collect();
     match numbers.is_empty() {
         false => Ok(numbers),
-        true => Err(LabError::NoVolume {
-            why: format!("{} is on no block device", volume.path().display()),
-            remedy: "remove its limits, or choose a directory on a disk".to_owned(),
-        }),
+        true => Err(no_volume(
+            format!("{} is on no block device", volume.path().display()),
+            "remove its limits, or choose a directory on a disk",
+        )),
     }
 }
 
-fn make(path: &Path, mode: u32) -> Result<(), LabError> {
+fn make(path: &Path, mode: u32) -> Result<(), Failure> {
     DirBuilder::new()
         .mode(mode)
         .create(path)
-        .map_err(LabError::at("create", path))?;
+        .map_err(Failure::at("create", path))?;
     // The mode above is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
-    fs::set_permissions(path, permissions).map_err(LabError::at("change the permissions of", path))
+    fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
 }
 
 impl Drop for DataDir {
@@ -393,10 +393,8 @@ mod tests {
         fs::remove_file(place.join(MARKER)).unwrap();
         fs::write(place.join("theirs"), "x").unwrap();
         let error = data.end().unwrap_err();
-        assert!(
-            matches!(&error, LabError::Unmarked { path, .. } if *path == place),
-            "{error}"
-        );
+        let about = format!("{} is not empty", place.display());
+        assert!(error.message.starts_with(&about), "{error}");
         assert!(place.join("theirs").exists());
     }
 

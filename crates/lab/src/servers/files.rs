@@ -8,11 +8,11 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Opens a log to which every start of a server appends.
-pub(super) fn append(path: &Path) -> Result<File, LabError> {
-    open(OpenOptions::new().append(true), path).map_err(LabError::at("write", path))
+pub(super) fn append(path: &Path) -> Result<File, Failure> {
+    open(OpenOptions::new().append(true), path).map_err(Failure::at("write", path))
 }
 
 /// Opens or creates a regular file. A result directory may be in one that other users can change: no
@@ -30,23 +30,23 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// Writes a file that the server's user may read, whatever the umask.
-pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), LabError> {
+pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), Failure> {
     write_with_mode(path, text, 0o644)
 }
 
 /// Writes a program that the server's user may run.
-pub(super) fn write_program(path: &Path, text: &str) -> Result<(), LabError> {
+pub(super) fn write_program(path: &Path, text: &str) -> Result<(), Failure> {
     write_with_mode(path, text, 0o755)
 }
 
-fn write_with_mode(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
+fn write_with_mode(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     write(path, text, |file| {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
     })
 }
 
 /// Writes a file that only the server's user may read, because it may contain secrets.
-pub(crate) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), LabError> {
+pub(crate) fn write_for_server(path: &Path, text: &str, account: &Account) -> Result<(), Failure> {
     write(path, text, |file| Ok(account.let_read(file)?))
 }
 
@@ -55,7 +55,7 @@ fn write(
     path: &Path,
     text: &str,
     open_up: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<(), LabError> {
+) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     let written = open(&mut options, path).and_then(|mut file| {
@@ -63,7 +63,7 @@ fn write(
         open_up(&file)?;
         file.write_all(text.as_bytes())
     });
-    written.map_err(LabError::at("write", path))
+    written.map_err(Failure::at("write", path))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::{Installed, Invocation, Server};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process;
 
 /// How long a program may take to print its version.
@@ -21,7 +21,7 @@ pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
     version: Option<&str>,
-) -> Result<Installed, LabError> {
+) -> Result<Installed, Failure> {
     let account = Account::for_servers()?;
     engine::find(engine, basedir, version, |invocation| {
         printed(invocation, &account)
@@ -29,10 +29,10 @@ pub fn find(
 }
 
 /// Runs a program to its end; returns its output, or why it failed.
-fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, LabError> {
+fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, Failure> {
     let mut command = process::command(account, &[], &invocation.program);
     command.args(&invocation.arguments);
-    let failed = |error| LabError::at("run", &invocation.program)(error);
+    let failed = Failure::at("run", &invocation.program);
     let (reader, writer) = std::io::pipe().map_err(failed)?;
     let errors = writer.try_clone().map_err(failed)?;
     command

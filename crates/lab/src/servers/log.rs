@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
-use engine::Server;
+use engine::{Rejected, Server};
 
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
 
 /// How much of a log is read, from its end.
 const TAIL_BYTES: u64 = 64 * 1024;
@@ -60,21 +61,36 @@ pub(crate) fn failure(
     how: String,
     log: &str,
     config: &[(String, String)],
-) -> LabError {
-    let server = server.to_owned();
-    match engine.rejected(log, config) {
-        Some(rejected) => LabError::RejectedSetting {
-            server,
-            name: rejected.name,
-            words: rejected.words,
-            near: None,
-        },
-        None => LabError::NotStarted {
-            server,
-            how,
-            log: last_lines(log),
-        },
-    }
+) -> Failure {
+    let failure = match engine.rejected(log, config) {
+        Some(setting) => rejected(server, &setting, None),
+        None => Failure::server(format!(
+            "{server} failed: it {how}; its log ends:\n{}",
+            last_lines(log)
+        )),
+    };
+    failure.fact(Fact::NotStarted)
+}
+
+/// The server refused a setting of the study; `near` has a similar name that it knows.
+pub(super) fn rejected(server: &str, setting: &Rejected, near: Option<&str>) -> Failure {
+    let Rejected { name, words, .. } = setting;
+    let remedy = match near {
+        Some(near) => format!("did you mean `{near}`? Correct or remove it in server.config"),
+        None => "correct or remove it in server.config".to_owned(),
+    };
+    Failure::server(format!("{server} refused the setting {name}: {words}"))
+        .remedy(remedy)
+        .key(format!("server.config.{name}"))
+}
+
+/// A server runs but does not do what it was asked for.
+pub(super) fn too_slow(server: &str, what: &str, limit: Duration, log: &str) -> Failure {
+    Failure::server(format!(
+        "{server} did not {what} within {} s; its log ends:\n{}",
+        limit.as_secs(),
+        last_lines(log)
+    ))
 }
 
 fn shortened(line: &str) -> String {

@@ -4,7 +4,7 @@ use engine::Paths;
 use engine::manager::{Managed, Manager, ManagerFile};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::servers::files::{write_for_server, write_program, write_readable};
 use crate::servers::start::Launcher;
 
@@ -14,7 +14,7 @@ impl Launcher {
         &self,
         paths: &Paths,
         account: &Account,
-    ) -> Result<Option<Manager>, LabError> {
+    ) -> Result<Option<Manager>, Failure> {
         let Some(membership) = &self.membership else {
             return Ok(None);
         };
@@ -35,7 +35,7 @@ impl Launcher {
         file: &ManagerFile,
         paths: &Paths,
         account: &Account,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let path = paths.dir.join(file.name);
         match file.is_program {
             true => write_program(&path, &file.text)?,

@@ -4,12 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::ServerFile;
 use engine::certificate::Certificate;
 use engine::manager::{Managed, Manager};
 use engine::replication::{Formation, MemberAddress, Replication};
-use engine::{EngineError, ServerFile};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::servers::password::Password;
 use crate::servers::running::ProcessId;
 use crate::servers::{DataDir, port};
@@ -36,7 +36,7 @@ impl Membership {
         places: &[(Ipv4Addr, Option<u16>)],
         shared: Ipv4Addr,
         ttl: Duration,
-    ) -> Result<Vec<Self>, LabError> {
+    ) -> Result<Vec<Self>, Failure> {
         let (group_ports, service_ports) = (replication.group_ports(), replication.service_ports());
         let count = places.len() * (1 + group_ports) + service_ports;
         let mut free = port::several(count)?.into_iter();
@@ -91,7 +91,7 @@ impl Membership {
     }
 
     /// How the server is managed, if the laboratory does not start it itself.
-    pub(super) fn manager(&self, server: &Managed<'_>) -> Result<Option<Manager>, EngineError> {
+    pub(super) fn manager(&self, server: &Managed<'_>) -> Result<Option<Manager>, Failure> {
         self.replication
             .manager(&self.formation, self.number, server)
     }

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::replication::{Member, Role, Replication};
-use engine::{Database, EngineError, Login};
+use engine::replication::{Member, Replication, Role};
+use engine::{Database, Login};
 use measure::space::Space;
 use plan::FaultVolume;
 
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::process;
 use crate::servers::membership::Membership;
 use crate::servers::password::Password;
@@ -136,7 +136,7 @@ impl Node {
     }
 
     /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
-    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, LabError> {
+    pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
         self.data.filler(which)
     }
 
@@ -156,10 +156,10 @@ impl Node {
     }
 
     /// Opens a database as the administrator over TCP, without TLS.
-    pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, LabError> {
+    pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, Failure> {
         let (password, key) = (self.password(), self.public_key.as_deref());
         let engine = self.launcher.installed.engine;
-        Ok(engine.connect(self.address(), database, password, key)?)
+        engine.connect(self.address(), database, password, key)
     }
 
     /// The server's key for passwords over TCP (PEM), if it has one.
@@ -174,7 +174,7 @@ impl Node {
     }
 
     /// Joins the cluster that it is a member of, if it is.
-    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let membership = self.launcher.membership.as_ref();
         if membership.is_some_and(Membership::is_promoted) {
             self.wait_until_it_is(Role::Primary, JOIN_LIMIT, interrupted)?;
@@ -184,11 +184,11 @@ impl Node {
 
     /// Joins it again after a restart, within 60 s: the others may still have to notice that it was
     /// gone.
-    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
             match self.try_rejoin() {
-                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(LabError::Interrupted),
+                Err(_) if interrupted.load(Ordering::Relaxed) => return Err(canceled()),
                 Err(_) if Instant::now() < deadline => sleep(REJOIN_INTERVAL),
                 joined => return joined,
             }
@@ -196,20 +196,20 @@ impl Node {
     }
 
     /// Has the member with the index `to` become the primary in place of this one.
-    pub(crate) fn switch_over(&self, to: usize) -> Result<(), LabError> {
+    pub(crate) fn switch_over(&self, to: usize) -> Result<(), Failure> {
         let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
         let switched = self.as_member(|kind, member| kind.switchover(member, number));
         switched.map(drop)
     }
 
     /// The index of the only member that could become the primary in place of this one.
-    pub(crate) fn successor(&self) -> Result<Option<usize>, LabError> {
+    pub(crate) fn successor(&self) -> Result<Option<usize>, Failure> {
         let number = self.as_member(Replication::successor)?.flatten();
         Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
     }
 
     /// Does what remains to be done on this node, which is the primary, once the others replicate.
-    pub(crate) fn complete_cluster(&self) -> Result<(), LabError> {
+    pub(crate) fn complete_cluster(&self) -> Result<(), Failure> {
         self.as_member(Replication::complete).map(drop)
     }
 
@@ -218,7 +218,7 @@ impl Node {
         &mut self,
         limit: Duration,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let is_writable = |replication: &dyn Replication| replication.has_many_primaries();
         let wanted = match self.replication().is_some_and(is_writable) {
             true => Role::Primary,
@@ -233,19 +233,19 @@ impl Node {
         wanted: Role,
         limit: Duration,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let deadline = Instant::now() + limit;
         loop {
             let role = self.role();
             // Its end explains more than that it does not answer.
             if let Some(how) = self.died(role.is_err()) {
-                return Err(LabError::Ended(how));
+                return Err(Failure::server(how));
             }
             if role?.is_none_or(|role| role == wanted) {
                 return Ok(());
             }
             if interrupted.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
             if Instant::now() > deadline {
                 let log = self.log();
@@ -262,8 +262,8 @@ impl Node {
     /// Does something with its account for administration; `None` if it is no member of a cluster.
     fn as_member<T>(
         &self,
-        work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, EngineError>,
-    ) -> Result<Option<T>, LabError> {
+        work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
         let Some(membership) = &self.launcher.membership else {
             return Ok(None);
         };
@@ -286,7 +286,7 @@ impl Node {
 
     /// Removes the administrator's password, also for restarts. For tests, whose clients are not all
     /// dyno's.
-    pub fn remove_password(&mut self) -> Result<(), LabError> {
+    pub fn remove_password(&mut self) -> Result<(), Failure> {
         let none = Password::default();
         let login = Login {
             server: &self.name(),
@@ -319,7 +319,7 @@ impl Node {
     }
 
     /// Stops it if it is running, and starts it with the same data, port and password.
-    pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if self.died(false).is_some() {
             self.kill();
         }
@@ -334,7 +334,7 @@ impl Node {
         &mut self,
         bootstraps: bool,
         interrupted: &AtomicBool,
-    ) -> Result<Instant, LabError> {
+    ) -> Result<Instant, Failure> {
         if let Some(running) = &mut self.running {
             self.launcher
                 .start_rest(running, &self.data, self.port, interrupted)?;
@@ -351,7 +351,7 @@ impl Node {
     }
 
     /// Shuts it down, waiting at most 300 s, and removes its directory.
-    pub fn stop(self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub fn stop(self, interrupted: &AtomicBool) -> Result<(), Failure> {
         self.stop_and_keep_data(interrupted).map(drop)
     }
 
@@ -359,20 +359,20 @@ impl Node {
     pub(crate) fn stop_and_keep_data(
         mut self,
         interrupted: &AtomicBool,
-    ) -> Result<DataDir, LabError> {
+    ) -> Result<DataDir, Failure> {
         self.stop_process(interrupted)?;
         Ok(self.data)
     }
 
     /// Kills it and takes down its site and its data, as dropping it does.
-    pub fn end(mut self) -> Result<(), LabError> {
+    pub fn end(mut self) -> Result<(), Failure> {
         let process = self.running.take().map_or(Ok(()), |mut one| one.end());
         let site = self.launcher.site.end();
         let data = self.data.end();
         process.and(site).and(data)
     }
 
-    fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn stop_process(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let Some(mut running) = self.running.take() else {
             return Ok(());
         };
@@ -384,7 +384,7 @@ impl Node {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = self.site().how_it_ended(status);
-                Err(LabError::Ended(self.describe_end(&how)))
+                Err(Failure::server(self.describe_end(&how)))
             }
             None => Err(self.launcher.too_slow("stop", STOP_LIMIT, &self.log())),
         }

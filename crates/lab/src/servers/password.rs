@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// The operating system's source of random bytes.
 const RANDOM: &str = "/dev/urandom";
@@ -27,17 +27,17 @@ impl fmt::Debug for Password {
 
 impl Password {
     /// A new random one.
-    pub(super) fn random() -> Result<Self, LabError> {
+    pub(super) fn random() -> Result<Self, Failure> {
         let mut bytes = [0; RANDOM_BYTES];
         File::open(RANDOM)
             .and_then(|mut file| file.read_exact(&mut bytes))
-            .map_err(LabError::at("read", Path::new(RANDOM)))?;
+            .map_err(Failure::at("read", Path::new(RANDOM)))?;
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self(format!("{digits}{ALL_CLASSES}")))
     }
 
     /// One of 32 characters, the most that some engines accept for replication.
-    pub(super) fn for_replication() -> Result<Self, LabError> {
+    pub(super) fn for_replication() -> Result<Self, Failure> {
         let Self(long) = Self::random()?;
         let shorter = long.len() - MAX_REPLICATION_CHARS;
         Ok(Self(long.chars().skip(shorter).collect()))

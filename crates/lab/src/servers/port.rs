@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use host::sockets;
 
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
 
 /// Below Linux's default range of ephemeral ports: a client could be given a port before the server
 /// listens on it.
@@ -26,16 +26,16 @@ static RESERVED: Mutex<VecDeque<UdpSocket>> = Mutex::new(VecDeque::new());
 
 /// A port that is free on 127.0.0.1 and reserved among the dynos of this host. In a network namespace
 /// of its own, a server has all ports.
-pub(crate) fn free() -> Result<u16, LabError> {
+pub(crate) fn free() -> Result<u16, Failure> {
     let (reservation, port) = reserve()?;
     keep(reservation);
     Ok(port)
 }
 
 /// As many free ports, all of them different.
-pub(super) fn several(count: usize) -> Result<Vec<u16>, LabError> {
+pub(super) fn several(count: usize) -> Result<Vec<u16>, Failure> {
     let reserved = (0..count).map(|_| reserve());
-    let reserved = reserved.collect::<Result<Vec<_>, LabError>>()?;
+    let reserved = reserved.collect::<Result<Vec<_>, Failure>>()?;
     let ports = reserved.into_iter().map(|(reservation, port)| {
         keep(reservation);
         port
@@ -43,7 +43,7 @@ pub(super) fn several(count: usize) -> Result<Vec<u16>, LabError> {
     Ok(ports.collect())
 }
 
-fn reserve() -> Result<(UdpSocket, u16), LabError> {
+fn reserve() -> Result<(UdpSocket, u16), Failure> {
     let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
     for _ in 0..TRIES {
         let address = (Ipv4Addr::LOCALHOST, random_port());
@@ -54,9 +54,7 @@ fn reserve() -> Result<(UdpSocket, u16), LabError> {
             Err(error) => refused = error,
         }
     }
-    Err(LabError::at("find a free port on", "127.0.0.1".as_ref())(
-        refused,
-    ))
+    Err(Failure::at("find a free port on", "127.0.0.1")(refused))
 }
 
 fn random_port() -> u16 {
@@ -74,26 +72,25 @@ fn keep(reservation: UdpSocket) {
 }
 
 /// Checks that no process of this host's network listens there.
-pub(super) fn check_free(address: SocketAddrV4) -> Result<(), LabError> {
+pub(super) fn check_free(address: SocketAddrV4) -> Result<(), Failure> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),
         Err(error) => match error.kind() {
             io::ErrorKind::AddrInUse => Err(taken(address.port())),
             // It belongs to a network namespace, where only the server listens.
             io::ErrorKind::AddrNotAvailable => Ok(()),
-            _ => Err(LabError::at("listen on", address.to_string().as_ref())(
-                error,
-            )),
+            _ => Err(Failure::at("listen on", &address.to_string())(error)),
         },
     }
 }
 
 /// The error for a port that is taken.
-pub(super) fn taken(port: u16) -> LabError {
-    LabError::PortTaken {
-        port,
-        by: listener(port),
-    }
+pub(super) fn taken(port: u16) -> Failure {
+    let by = listener(port).map_or(String::new(), |by| format!(" by {by}"));
+    Failure::server(format!("port {port} is taken{by}"))
+        .remedy("remove server.port to use a free port, or stop that process")
+        .key("server.port")
+        .fact(Fact::PortTaken)
 }
 
 /// The process that listens on a port, as far as this user may see it.

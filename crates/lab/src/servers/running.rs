@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::survivors;
 use crate::process;
 use crate::servers::DataDir;
@@ -125,7 +125,7 @@ impl Running {
         site: &Arc<dyn Site>,
         id: &ProcessId,
         data: &DataDir,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         let running = Self {
             first,
             site: Arc::clone(site),
@@ -272,13 +272,13 @@ impl Running {
         signal: Signal,
         limit: Duration,
         interrupted: &AtomicBool,
-    ) -> Result<Option<ExitStatus>, LabError> {
+    ) -> Result<Option<ExitStatus>, Failure> {
         self.site.terminate(&mut self.first, signal);
         self.first.finish(limit, interrupted)
     }
 
     /// Kills it and all processes that it started, and removes their shared memory.
-    pub(super) fn end(&mut self) -> Result<(), LabError> {
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
         if std::mem::replace(&mut self.has_ended, true) {
             return Ok(());
         }

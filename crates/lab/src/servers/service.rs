@@ -12,7 +12,7 @@ use engine::manager::Service;
 
 use super::files::{append, write_for_server};
 use super::{DataDir, Membership, ProcessId, log, running::Running};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::home::Home;
 use crate::process::POLL_INTERVAL;
 use crate::site::Site;
@@ -41,8 +41,8 @@ impl Services {
         home: &Home,
         keep: &Path,
         interrupted: &AtomicBool,
-    ) -> Result<Self, LabError> {
-        fs::create_dir_all(keep).map_err(LabError::at("create", keep))?;
+    ) -> Result<Self, Failure> {
+        fs::create_dir_all(keep).map_err(Failure::at("create", keep))?;
         let data = DataDir::new(home, "services.", &plan::Node::default(), interrupted)?;
         data.hand_over()?;
         let (dir, own) = (data.dir(), data.own());
@@ -67,7 +67,7 @@ impl Services {
 
     /// Ends what is left of them and starts them, with what they have stored; returns when the last
     /// one was ready.
-    pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+    pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
         let mut running = self.lock();
         running.clear();
         for service in &self.services {
@@ -80,7 +80,7 @@ impl Services {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<Running, LabError> {
+    fn run(&self, service: &Service, interrupted: &AtomicBool) -> Result<Running, Failure> {
         let path = self.keep.join(format!("{}.log", service.name));
         let (log, home) = (append(&path)?, self.data.home());
         for file in &service.files {
@@ -96,18 +96,18 @@ impl Services {
         while !service.is_ready() {
             if let Some(how) = running.ended() {
                 let how = format!("{} {how}; its log ends:\n{}", service.name, words());
-                return Err(LabError::Ended(how));
+                return Err(Failure::server(how));
             }
             if interrupted.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
             if Instant::now() > deadline {
-                return Err(LabError::TooSlow {
-                    server: service.name.to_owned(),
-                    what: "answer",
-                    limit_s: START_LIMIT.as_secs(),
-                    log: words(),
-                });
+                return Err(log::too_slow(
+                    service.name,
+                    "answer",
+                    START_LIMIT,
+                    &log::read_tail(&path, 0),
+                ));
             }
             sleep(POLL_INTERVAL);
         }
@@ -120,7 +120,7 @@ impl Services {
     }
 
     /// Kills them, takes down their site, and removes their directory, as dropping them does.
-    pub(crate) fn end(self) -> Result<(), LabError> {
+    pub(crate) fn end(self) -> Result<(), Failure> {
         let ended = self
             .lock()
             .iter_mut()

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
-use crate::error::LabError;
+use crate::failure::{Fact, Failure, canceled};
 use crate::process::POLL_INTERVAL;
 use crate::servers::files::{append, write_for_server};
 use crate::servers::membership::Membership;
@@ -92,9 +92,9 @@ pub(super) struct Started {
 
 /// Starts a server and waits until it accepts connections, as long as it writes to its data and for at
 /// most 60 s more.
-pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, LabError> {
+pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, Failure> {
     installed.engine.check_settings(spec.config)?;
-    fs::create_dir_all(spec.keep).map_err(LabError::at("create", spec.keep))?;
+    fs::create_dir_all(spec.keep).map_err(Failure::at("create", spec.keep))?;
     let membership = spec.membership;
     for file in membership.iter().flat_map(Membership::data_files) {
         spec.data.write_data_file(file.name, &file.text)?;
@@ -140,10 +140,10 @@ impl Launcher {
     }
 
     /// Its log twice, for the output and the errors of a program.
-    pub(super) fn log(&self) -> Result<(File, File), LabError> {
+    pub(super) fn log(&self) -> Result<(File, File), Failure> {
         let path = self.log_path();
         let file = append(&path)?;
-        let copy = file.try_clone().map_err(LabError::at("write", &path))?;
+        let copy = file.try_clone().map_err(Failure::at("write", &path))?;
         Ok((file, copy))
     }
 
@@ -153,7 +153,7 @@ impl Launcher {
         data: &DataDir,
         start: Start,
         interrupted: &AtomicBool,
-    ) -> Result<Started, LabError> {
+    ) -> Result<Started, Failure> {
         if let Some(port) = self.fixed_port {
             port::check_free(SocketAddrV4::new(self.site.address().addr(), port))?;
         }
@@ -169,8 +169,10 @@ impl Launcher {
             let port = fixed.map_or_else(port::free, Ok)?;
             match self.try_start(data, port, start, interrupted) {
                 // Another process took it in the meantime, perhaps only for an outgoing connection.
-                Err(LabError::PortTaken { .. })
-                    if self.fixed_port.is_none() && tries < MAX_PORT_TRIES =>
+                Err(error)
+                    if error.is(Fact::PortTaken)
+                        && self.fixed_port.is_none()
+                        && tries < MAX_PORT_TRIES =>
                 {
                     tries += 1;
                     sleep(PORT_PAUSE);
@@ -186,7 +188,7 @@ impl Launcher {
         port: u16,
         start: Start,
         interrupted: &AtomicBool,
-    ) -> Result<Started, LabError> {
+    ) -> Result<Started, Failure> {
         let engine = self.installed.engine;
         let paths = self.paths(data, port);
         // A killed server leaves its socket, which must not be mistaken for the new one's.
@@ -218,7 +220,7 @@ impl Launcher {
         running.record_server();
         for file in files.iter().filter(|file| file.is_temporary) {
             let path = paths.dir.join(file.name);
-            fs::remove_file(&path).map_err(LabError::at("remove", &path))?;
+            fs::remove_file(&path).map_err(Failure::at("remove", &path))?;
             if let Some(machine) = self.site.machine() {
                 machine.remove_file(&path)?;
             }
@@ -245,7 +247,7 @@ impl Launcher {
         here: Paths,
         on_site: &Paths,
         interrupted: &AtomicBool,
-    ) -> Result<Paths, LabError> {
+    ) -> Result<Paths, Failure> {
         let Some(machine) = self.site.machine() else {
             return Ok(here);
         };
@@ -272,7 +274,7 @@ impl Launcher {
         data: &DataDir,
         port: u16,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let paths = self.paths(data, port);
         let manager = match running.is_orphaned() {
             true => self.managed(&paths, data.home().account())?,
@@ -292,10 +294,10 @@ impl Launcher {
         data: &DataDir,
         paths: &Paths,
         invocation: &Invocation,
-    ) -> Result<(Launched, u64), LabError> {
+    ) -> Result<(Launched, u64), Failure> {
         let path = self.log_path();
         let log = append(&path)?;
-        let metadata = log.metadata().map_err(LabError::at("inspect", &path))?;
+        let metadata = log.metadata().map_err(Failure::at("inspect", &path))?;
         // Identifies its processes: see `survivors`.
         let config = paths.config(self.installed.engine);
         let first = self.site.spawn(data.home(), invocation, &config, log)?;
@@ -309,7 +311,7 @@ impl Launcher {
         port: u16,
         bootstraps: bool,
         interrupted: &AtomicBool,
-    ) -> Result<Vec<(String, String)>, LabError> {
+    ) -> Result<Vec<(String, String)>, Failure> {
         let Some(member) = &self.membership else {
             return Ok(Vec::new());
         };
@@ -330,7 +332,7 @@ impl Launcher {
         data: &DataDir,
         port: u16,
         interrupted: &AtomicBool,
-    ) -> Result<Option<String>, LabError> {
+    ) -> Result<Option<String>, Failure> {
         let membership = self.membership.as_ref();
         let Some(recovery) = membership.and_then(|member| member.replication.recovery()) else {
             return Ok(None);
@@ -356,7 +358,7 @@ impl Launcher {
         paths: &Paths,
         log: &dyn Fn() -> String,
         interrupted: &AtomicBool,
-    ) -> Result<Option<Vec<u8>>, LabError> {
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let mut deadline = Instant::now() + START_LIMIT;
         let login = Login {
             server: &self.name(),
@@ -373,12 +375,12 @@ impl Launcher {
                 LoginAttempt::Refused(error) => {
                     return Err(match running.ended_soon() {
                         Some(how) => self.why_it_ended(how, &log(), paths.port),
-                        None => error.into(),
+                        None => error,
                     });
                 }
             }
             if interrupted.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
             if Instant::now() > deadline {
                 let quiet = match self.site.machine() {
@@ -395,19 +397,14 @@ impl Launcher {
         }
     }
 
-    fn why_it_ended(&self, how: String, log: &str, port: u16) -> LabError {
+    fn why_it_ended(&self, how: String, log: &str, port: u16) -> Failure {
         if self.installed.engine.is_port_taken(log) {
             return port::taken(port);
         }
         log::failure(self.installed.engine, &self.name(), how, log, &self.config)
     }
 
-    pub(super) fn too_slow(&self, what: &'static str, limit: Duration, log: &str) -> LabError {
-        LabError::TooSlow {
-            server: self.name(),
-            what,
-            limit_s: limit.as_secs(),
-            log: log::last_lines(log),
-        }
+    pub(super) fn too_slow(&self, what: &'static str, limit: Duration, log: &str) -> Failure {
+        log::too_slow(&self.name(), what, limit, log)
     }
 }

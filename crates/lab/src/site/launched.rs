@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process;
 
 /// How long a client may take to end after its program.
@@ -100,7 +100,7 @@ impl Launched {
         &mut self,
         limit: Duration,
         interrupted: &AtomicBool,
-    ) -> Result<Option<ExitStatus>, LabError> {
+    ) -> Result<Option<ExitStatus>, Failure> {
         let finished = process::finish(&mut self.child, limit, interrupted);
         if let Some(program) = &self.program {
             // A client that was killed has told nobody.

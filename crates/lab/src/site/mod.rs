@@ -3,7 +3,6 @@
 mod cgroup;
 mod container;
 mod launched;
-mod links;
 pub(crate) mod machine;
 mod network;
 mod ssh;
@@ -27,14 +26,14 @@ use plan::SiteKind;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::{Home, shared_memory, survivors};
 use crate::process;
 
 pub(crate) use container::TOOL_DIRS;
 pub use launched::{Launched, Process};
-pub use links::{Links, SlowLink};
 pub use machine::{Destination, Machine};
+pub(crate) use network::SlowLink;
 pub use network::{Namespace, Switch};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;
@@ -45,7 +44,7 @@ pub trait Power {
     fn cut(&self) -> Instant;
 
     /// Switches it on again, with what was on its disk.
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError>;
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
 }
 
 /// Where a node runs. Dropping it ends it.
@@ -58,7 +57,7 @@ pub trait Site: fmt::Debug + Send + Sync {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError>;
+    ) -> Result<Launched, Failure>;
 
     /// Lets its programs read the first and use the second of these directories; by default they
     /// can.
@@ -103,20 +102,20 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Records a process of the node with this directory, whose shared memory
     /// [`Site::end_processes`] removes.
-    fn record(&self, dir: &Path, pid: u32) -> Result<(), LabError> {
+    fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
         shared_memory::record(dir, pid)
     }
 
     /// Kills all processes that were started for the node with this directory, and removes their
     /// shared memory.
-    fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), LabError> {
+    fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
         let ended = survivors::end(dir, account).map(drop);
         shared_memory::remove_recorded(dir, account);
         ended
     }
 
     /// Removes what was set up for it, after its processes have ended.
-    fn end(&self) -> Result<(), LabError>;
+    fn end(&self) -> Result<(), Failure>;
 
     /// The address that its servers listen on, with the prefix length of the network from which
     /// clients and other members connect to them.
@@ -136,13 +135,13 @@ pub trait Site: fmt::Debug + Send + Sync {
 
     /// Sets up a site beside it, in the same network but without its limits, for what the servers of
     /// several sites share.
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
         let _ = home;
         Ok(Arc::new(ThisHost::default()))
     }
 
     /// Its links with the other sites of its network; `None` if they cannot be broken.
-    fn links(&self) -> Option<&dyn Links> {
+    fn links(&self) -> Option<&Namespace> {
         None
     }
 
@@ -178,10 +177,10 @@ pub trait Site: fmt::Debug + Send + Sync {
     /// Limits what its processes read and write on each of these devices, given by their major and
     /// minor numbers, and replaces an earlier limit of the device. The first call is before the
     /// first process starts, if only with no limits.
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), LabError> {
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), Failure> {
         let _ = (devices, limits);
-        Err(LabError::Impossible(
-            "this kind of site cannot limit the requests to devices".to_owned(),
+        Err(Failure::server(
+            "this kind of site cannot limit the requests to devices",
         ))
     }
 }
@@ -191,13 +190,13 @@ pub fn set_up(
     home: &Home,
     topology: &plan::Topology,
     nodes: u32,
-) -> Result<Vec<Arc<dyn Site>>, LabError> {
+) -> Result<Vec<Arc<dyn Site>>, Failure> {
     let planned = &topology.node.site;
     let switch = match topology.network() {
         plan::Network::Loopback => None,
         plan::Network::Namespaces => Some(Arc::new(Switch::new(home)?)),
     };
-    let site = |_| -> Result<Arc<dyn Site>, LabError> {
+    let site = |_| -> Result<Arc<dyn Site>, Failure> {
         if let (SiteKind::Ssh, Some(host)) = (planned.kind.value, &planned.host) {
             let to = Destination {
                 host: host.name.value.clone(),

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use super::vm::Guest;
 use super::{Destination, Launched, Machine, Power, Process, Site};
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::process;
 
@@ -29,7 +29,7 @@ pub struct Ssh {
 
 impl Ssh {
     /// Connects to a host, and creates a directory below `below` there.
-    pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
+    pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Ok(Self {
             machine: Machine::connect(home, to, below)?,
             guest: None,
@@ -37,7 +37,7 @@ impl Ssh {
     }
 
     /// Boots a guest with as many CPUs and as much memory as these limits say.
-    pub fn guest(home: &Home, limits: &plan::Limits) -> Result<Self, LabError> {
+    pub fn guest(home: &Home, limits: &plan::Limits) -> Result<Self, Failure> {
         let (guest, to, disk) = Guest::boot(home, limits)?;
         Ok(Self {
             machine: Machine::guest(home, &to, disk)?,
@@ -53,7 +53,7 @@ impl Site for Ssh {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         self.machine.spawn(invocation, input, log)
     }
 
@@ -86,11 +86,11 @@ impl Site for Ssh {
     }
 
     /// Starting a program records its process.
-    fn record(&self, _: &Path, _: u32) -> Result<(), LabError> {
+    fn record(&self, _: &Path, _: u32) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), LabError> {
+    fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), Failure> {
         // They ended with their guest.
         match &self.guest {
             Some(guest) if guest.is_off() => Ok(()),
@@ -98,7 +98,7 @@ impl Site for Ssh {
         }
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         let ended = self.machine.end();
         let guest = self.guest.as_ref().map_or(Ok(()), Guest::end);
         ended.and(guest)
@@ -152,7 +152,7 @@ impl Power for Ssh {
         cut_at.unwrap_or_else(Instant::now)
     }
 
-    fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if let Some(guest) = &self.guest {
             guest.restore(interrupted)?;
         }

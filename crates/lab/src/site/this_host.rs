@@ -14,7 +14,7 @@ use plan::{DiskLimits, Limits, SiteKind};
 use super::cgroup::Groups;
 use super::container::Container;
 use super::{Launched, Site};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
 
@@ -33,16 +33,16 @@ pub struct ThisHost {
 
 impl ThisHost {
     /// This host, with a site's limits for all its processes together.
-    pub fn new(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
+    pub fn new(home: &Home, site: &plan::Site) -> Result<Self, Failure> {
         Self::with(home, site, false)
     }
 
     /// The same with a network namespace for all its programs.
-    pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, LabError> {
+    pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, Failure> {
         Self::with(home, site, true)
     }
 
-    fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, LabError> {
+    fn with(home: &Home, site: &plan::Site, own_network: bool) -> Result<Self, Failure> {
         let groups = match site.kind.value {
             SiteKind::Process | SiteKind::Vm | SiteKind::Ssh | SiteKind::Url => OnceLock::new(),
             SiteKind::Limited | SiteKind::Container => {
@@ -69,9 +69,9 @@ impl ThisHost {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         let errors = log.try_clone();
-        let errors = errors.map_err(LabError::at("write the log of", &invocation.program))?;
+        let errors = errors.map_err(Failure::at("write the log of", &invocation.program))?;
         let groups = self.groups.get();
         let entry = match &self.container {
             Some(container) => container.entry(groups, entry)?,
@@ -80,7 +80,7 @@ impl ThisHost {
         let mut command = home.command_via(&entry, &invocation.program);
         command.args(&invocation.arguments);
         command.env(survivors::INPUT, input);
-        let input = File::open(input).map_err(LabError::at("read", input))?;
+        let input = File::open(input).map_err(Failure::at("read", input))?;
         command.stdin(input).stdout(log).stderr(errors);
         self.is_used.store(true, Ordering::Relaxed);
         match &self.container {
@@ -97,7 +97,7 @@ impl Site for ThisHost {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         self.start(home, &[], invocation, input, log)
     }
 
@@ -107,7 +107,7 @@ impl Site for ThisHost {
         }
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         let container = self.container.as_ref().map_or(Ok(()), Container::end);
         container.and(self.groups.get().map_or(Ok(()), Groups::end))
     }
@@ -124,13 +124,13 @@ impl Site for ThisHost {
         Some(self.groups.get()?.usage(self.files()))
     }
 
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
         if self.groups.get().is_none() {
             let home = self.home.as_ref();
             let home = home.filter(|_| !self.is_used.load(Ordering::Relaxed));
             let home = home.ok_or_else(|| {
                 let why = "a server that already runs without limits cannot get one";
-                LabError::Impossible(why.to_owned())
+                Failure::server(why)
             })?;
             let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
             // Only its own thread sets a site up.

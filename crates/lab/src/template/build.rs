@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use engine::data::{Listener, PrepareError, Wanted};
-use engine::{EngineError, Installed, Invocation, LOOPBACK};
+use engine::data::{Listener, Wanted};
+use engine::{Installed, Invocation, LOOPBACK};
 
 use super::recipe::Recipe;
 use super::{DATABASE, Template, get};
-use crate::error::LabError;
+use crate::failure::{self, Failure};
 use crate::home::Home;
 use crate::needs;
 use crate::process;
@@ -56,7 +56,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The template without tables.
-    pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, LabError> {
+    pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
         let recipe = Recipe::empty(self.installed, &self.format);
         get(
             self.home,
@@ -73,7 +73,7 @@ impl<'a> Builder<'a> {
         wanted: &Wanted<'_>,
         node: &plan::Node,
         listener: &mut Listener<'_>,
-    ) -> Result<Built, LabError> {
+    ) -> Result<Built, Failure> {
         let base = self.base(listener)?;
         let begun = Instant::now();
         let tables = u64::from(wanted.workload.tables(wanted.options, wanted.users));
@@ -91,30 +91,26 @@ impl<'a> Builder<'a> {
                 checksum: Some(checksum),
             }),
             // The free space was not enough.
-            Err(Failure { is_full: true, .. }) => {
+            Err(Unfilled { is_full: true, .. }) => {
                 let needed_bytes = needed_bytes.max(free_bytes + FULL_BYTES);
                 Err(self.disk_full(disk, needed_bytes, free_bytes))
             }
-            Err(failure) => Err(failure.error),
+            Err(unfilled) => Err(unfilled.error),
         }
     }
 
-    fn disk_full(&self, disk: &Path, needed_bytes: u64, free_bytes: u64) -> LabError {
-        LabError::DiskFull {
-            what: format!("building the data for {}", self.installed.shown()),
-            path: disk.to_owned(),
-            needed_bytes,
-            free_bytes,
-        }
+    fn disk_full(&self, disk: &Path, needed_bytes: u64, free_bytes: u64) -> Failure {
+        let what = format!("building the data for {}", self.installed.shown());
+        failure::disk_full(&what, disk, needed_bytes, free_bytes)
     }
 
     /// Determines whether a full disk, which shows as various errors, is the cause of one; called
     /// before the partial data is removed.
-    fn failure(&self, disk: &Path, error: LabError) -> Failure {
-        let is_interrupt = matches!(error, LabError::Interrupted);
+    fn unfilled(&self, disk: &Path, error: Failure) -> Unfilled {
         let free_bytes = needs::free_bytes(self.site.files(), disk).unwrap_or(u64::MAX);
-        Failure {
-            is_full: error.is_disk_full() || (!is_interrupt && free_bytes < FULL_BYTES),
+        let has_filled = !error.is_interrupted() && free_bytes < FULL_BYTES;
+        Unfilled {
+            is_full: failure::is_disk_full(&error) || has_filled,
             error,
         }
     }
@@ -125,12 +121,13 @@ impl<'a> Builder<'a> {
         wanted: &Wanted<'_>,
         node: &plan::Node,
         listener: &mut Listener<'_>,
-    ) -> Result<(DataDir, String), Failure> {
+    ) -> Result<(DataDir, String), Unfilled> {
         let disk = volume::disk(self.home, &node.volume);
-        let failure = |error| self.failure(disk, error);
-        let data = DataDir::new(self.home, "build", node, listener.interrupted).map_err(failure)?;
+        let unfilled = |error| self.unfilled(disk, error);
+        let data =
+            DataDir::new(self.home, "build", node, listener.interrupted).map_err(unfilled)?;
         let filled = data.fill(&base.dir.join("data"), self.installed.engine);
-        filled.map_err(failure)?;
+        filled.map_err(unfilled)?;
         // Not in `data.dir()` itself, which has the configuration with the secrets.
         let keep = data.dir().join("keep");
         let started = servers::start(
@@ -147,13 +144,13 @@ impl<'a> Builder<'a> {
                 interrupted: listener.interrupted,
             },
         );
-        let mut server = started.map_err(failure)?;
-        let checksum = fill(&mut server, wanted, listener).map_err(failure)?;
+        let mut server = started.map_err(unfilled)?;
+        let checksum = fill(&mut server, wanted, listener).map_err(unfilled)?;
         let data = server
             .stop_and_keep_data(listener.interrupted)
-            .map_err(failure)?;
+            .map_err(unfilled)?;
         for name in self.installed.engine.not_copied() {
-            data.remove_data_file(name).map_err(failure)?;
+            data.remove_data_file(name).map_err(unfilled)?;
         }
         Ok((data, checksum))
     }
@@ -167,7 +164,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Initializes a new data directory.
-    fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, LabError> {
+    fn initialize(&self, interrupted: &AtomicBool) -> Result<Built, Failure> {
         let begun = Instant::now();
         let data = DataDir::new(self.home, "build", &plan::Node::default(), interrupted)?;
         data.make_own("data")?;
@@ -198,14 +195,14 @@ impl<'a> Builder<'a> {
         invocation: &Invocation,
         dir: &Path,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let path = dir.join("error.log");
-        let log = fs::File::create(&path).map_err(LabError::at("write", &path))?;
-        let errors = log.try_clone().map_err(LabError::at("write", &path))?;
+        let log = fs::File::create(&path).map_err(Failure::at("write", &path))?;
+        let errors = log.try_clone().map_err(Failure::at("write", &path))?;
         let mut command = self.home.command(&invocation.program);
         command.args(&invocation.arguments);
         if let Some(input) = &invocation.input {
-            command.stdin(fs::File::open(input).map_err(LabError::at("read", input))?);
+            command.stdin(fs::File::open(input).map_err(Failure::at("read", input))?);
         }
         command.stdout(log).stderr(errors);
         let how = match process::run(command, INITIALIZE_LIMIT, interrupted)? {
@@ -222,8 +219,8 @@ impl<'a> Builder<'a> {
 }
 
 /// Why loading failed.
-struct Failure {
-    error: LabError,
+struct Unfilled {
+    error: Failure,
     is_full: bool,
 }
 
@@ -232,7 +229,7 @@ fn fill(
     server: &mut Node,
     wanted: &Wanted<'_>,
     listener: &mut Listener<'_>,
-) -> Result<String, LabError> {
+) -> Result<String, Failure> {
     let database = server.open(DATABASE)?;
     let listening = Listener {
         tell: &mut *listener.tell,
@@ -241,10 +238,10 @@ fn fill(
     let loaded = database.prepare(wanted, listening);
     match loaded.and_then(|_| database.checksum()) {
         Ok(all) => Ok(format!("{} rows, crc {:08x}", all.count, all.xor)),
-        Err(PrepareError::Interrupted) => Err(LabError::Interrupted),
+        Err(error) if error.is_interrupted() => Err(failure::canceled()),
         Err(error) => Err(match server.died(true) {
-            Some(how) => LabError::Ended(how),
-            None => EngineError::from(error).into(),
+            Some(how) => Failure::server(how),
+            None => error.context("cannot build the data"),
         }),
     }
 }

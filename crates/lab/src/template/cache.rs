@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::build::Built;
 use super::recipe::{self, Recipe};
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
 use crate::home::lock::Lock;
 use crate::home::{Cleaned, Home, Leftover};
 use crate::tree::{self, OpenDir};
@@ -47,7 +47,7 @@ pub(super) fn lock_path(dir: &Path) -> PathBuf {
 }
 
 /// Reads the description of a complete template; `None` if there is none with that recipe.
-pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, LabError> {
+pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, Failure> {
     let about = read_any(dir)?;
     Ok(about.filter(|about| about.recipe == *recipe))
 }
@@ -60,12 +60,12 @@ pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Opti
     fitting.next().map(|about| about.bytes)
 }
 
-fn read_any(dir: &Path) -> Result<Option<About>, LabError> {
+fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
     let path = dir.join(ABOUT);
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(LabError::at("read", &path)(error)),
+        Err(error) => return Err(Failure::at("read", &path)(error)),
     };
     // A template whose description cannot be parsed is built again.
     Ok(serde_json::from_reader(std::io::Read::take(file, ABOUT_BYTES)).ok())
@@ -79,17 +79,17 @@ pub(super) fn mark_used(dir: &Path) {
 }
 
 /// Moves a new template to its final path, atomically. The caller holds its lock.
-pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Result<(), LabError> {
+pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Result<(), Failure> {
     let whole = home.new_path("template");
     // Closed to the servers' account, which owns the data.
     let made = DirBuilder::new().mode(0o700).create(&whole);
-    made.map_err(LabError::at("create", &whole))?;
+    made.map_err(Failure::at("create", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
-    fs::rename(&from, &to).map_err(LabError::at("move", &from))?;
+    fs::rename(&from, &to).map_err(Failure::at("move", &from))?;
     // `OpenDir` refuses a link that the account may have put there. The loading server does not wait
     // for the disk, but after a crash of the machine no template may exist without its files.
     let synced = syncfs(OpenDir::open(&to)?);
-    synced.map_err(|error| LabError::at("write to disk", &to)(error.into()))?;
+    synced.map_err(Failure::at("write to disk", &to))?;
     let about = About {
         recipe: recipe.clone(),
         bytes: tree::used_bytes(&to),
@@ -99,16 +99,15 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
     write(&whole.join(ABOUT), &about)?;
     // A template with another recipe, or a damaged one.
     remove_dir(dir)?;
-    fs::rename(&whole, dir).map_err(LabError::at("move", &whole))?;
+    fs::rename(&whole, dir).map_err(Failure::at("move", &whole))?;
     let parent = home.templates();
     let synced = File::open(&parent).and_then(|folder| folder.sync_all());
-    synced.map_err(LabError::at("write", &parent))
+    synced.map_err(Failure::at("write", &parent))
 }
 
 /// Writes the description of a template and syncs it to disk.
-fn write(path: &Path, about: &About) -> Result<(), LabError> {
-    let mut text = serde_json::to_vec_pretty(about)
-        .map_err(|error| LabError::at("write", path)(error.into()))?;
+fn write(path: &Path, about: &About) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec_pretty(about).map_err(Failure::at("write", path))?;
     text.push(b'\n');
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
@@ -116,14 +115,14 @@ fn write(path: &Path, about: &About) -> Result<(), LabError> {
         file.write_all(&text)?;
         file.sync_all()
     });
-    written.map_err(LabError::at("write", path))
+    written.map_err(Failure::at("write", path))
 }
 
 /// Removes a template whose lock the caller holds, if it exists. Its description is removed first:
 /// what is left after a kill is no complete template.
-fn remove_dir(dir: &Path) -> Result<(), LabError> {
+fn remove_dir(dir: &Path) -> Result<(), Failure> {
     match OpenDir::open(dir) {
-        Err(LabError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.is(Fact::Io(ErrorKind::NotFound)) => Ok(()),
         opened => {
             opened?.remove_file(ABOUT)?;
             tree::remove(dir)
@@ -133,7 +132,7 @@ fn remove_dir(dir: &Path) -> Result<(), LabError> {
 
 /// Removes the least recently used templates until the others are within the limit. Templates in
 /// use stay.
-pub(super) fn trim(home: &Home) -> Result<(), LabError> {
+pub(super) fn trim(home: &Home) -> Result<(), Failure> {
     let mut kept = entries(&home.templates())?;
     kept.sort_by_key(|entry| entry.used);
     let mut total: u64 = kept.iter().map(|entry| entry.bytes).sum();
@@ -150,7 +149,7 @@ pub(super) fn trim(home: &Home) -> Result<(), LabError> {
 
 /// Removes every template that is not in use, and the locks of those that were never built; adds
 /// their number, their disk space, and what could not be removed.
-pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), LabError> {
+pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), Failure> {
     for entry in entries(templates)? {
         match remove(&entry.dir) {
             Ok(true) => {
@@ -179,14 +178,14 @@ pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(
     Ok(())
 }
 
-fn names(templates: &Path) -> Result<Vec<String>, LabError> {
+fn names(templates: &Path) -> Result<Vec<String>, Failure> {
     let entries = match fs::read_dir(templates) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(LabError::at("read", templates))?,
+        entries => entries.map_err(Failure::at("read", templates))?,
     };
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(LabError::at("read", templates))?;
+        let entry = entry.map_err(Failure::at("read", templates))?;
         // dyno creates no names that are not UTF-8.
         names.extend(entry.file_name().into_string().ok());
     }
@@ -200,7 +199,7 @@ struct Entry {
 }
 
 /// The templates that dyno created, complete or damaged, recognized by their names and locks.
-fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
+fn entries(templates: &Path) -> Result<Vec<Entry>, Failure> {
     let mut found = Vec::new();
     for name in names(templates)?
         .into_iter()
@@ -227,13 +226,13 @@ fn entries(templates: &Path) -> Result<Vec<Entry>, LabError> {
 }
 
 /// Removes a template that has a lock, unless it is in use.
-fn remove(dir: &Path) -> Result<bool, LabError> {
+fn remove(dir: &Path) -> Result<bool, Failure> {
     let lock_path = lock_path(dir);
     let Some(_lock) = Lock::try_existing(&lock_path)? else {
         return Ok(false);
     };
     remove_dir(dir)?;
     // A process that waits for it checks whether its path still names the same file.
-    fs::remove_file(&lock_path).map_err(LabError::at("remove", &lock_path))?;
+    fs::remove_file(&lock_path).map_err(Failure::at("remove", &lock_path))?;
     Ok(true)
 }

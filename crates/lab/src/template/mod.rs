@@ -23,7 +23,7 @@ use engine::{Installed, Server};
 use host::Files;
 
 pub use crate::copy::Copied;
-use crate::error::LabError;
+use crate::failure::{Failure, canceled, disk_full, is_disk_full};
 use crate::home::lock::Lock;
 use crate::home::{self, Home};
 use crate::needs;
@@ -66,7 +66,7 @@ pub fn obtain(
     wanted: &Wanted<'_>,
     config: &[(String, String)],
     mut listener: Listener<'_>,
-) -> Result<Template, LabError> {
+) -> Result<Template, Failure> {
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     let recipe = Recipe::with_data(installed, config, wanted);
@@ -85,7 +85,7 @@ pub fn obtain_empty(
     installed: &Installed,
     config: &[(String, String)],
     mut listener: Listener<'_>,
-) -> Result<Template, LabError> {
+) -> Result<Template, Failure> {
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     builder.base(&mut listener)
@@ -100,7 +100,7 @@ pub fn rebuild(
     config: &[(String, String)],
     node: &plan::Node,
     mut listener: Listener<'_>,
-) -> Result<(DataDir, Duration), LabError> {
+) -> Result<(DataDir, Duration), Failure> {
     installed.engine.check_settings(config)?;
     let builder = Builder::new(home, installed, config);
     let built = builder.build(wanted, node, &mut listener)?;
@@ -114,7 +114,7 @@ pub fn cached(
     installed: &Installed,
     wanted: &Wanted<'_>,
     config: &[(String, String)],
-) -> Result<Option<(u64, Duration)>, LabError> {
+) -> Result<Option<(u64, Duration)>, Failure> {
     let recipe = Recipe::with_data(installed, config, wanted);
     let about = cache::read(&home.templates().join(recipe.key()), &recipe)?;
     Ok(about.map(|about| (about.bytes, about.build_time())))
@@ -139,8 +139,8 @@ fn get(
     engine: &'static dyn Server,
     recipe: &Recipe,
     listener: &mut Listener<'_>,
-    build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, LabError>,
-) -> Result<Template, LabError> {
+    build: &mut dyn FnMut(&mut Listener<'_>) -> Result<build::Built, Failure>,
+) -> Result<Template, Failure> {
     let dir = home.templates().join(recipe.key());
     let lock_path = cache::lock_path(&dir);
     let (mut was_built, mut is_reported) = (false, false);
@@ -174,7 +174,7 @@ fn get(
             continue;
         }
         if listener.interrupted.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
+            return Err(canceled());
         }
         if !is_reported {
             let note = "another dyno is building this data; waiting for it".to_owned();
@@ -187,7 +187,7 @@ fn get(
 
 impl Template {
     /// Copies it for server `number`, within the cache.
-    pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), LabError> {
+    pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
         let node = plan::Node::default();
         self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
     }
@@ -199,19 +199,16 @@ impl Template {
         node: &plan::Node,
         files: &dyn Files,
         interrupted: &AtomicBool,
-    ) -> Result<(DataDir, Copied), LabError> {
+    ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
         match target.fill(&self.dir.join("data"), self.engine) {
             Ok(copied) => Ok((target, copied)),
-            Err(error) if error.is_disk_full() => {
+            Err(error) if is_disk_full(&error) => {
                 drop(target);
                 let disk = volume::disk(&self.home, &node.volume);
-                Err(LabError::DiskFull {
-                    what: format!("the copy of the data for server {number}"),
-                    path: disk.to_owned(),
-                    needed_bytes: self.bytes,
-                    free_bytes: needs::free_bytes(files, disk)?,
-                })
+                let what = format!("the copy of the data for server {number}");
+                let free_bytes = needs::free_bytes(files, disk)?;
+                Err(disk_full(&what, disk, self.bytes, free_bytes))
             }
             Err(error) => Err(error),
         }

@@ -7,7 +7,7 @@ use measure::setup::{Outcome, server_lost};
 use workload::session::SessionError;
 
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 
 /// A failure with its message as the outcome. `lost_at` is the time of the trial at which a server
 /// was lost.
@@ -35,7 +35,7 @@ pub(super) fn of_load(
         End::ServerLost { error, .. } => {
             let message = format!("{outcome}; results until then are kept");
             let remedy = database.and_then(|database| database.remedy(error));
-            Failure::new(Cause::Interrupted, message).remedy(remedy)
+            Failure::interrupted(message).perhaps(remedy)
         }
     };
     Some((outcome, failure))
@@ -62,9 +62,9 @@ fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failu
         LoadError::Connect(error) => {
             let remedy = database.and_then(|database| database.remedy(error));
             let message = format!("cannot open the load's connections: {error}");
-            Some(Failure::new(Cause::Server, message).remedy(remedy))
+            Some(Failure::server(message).perhaps(remedy))
         }
-        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::new(Cause::Internal, error)),
+        LoadError::Worker(_) | LoadError::Panicked(_) => Some(Failure::internal(error)),
         LoadError::Interrupted | LoadError::OtherFailed => None,
     }
 }
@@ -78,5 +78,5 @@ fn statement_failure(database: Option<&Database>, error: &SessionError) -> Failu
             error.code()
         )
     });
-    Failure::new(Cause::Interrupted, message).remedy(Some(remedy))
+    Failure::interrupted(message).remedy(remedy)
 }

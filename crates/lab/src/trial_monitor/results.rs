@@ -15,7 +15,7 @@ use plan::Volume;
 use super::failure::outcome_of;
 use super::{LoadState, TrialMonitor};
 use crate::Database;
-use crate::failure::{Cause, Failure};
+use crate::failure::Failure;
 
 /// The results of a trial's loads.
 pub(crate) struct LoadResults {
@@ -47,15 +47,15 @@ impl TrialMonitor<'_> {
             Some((outcome, failure)) => (outcome, Some(failure)),
             None if !has_begun => {
                 let message = "interrupted before the load started";
-                return Err(Failure::new(Cause::Interrupted, message));
+                return Err(Failure::interrupted(message));
             }
             None if self.is_interrupted() && self.measured_ns.is_none() => {
                 let message = "interrupted during the warm-up, before the measurement";
-                return Err(Failure::new(Cause::Interrupted, message));
+                return Err(Failure::interrupted(message));
             }
             None if self.is_interrupted() => {
                 let message = "interrupted; results until then are kept";
-                let failure = Failure::new(Cause::Interrupted, message);
+                let failure = Failure::interrupted(message);
                 (Outcome::Interrupted, Some(failure))
             }
             None => (Outcome::Completed, None),

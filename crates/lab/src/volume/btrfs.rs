@@ -8,7 +8,7 @@ use plan::{Compression, Profile};
 
 use super::tool::{Tool, shown};
 use super::{FileSystem, LABEL, claim};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::NEVER;
 
 /// Where the kernel lists its file systems.
@@ -34,11 +34,11 @@ impl Btrfs {
 }
 
 impl FileSystem for Btrfs {
-    fn check(&self) -> Result<(), LabError> {
+    fn check(&self) -> Result<(), Failure> {
         Tool::MKFS_BTRFS.check().and_then(|()| Tool::BTRFS.check())
     }
 
-    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure> {
         let profile = self.profile.name();
         let options = ["-q", "-f", "-K", "-L", LABEL, "-d", profile, "-m", profile];
         Tool::MKFS_BTRFS.run_on(devices, &options, interrupted)
@@ -61,15 +61,15 @@ impl FileSystem for Btrfs {
     }
 
     /// `statvfs` of btrfs tells only what is likely to be free.
-    fn used_bytes(&self, _: &Path, devices: &[PathBuf]) -> Result<u64, LabError> {
+    fn used_bytes(&self, _: &Path, devices: &[PathBuf]) -> Result<u64, Failure> {
         let dir = directory_of(devices)?;
         let mut bytes = 0;
         for kind in KINDS {
             let file = dir.join("allocation").join(kind).join("bytes_used");
-            let text = fs::read_to_string(&file).map_err(LabError::at("read", &file))?;
+            let text = fs::read_to_string(&file).map_err(Failure::at("read", &file))?;
             let number = text.trim().parse::<u64>();
-            bytes += number
-                .map_err(|error| LabError::at("read", &file)(std::io::Error::other(error)))?;
+            bytes +=
+                number.map_err(|error| Failure::at("read", &file)(std::io::Error::other(error)))?;
         }
         let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
         Ok((bytes as f64 * self.profile.raw_per_byte(count)) as u64)
@@ -82,13 +82,13 @@ impl FileSystem for Btrfs {
 }
 
 /// The kernel's directory of the file system on these devices.
-pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, LabError> {
+pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, Failure> {
     let all = Path::new(FILE_SYSTEMS);
     let first = devices.first().map_or(Path::new(""), |device| device);
     // A device has many names.
     let wanted = claim::number(first)?;
-    for entry in fs::read_dir(all).map_err(LabError::at("read", all))? {
-        let dir = entry.map_err(LabError::at("read", all))?.path();
+    for entry in fs::read_dir(all).map_err(Failure::at("read", all))? {
+        let dir = entry.map_err(Failure::at("read", all))?.path();
         // Some directories are not of file systems.
         let devices = fs::read_dir(dir.join("devices")).into_iter().flatten();
         let number = |device: fs::DirEntry| fs::read_to_string(device.path().join("dev"));
@@ -98,5 +98,5 @@ pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, LabError> {
         }
     }
     let missing = std::io::Error::other(format!("no file system on {}", first.display()));
-    Err(LabError::at("search", all)(missing))
+    Err(Failure::at("search", all)(missing))
 }

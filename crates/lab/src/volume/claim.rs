@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::lock::Lock;
 
 /// The devices that this process has claimed, by number, and how often.
@@ -22,7 +22,7 @@ pub(super) struct Claim(String);
 
 impl Claim {
     /// Claims the device with a number such as `8:16`; `None` while another dyno has.
-    pub(super) fn take(number: String) -> Result<Option<Self>, LabError> {
+    pub(super) fn take(number: String) -> Result<Option<Self>, Failure> {
         let mut claimed = claimed();
         match claimed.get_mut(&number) {
             Some((_, times)) => *times += 1,
@@ -51,8 +51,8 @@ impl Drop for Claim {
 }
 
 /// The number of the device that a path leads to.
-pub(super) fn number(device: &Path) -> Result<String, LabError> {
-    let meta = fs::metadata(device).map_err(LabError::at("inspect", device))?;
+pub(super) fn number(device: &Path) -> Result<String, Failure> {
+    let meta = fs::metadata(device).map_err(Failure::at("inspect", device))?;
     let (major, minor) = (
         rustix::fs::major(meta.rdev()),
         rustix::fs::minor(meta.rdev()),

@@ -16,7 +16,7 @@ use super::btrfs;
 use super::loop_device::LoopDevice;
 use super::made::Made;
 use super::tool::{Tool, shown};
-use crate::error::LabError;
+use crate::failure::{Failure, canceled};
 use crate::process;
 
 /// How often to check whether a job is done.
@@ -37,17 +37,17 @@ pub(crate) struct Job {
 
 impl Made {
     /// Has a device, numbered from 1, refuse every request; returns when it did.
-    pub(crate) fn fail(&self, device: u32) -> Result<Instant, LabError> {
+    pub(crate) fn fail(&self, device: u32) -> Result<Instant, Failure> {
         self.with_device(device, LoopDevice::fail)
     }
 
     /// Brings a device back with what it had when it failed; returns when it was back.
-    pub(crate) fn restore(&self, device: u32) -> Result<Instant, LabError> {
+    pub(crate) fn restore(&self, device: u32) -> Result<Instant, Failure> {
         self.with_device(device, LoopDevice::restore)
     }
 
     /// The major and minor numbers of a device.
-    pub(crate) fn numbers(&self, device: u32) -> Result<(u32, u32), LabError> {
+    pub(crate) fn numbers(&self, device: u32) -> Result<(u32, u32), Failure> {
         self.with_device(device, LoopDevice::numbers)
     }
 
@@ -61,13 +61,13 @@ impl Made {
     }
 
     /// Mounts it anew, because after some errors the kernel refuses writes until then.
-    pub(crate) fn remount(&self) -> Result<(), LabError> {
+    pub(crate) fn remount(&self) -> Result<(), Failure> {
         self.unmount()?;
         self.mount()
     }
 
     /// Begins to rebuild a device on a new one.
-    pub(crate) fn replace(&self, device: u32) -> Result<Job, LabError> {
+    pub(crate) fn replace(&self, device: u32) -> Result<Job, Failure> {
         self.numbers(device)?;
         let new = self.new_device()?;
         let arguments = ["replace", "start", "-B", "-f", "-r"].map(str::to_owned);
@@ -81,7 +81,7 @@ impl Made {
     }
 
     /// Begins to read all blocks of all devices and to correct those that are wrong.
-    pub(crate) fn scrub(&self) -> Result<Job, LabError> {
+    pub(crate) fn scrub(&self) -> Result<Job, Failure> {
         // It sees only what has been committed, which a server's fsync does not do.
         self.sync()?;
         let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
@@ -98,13 +98,13 @@ impl Made {
         &self,
         job: &mut Job,
         over: &AtomicBool,
-    ) -> Result<Option<Scrub>, LabError> {
+    ) -> Result<Option<Scrub>, Failure> {
         let status = loop {
             if let Some(status) = process::wait(&mut job.child, POLL_INTERVAL) {
                 break status;
             }
             if over.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
+                return Err(canceled());
             }
         };
         let output = Output {
@@ -130,7 +130,7 @@ impl Made {
     }
 
     /// A new device has what the one of this number had, which is detached.
-    fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), LabError> {
+    fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), Failure> {
         let mut loops = self.loops();
         let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
             return Err(no_device(device, loops.len()));
@@ -141,8 +141,8 @@ impl Made {
     fn with_device<T>(
         &self,
         device: u32,
-        work: impl FnOnce(&LoopDevice) -> Result<T, LabError>,
-    ) -> Result<T, LabError> {
+        work: impl FnOnce(&LoopDevice) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let loops = self.loops();
         let found = index(device).and_then(|index| loops.get(index));
         found.map_or_else(|| Err(no_device(device, loops.len())), work)
@@ -151,7 +151,7 @@ impl Made {
 
 impl Job {
     /// The major and minor numbers of the device that replaces another.
-    pub(crate) fn new_device(&self) -> Option<Result<(u32, u32), LabError>> {
+    pub(crate) fn new_device(&self) -> Option<Result<(u32, u32), Failure>> {
         let replacement = self.replacement.as_ref();
         replacement.map(|(_, device)| device.numbers())
     }
@@ -192,9 +192,9 @@ fn index(device: u32) -> Option<usize> {
     usize::try_from(device).ok()?.checked_sub(1)
 }
 
-fn no_device(device: u32, count: usize) -> LabError {
+fn no_device(device: u32, count: usize) -> Failure {
     let message = format!("there is no device {device}: the volume has {count} loop devices");
-    LabError::Impossible(message)
+    Failure::server(message)
 }
 
 /// What a program has printed, which is little.

@@ -1,5 +1,6 @@
 //! `volume.directory`: a new directory for each node on the disk under test.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,17 +8,19 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::outside::{Kind, Outside};
 use crate::home::{self, Home, trust};
 use crate::volume::Volume;
+
+const KEY: &str = "volume.directory";
 
 /// A new directory below one that the study names.
 #[derive(Debug)]
 pub(super) struct Directory(Outside);
 
 impl Directory {
-    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, LabError> {
+    pub(super) fn new(home: &Home, below: &Path) -> Result<Self, Failure> {
         let below = check(below, home.account())?;
         Outside::make(home, Kind::Directory, &below).map(Self)
     }
@@ -28,19 +31,15 @@ impl Volume for Directory {
         self.0.path()
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         self.0.end()
     }
 }
 
 /// Checks that nodes of this account can store their data below a directory; returns its path
 /// without symbolic links.
-pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabError> {
-    let unfit = |why: String, remedy: &str| LabError::UnfitDirectory {
-        path: directory.to_owned(),
-        why,
-        remedy: remedy.to_owned(),
-    };
+pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, Failure> {
+    let unfit = |why: String, remedy: &str| unfit(directory, why, remedy);
     let path = fs::canonicalize(directory).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unfit(
             "does not exist".to_owned(),
@@ -51,7 +50,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
             "run dyno as a user with permission, or choose another directory",
         ),
     })?;
-    let meta = fs::metadata(&path).map_err(LabError::at("inspect", &path))?;
+    let meta = fs::metadata(&path).map_err(Failure::at("inspect", &path))?;
     if !meta.is_dir() {
         return Err(unfit(
             "is not a directory".to_owned(),
@@ -64,16 +63,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
             "choose a directory on the disk to be tested",
         ));
     }
-    trust::check(&path).map_err(|error| match error {
-        LabError::Exposed {
-            why, dir, remedy, ..
-        } => LabError::UnfitDirectory {
-            path: directory.to_owned(),
-            why: format!("cannot be used safely: {} {why}", dir.display()),
-            remedy,
-        },
-        error => error,
-    })?;
+    trust::check_named(&path, directory).map_err(|error| error.key(KEY))?;
     accessat(
         CWD,
         &path,
@@ -87,15 +77,21 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, LabE
         )
     })?;
     if let Some(user) = account.other_name() {
-        home::check_reachable(&path, user).map_err(|error| match error {
-            LabError::Unreachable { .. } => unfit(
+        home::check_reachable(&path, user).map_err(|error| {
+            unfit(
                 format!("cannot be used: {error}"),
                 "let other users enter it (chmod o+x), or choose another directory",
-            ),
-            error => error,
+            )
         })?;
     }
     Ok(path)
+}
+
+/// A directory of the study that is not suitable for servers' data.
+pub(super) fn unfit(directory: &Path, why: impl Display, remedy: &str) -> Failure {
+    Failure::usage(format!("{} {why}", directory.display()))
+        .remedy(remedy)
+        .key(KEY)
 }
 
 #[cfg(test)]
@@ -105,7 +101,8 @@ mod tests {
 
     fn checked(path: &Path) -> Result<PathBuf, String> {
         let account = Account::for_servers().unwrap();
-        check(path, &account).map_err(|error| format!("{error}; {}", error.remedy().unwrap()))
+        check(path, &account)
+            .map_err(|error| format!("{error}; {}", error.remedy.as_deref().unwrap()))
     }
 
     #[test]

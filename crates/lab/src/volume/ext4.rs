@@ -5,17 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
-use crate::error::LabError;
+use crate::failure::Failure;
 
 #[derive(Debug)]
 pub(super) struct Ext4;
 
 impl FileSystem for Ext4 {
-    fn check(&self) -> Result<(), LabError> {
+    fn check(&self) -> Result<(), Failure> {
         Tool::MKFS_EXT4.check()
     }
 
-    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
         Tool::MKFS_EXT4.run_on(devices, &["-q", "-F", "-L", LABEL, "-E", lazy], interrupted)
     }
@@ -25,7 +25,7 @@ impl FileSystem for Ext4 {
         vec!["noinit_itable".to_owned()]
     }
 
-    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, LabError> {
+    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, Failure> {
         made::allocated_bytes(mount_point)
     }
 }

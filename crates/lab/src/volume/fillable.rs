@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use host::{Files, device, mounts};
 use plan::{FaultKind, FaultVolume};
 
-use crate::error::LabError;
+use crate::failure::{Failure, of_log};
 use crate::site::{Site, ThisHost};
+use crate::volume::directory;
 
 /// Where others need room, even if nothing is there now.
 const SHARED: [&str; 9] = [
@@ -18,7 +19,7 @@ const SHARED: [&str; 9] = [
 const EMPTY: &str = "lost+found";
 
 /// Checks the directories that a study's faults fill; `cache` is dyno's.
-pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), LabError> {
+pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), Failure> {
     let faults = topology.faults.iter();
     for fault in faults.filter(|fault| fault.kind == FaultKind::FillDisk) {
         let node = &topology.node;
@@ -30,7 +31,7 @@ pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), L
         if let (Some(directory), None) = (volume.directory(), &volume.file_system) {
             let checked = check(directory, cache, None);
             checked.map_err(|error| match is_log {
-                true => error.of_log(),
+                true => of_log(error),
                 false => error,
             })?;
         }
@@ -39,15 +40,16 @@ pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), L
 }
 
 /// Checks that the disk of a directory holds nothing but what has names with the prefix `own`.
-pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), LabError> {
-    let unfit = |why: String| LabError::UnfitDirectory {
-        path: directory.to_owned(),
-        why: format!("is on a disk that `fill_disk` may not fill: {why}"),
-        remedy: "make a file system for the servers alone (filesystem = \"ext4\" in its section), \
-                 or name a directory on a disk that holds nothing else"
-            .to_owned(),
+pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), Failure> {
+    let unfit = |why: String| {
+        directory::unfit(
+            directory,
+            format!("is on a disk that `fill_disk` may not fill: {why}"),
+            "make a file system for the servers alone (filesystem = \"ext4\" in its section), \
+             or name a directory on a disk that holds nothing else",
+        )
     };
-    let real = fs::canonicalize(directory).map_err(LabError::at("open", directory))?;
+    let real = fs::canonicalize(directory).map_err(Failure::at("open", directory))?;
     let host = ThisHost::default();
     let disk = Disk::of(&real, host.files())?;
     for other in SHARED.iter().map(Path::new).chain([cache]) {
@@ -68,10 +70,10 @@ pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result
 }
 
 /// Something between a mount point and a directory, or in it, that is not dyno's.
-fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<PathBuf>, LabError> {
+fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<PathBuf>, Failure> {
     for dir in directory.ancestors() {
-        for entry in fs::read_dir(dir).map_err(LabError::at("read", dir))? {
-            let entry = entry.map_err(LabError::at("read", dir))?;
+        for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
+            let entry = entry.map_err(Failure::at("read", dir))?;
             let name = entry.file_name();
             let is_own = |own| name.to_str().is_some_and(|name| name.starts_with(own));
             let is_expected = name == EMPTY || directory.starts_with(entry.path());
@@ -94,8 +96,8 @@ struct Disk {
 }
 
 impl Disk {
-    fn of(path: &Path, files: &dyn Files) -> Result<Self, LabError> {
-        let number = fs::metadata(path).map_err(LabError::at("inspect", path))?;
+    fn of(path: &Path, files: &dyn Files) -> Result<Self, Failure> {
+        let number = fs::metadata(path).map_err(Failure::at("inspect", path))?;
         let number = number.dev();
         let devices = match rustix::fs::major(number) {
             0 => device::below_dir(files, path),
@@ -121,7 +123,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let refused = |directory: &Path, own| {
             let error = check(directory, cache.path(), own).unwrap_err();
-            format!("{error}; {}", error.remedy().unwrap())
+            format!("{error}; {}", error.remedy.as_deref().unwrap())
         };
         for shared in ["/", "/usr", "/tmp", "/dev/shm", "."] {
             let said = refused(Path::new(shared), None);

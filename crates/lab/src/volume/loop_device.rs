@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, ioctl};
 
 use super::tool::shown;
-use crate::error::LabError;
+use crate::failure::Failure;
+use crate::volume::no_volume;
 
 /// Where free devices are asked for.
 const CONTROL: &str = "/dev/loop-control";
@@ -99,9 +100,9 @@ unsafe impl Ioctl for GetFree {
 
 impl LoopDevice {
     /// Attaches a file to a free device.
-    pub(crate) fn attach(file: &Path) -> Result<Self, LabError> {
+    pub(crate) fn attach(file: &Path) -> Result<Self, Failure> {
         let backing = OpenOptions::new().read(true).write(true).open(file);
-        let backing = backing.map_err(LabError::at("open", file))?;
+        let backing = backing.map_err(Failure::at("open", file))?;
         for _ in 0..TRIES {
             let path = free().map_err(no_loop)?;
             let device = open(&path).map_err(no_loop)?;
@@ -123,32 +124,32 @@ impl LoopDevice {
     }
 
     /// Has it refuse every request from now on, also while it is in use; returns when it did.
-    pub(crate) fn fail(&self) -> Result<Instant, LabError> {
+    pub(crate) fn fail(&self) -> Result<Instant, Failure> {
         self.limit(FAILED_BYTES)
     }
 
     /// Has it serve all requests again, with what its file contains; returns when it did.
-    pub(crate) fn restore(&self) -> Result<Instant, LabError> {
+    pub(crate) fn restore(&self) -> Result<Instant, Failure> {
         self.limit(0)
     }
 
-    fn limit(&self, bytes: u64) -> Result<Instant, LabError> {
+    fn limit(&self, bytes: u64) -> Result<Instant, Failure> {
         let limited = set_status(&self.device, info(bytes, &name_of(&self.file)));
-        limited.map_err(|error| LabError::at("change the size of", &self.path)(error.into()))?;
+        limited.map_err(Failure::at("change the size of", &self.path))?;
         Ok(Instant::now())
     }
 
     /// Its major and minor numbers.
-    pub(crate) fn numbers(&self) -> Result<(u32, u32), LabError> {
+    pub(crate) fn numbers(&self) -> Result<(u32, u32), Failure> {
         let state = rustix::fs::fstat(&self.device);
-        let state = state.map_err(|error| LabError::at("examine", &self.path)(error.into()))?;
+        let state = state.map_err(Failure::at("examine", &self.path))?;
         let device = state.st_rdev;
         Ok((rustix::fs::major(device), rustix::fs::minor(device)))
     }
 
     /// Detaches it, and removes its file.
-    pub(crate) fn remove(self) -> Result<(), LabError> {
-        fs::remove_file(&self.file).map_err(LabError::at("remove", &self.file))
+    pub(crate) fn remove(self) -> Result<(), Failure> {
+        fs::remove_file(&self.file).map_err(Failure::at("remove", &self.file))
     }
 
     /// Its path, such as `/dev/loop3`.
@@ -243,7 +244,7 @@ fn set_status(device: &File, info: Info) -> rustix::io::Result<()> {
     unsafe { ioctl(device, Setter::<SET_STATUS, _>::new(info)) }
 }
 
-fn no_loop(error: io::Error) -> LabError {
+fn no_loop(error: io::Error) -> Failure {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "run dyno as root (a container needs --privileged, or the loop devices), or remove \
@@ -255,8 +256,5 @@ fn no_loop(error: io::Error) -> LabError {
         }
         _ => "detach loop devices that nothing needs (losetup -a lists them)",
     };
-    LabError::NoVolume {
-        why: format!("cannot attach a loop device: {error}"),
-        remedy: remedy.to_owned(),
-    }
+    no_volume(format!("cannot attach a loop device: {error}"), remedy)
 }

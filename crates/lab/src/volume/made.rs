@@ -20,12 +20,13 @@ use super::claim::Claim;
 use super::loop_device::LoopDevice;
 use super::tool::{Tool, shown};
 use super::{FileSystem, Volume, directory, file_system, named_device};
-use crate::error::LabError;
+use crate::failure::{Failure, disk_full};
 use crate::home::outside::{Kind, Outside};
 use crate::home::{Home, mounted};
 use crate::needs;
 use crate::site::{Site, ThisHost};
 use crate::tree;
+use crate::volume::no_volume;
 
 /// A mounted file system.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ enum Base {
 }
 
 impl Base {
-    fn new(home: &Home, below: Option<&Path>) -> Result<Self, LabError> {
+    fn new(home: &Home, below: Option<&Path>) -> Result<Self, Failure> {
         if let Some(below) = below {
             let below = directory::check(below, home.account())?;
             return Outside::make(home, Kind::Directory, &below).map(Self::Outside);
@@ -70,7 +71,7 @@ impl Base {
         }
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         match self {
             Self::InRun(path) if !path.exists() => Ok(()),
             Self::InRun(path) => tree::remove(path),
@@ -80,18 +81,17 @@ impl Base {
 }
 
 /// Checks that a file system can be made: that its tools are installed, and its device is empty.
-pub(super) fn check(plan: &plan::FileSystem) -> Result<(), LabError> {
+pub(super) fn check(plan: &plan::FileSystem) -> Result<(), Failure> {
     check_tools(plan)?;
     plan.named_device().map_or(Ok(()), named_device::check)
 }
 
-fn check_tools(plan: &plan::FileSystem) -> Result<(), LabError> {
+fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
-        return Err(LabError::NoVolume {
-            why: "only root can make and mount a file system".to_owned(),
-            remedy: "run dyno as root, or mount one and name its mount point with `directory`"
-                .to_owned(),
-        });
+        return Err(no_volume(
+            "only root can make and mount a file system",
+            "run dyno as root, or mount one and name its mount point with `directory`",
+        ));
     }
     file_system(plan).check()?;
     if plan.deduplicate.value {
@@ -107,7 +107,7 @@ impl Made {
         limits: &DiskLimits,
         below: Option<&Path>,
         interrupted: &AtomicBool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         check_tools(plan)?;
         // Checked while nobody else can format it.
         let claim = plan.named_device().map(named_device::claim).transpose()?;
@@ -133,7 +133,7 @@ impl Made {
         Ok(made)
     }
 
-    fn format(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn format(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let devices = self.devices();
         let made = self.kind.make(&devices, interrupted);
         if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
@@ -143,7 +143,7 @@ impl Made {
         made
     }
 
-    fn attach(&self) -> Result<(), LabError> {
+    fn attach(&self) -> Result<(), Failure> {
         let Devices::Loop { count, .. } = &self.plan.devices else {
             return Ok(());
         };
@@ -156,7 +156,7 @@ impl Made {
     }
 
     /// A loop device on a new file.
-    pub(super) fn new_device(&self) -> Result<LoopDevice, LabError> {
+    pub(super) fn new_device(&self) -> Result<LoopDevice, Failure> {
         let bytes = match &self.plan.devices {
             Devices::Named(_) => 0,
             Devices::Loop { bytes, .. } => bytes.value,
@@ -166,7 +166,7 @@ impl Made {
         let mut options = OpenOptions::new();
         let made = options.write(true).create_new(true).mode(0o600).open(&file);
         let made = made.and_then(|made| made.set_len(bytes));
-        made.map_err(LabError::at("create", &file))?;
+        made.map_err(Failure::at("create", &file))?;
         LoopDevice::attach(&file)
     }
 
@@ -181,7 +181,7 @@ impl Made {
     }
 
     /// The sparse files must not fill the disk under the server.
-    fn has_room(&self) -> Result<(), LabError> {
+    fn has_room(&self) -> Result<(), Failure> {
         let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
         let host = ThisHost::default();
         let free_bytes = needs::free_bytes(host.files(), self.base.path())?;
@@ -190,15 +190,12 @@ impl Made {
         }
         let count = self.plan.device_count();
         let base = self.base.path();
-        Err(LabError::DiskFull {
-            what: format!("a volume of {count} loop devices, whose sparse files may grow so far,"),
-            path: base.parent().unwrap_or(base).to_owned(),
-            needed_bytes,
-            free_bytes,
-        })
+        let what = format!("a volume of {count} loop devices, whose sparse files may grow so far,");
+        let disk = base.parent().unwrap_or(base);
+        Err(disk_full(&what, disk, needed_bytes, free_bytes))
     }
 
-    pub(super) fn mount(&self) -> Result<(), LabError> {
+    pub(super) fn mount(&self) -> Result<(), Failure> {
         let devices = self.devices();
         let mut options = self.kind.mount_options(&devices);
         let typed = self.plan.mount_options.iter();
@@ -217,7 +214,7 @@ impl Made {
         Tool::MOUNT.run(arguments).map(drop)
     }
 
-    pub(super) fn unmount(&self) -> Result<(), LabError> {
+    pub(super) fn unmount(&self) -> Result<(), Failure> {
         mounted::unmount_below(self.base.path())
     }
 
@@ -227,14 +224,13 @@ impl Made {
     }
 
     /// Has everything written to its devices.
-    pub(super) fn sync(&self) -> Result<(), LabError> {
+    pub(super) fn sync(&self) -> Result<(), Failure> {
         let dir = fs::File::open(&self.mount_point);
-        let dir = dir.map_err(LabError::at("open", &self.mount_point))?;
-        rustix::fs::syncfs(&dir)
-            .map_err(|error| LabError::at("write to disk", &self.mount_point)(error.into()))
+        let dir = dir.map_err(Failure::at("open", &self.mount_point))?;
+        rustix::fs::syncfs(&dir).map_err(Failure::at("write to disk", &self.mount_point))
     }
 
-    fn all_used_bytes(&self) -> Result<u64, LabError> {
+    fn all_used_bytes(&self) -> Result<u64, Failure> {
         self.sync()?;
         self.kind.used_bytes(&self.mount_point, &self.devices())
     }
@@ -253,7 +249,7 @@ impl Volume for Made {
         Some(self)
     }
 
-    fn used_bytes(&self) -> Result<Option<u64>, LabError> {
+    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
         let bytes = self.all_used_bytes()?;
         Ok(Some(bytes.saturating_sub(self.empty_bytes)))
     }
@@ -262,7 +258,7 @@ impl Volume for Made {
         self.plan.profile.raw_per_byte(self.plan.device_count())
     }
 
-    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if !self.plan.deduplicate.value {
             return Ok(());
         }
@@ -272,7 +268,7 @@ impl Volume for Made {
         Tool::DUPEREMOVE.work(arguments, interrupted)
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         if !self.base.path().exists() {
             return Ok(());
         }
@@ -294,19 +290,18 @@ impl Drop for Made {
 }
 
 /// Bytes of the blocks that are not free.
-pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, LabError> {
+pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, Failure> {
     let space = rustix::fs::statvfs(mount_point);
-    let space = space
-        .map_err(|error| LabError::at("read the file system of", mount_point)(error.into()))?;
+    let space = space.map_err(Failure::at("read the file system of", mount_point))?;
     Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
 }
 
 /// A directory of dyno's that others may enter.
-fn make_dir(path: &Path) -> Result<(), LabError> {
+fn make_dir(path: &Path) -> Result<(), Failure> {
     let mut builder = DirBuilder::new();
     builder.mode(0o755);
-    builder.create(path).map_err(LabError::at("create", path))?;
+    builder.create(path).map_err(Failure::at("create", path))?;
     // The mode above is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(path, permissions).map_err(LabError::at("change the permissions of", path))
+    fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
 }

@@ -14,12 +14,13 @@ mod tool;
 mod xfs;
 
 use std::fmt;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::account::Account;
-use crate::error::LabError;
+use crate::failure::{Failure, of_log};
 use crate::home::Home;
 
 pub(crate) use devices::{Job, release};
@@ -38,7 +39,7 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
 
     /// Bytes that its devices hold for what has been written since it was made, with all copies
     /// and parity; `None` for a directory, whose file system has other files, too.
-    fn used_bytes(&self) -> Result<Option<u64>, LabError> {
+    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
@@ -53,28 +54,28 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     }
 
     /// Has equal blocks of the data shared, if the study wants that.
-    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let _ = interrupted;
         Ok(())
     }
 
     /// Removes the data and whatever was set up for it.
-    fn end(&self) -> Result<(), LabError>;
+    fn end(&self) -> Result<(), Failure>;
 }
 
 /// A kind of file system.
 trait FileSystem: fmt::Debug + Send + Sync {
     /// Checks that the programs that it needs are installed.
-    fn check(&self) -> Result<(), LabError>;
+    fn check(&self) -> Result<(), Failure>;
 
     /// Makes it on empty devices, with [`LABEL`].
-    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError>;
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure>;
 
     /// Mount options that this file system needs for these devices.
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
 
     /// Bytes that its devices hold; what it is mounted at has been synchronized.
-    fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, LabError>;
+    fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, Failure>;
 
     /// Makes the kernel forget unmounted devices.
     fn forget(&self, devices: &[PathBuf]) {
@@ -97,7 +98,7 @@ pub(crate) fn create(
     volume: &plan::Volume,
     own: PathBuf,
     interrupted: &AtomicBool,
-) -> Result<Arc<dyn Volume>, LabError> {
+) -> Result<Arc<dyn Volume>, Failure> {
     Ok(match (&volume.file_system, volume.directory()) {
         (Some(plan), below) => Arc::new(Made::new(
             home,
@@ -117,21 +118,19 @@ impl Volume for PathBuf {
         self
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
 /// Checks that nodes of this account can store data and log on the volumes of a plan.
-pub(crate) fn check(node: &plan::Node, account: &Account) -> Result<(), LabError> {
+pub(crate) fn check(node: &plan::Node, account: &Account) -> Result<(), Failure> {
     check_one(&node.volume, account)?;
     let log = node.log_volume.as_ref();
-    log.map_or(Ok(()), |log| {
-        check_one(log, account).map_err(LabError::of_log)
-    })
+    log.map_or(Ok(()), |log| check_one(log, account).map_err(of_log))
 }
 
-fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
+fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
     if let Some(below) = volume.directory() {
         directory::check(below, account)?;
     }
@@ -139,6 +138,13 @@ fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), LabError> {
         Some(plan) => made::check(plan),
         None => Ok(()),
     }
+}
+
+/// This host cannot, or this user may not, make a volume as the study describes it.
+pub(crate) fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!("cannot set up the volume: {why}"))
+        .remedy(remedy)
+        .key("volume.filesystem")
 }
 
 /// A directory on the disk that holds volumes of this kind.

@@ -10,17 +10,18 @@ use rustix::fs::OFlags;
 use super::LABEL;
 use super::claim::{self, Claim};
 use super::tool::{Tool, shown};
-use crate::error::LabError;
+use crate::failure::Failure;
+use crate::volume::no_volume;
 
 /// What `blkid` ends with if it finds nothing.
 const NOTHING_FOUND: i32 = 2;
 
 /// Checks that formatting a device destroys nothing: it exists, nothing uses it, and it holds no
 /// file system but one that dyno made.
-pub(super) fn check(device: &Path) -> Result<(), LabError> {
+pub(super) fn check(device: &Path) -> Result<(), Failure> {
     let meta = fs::metadata(device).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unfit(device, "does not exist", "check its name (lsblk)"),
-        _ => LabError::at("inspect", device)(error),
+        _ => Failure::at("inspect", device)(error),
     })?;
     if !meta.file_type().is_block_device() {
         let remedy = "name a block device (lsblk lists them), or use loop devices: remove device";
@@ -41,7 +42,7 @@ pub(super) fn check(device: &Path) -> Result<(), LabError> {
             "may not be written by this user",
             "run dyno as root",
         ),
-        _ => LabError::at("open", device)(error),
+        _ => Failure::at("open", device)(error),
     })?;
     match signature(device)? {
         Some(found) => Err(unfit(
@@ -57,7 +58,7 @@ pub(super) fn check(device: &Path) -> Result<(), LabError> {
 }
 
 /// What a device holds, in words; `None`: nothing, or a file system that dyno made.
-fn signature(device: &Path) -> Result<Option<String>, LabError> {
+fn signature(device: &Path) -> Result<Option<String>, Failure> {
     let device = shown(device);
     let output = Tool::BLKID.output(["-p", "-o", "export", &device])?;
     if output.status.code() == Some(NOTHING_FOUND) {
@@ -79,7 +80,7 @@ fn signature(device: &Path) -> Result<Option<String>, LabError> {
 }
 
 /// Claims a device, to be kept until it has been wiped.
-pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
+pub(super) fn claim(device: &Path) -> Result<Claim, Failure> {
     Claim::take(claim::number(device)?)?.ok_or_else(|| {
         let remedy = "name another device, or wait for the other dyno to end";
         unfit(device, "is in use: another dyno has it", remedy)
@@ -88,7 +89,7 @@ pub(super) fn claim(device: &Path) -> Result<Claim, LabError> {
 
 /// Removes the signature of a file system that dyno made, so that the device is empty again. A
 /// device that another dyno has claimed since is left alone.
-pub(crate) fn wipe_own(device: &Path) -> Result<(), LabError> {
+pub(crate) fn wipe_own(device: &Path) -> Result<(), Failure> {
     let Some(_claim) = Claim::take(claim::number(device)?)? else {
         return Ok(());
     };
@@ -100,9 +101,6 @@ pub(crate) fn wipe_own(device: &Path) -> Result<(), LabError> {
     }
 }
 
-fn unfit(device: &Path, why: &str, remedy: &str) -> LabError {
-    LabError::NoVolume {
-        why: format!("{} {why}", device.display()),
-        remedy: remedy.to_owned(),
-    }
+fn unfit(device: &Path, why: &str, remedy: &str) -> Failure {
+    no_volume(format!("{} {why}", device.display()), remedy)
 }

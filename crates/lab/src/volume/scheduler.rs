@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use host::{Files, device, text};
 
 use super::claim::Claim;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::site::{Site, ThisHost};
 
@@ -29,7 +29,7 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     /// Gives the devices below a directory a scheduler.
-    pub(crate) fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, LabError> {
+    pub(crate) fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, Failure> {
         let host = ThisHost::default();
         let devices = device::below_dir(host.files(), dir);
         if devices.is_empty() {
@@ -52,7 +52,7 @@ impl Scheduler {
             }
         }
         let record = home.new_path(RECORD);
-        fs::write(&record, before.concat()).map_err(LabError::at("write", &record))?;
+        fs::write(&record, before.concat()).map_err(Failure::at("write", &record))?;
         let set = Self {
             record,
             _claims: claims,
@@ -64,7 +64,7 @@ impl Scheduler {
     }
 
     /// Puts the schedulers back that the devices had before.
-    pub(crate) fn end(&self) -> Result<(), LabError> {
+    pub(crate) fn end(&self) -> Result<(), Failure> {
         put_back(&self.record)
     }
 }
@@ -77,10 +77,10 @@ impl Drop for Scheduler {
 }
 
 /// Puts back the schedulers that a run has changed, the last one first: a disk may have had several.
-pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
+pub(crate) fn put_back_all(run: &Path) -> Result<(), Failure> {
     let mut records = Vec::new();
-    for entry in fs::read_dir(run).map_err(LabError::at("read", run))? {
-        let path = entry.map_err(LabError::at("read", run))?.path();
+    for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
+        let path = entry.map_err(Failure::at("read", run))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let number = name.strip_prefix(RECORD);
         if let Some(Ok(number)) = number.map(str::parse::<u32>) {
@@ -92,10 +92,10 @@ pub(crate) fn put_back_all(run: &Path) -> Result<(), LabError> {
     records.try_for_each(|(_, record)| put_back(record))
 }
 
-fn put_back(record: &Path) -> Result<(), LabError> {
+fn put_back(record: &Path) -> Result<(), Failure> {
     let lines = match fs::read_to_string(record) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(LabError::at("read", record))?,
+        text => text.map_err(Failure::at("read", record))?,
     };
     let host = ThisHost::default();
     let files = host.files();
@@ -114,11 +114,11 @@ fn put_back(record: &Path) -> Result<(), LabError> {
             write(device, before)?;
         }
     }
-    fs::remove_file(record).map_err(LabError::at("remove", record))
+    fs::remove_file(record).map_err(Failure::at("remove", record))
 }
 
 /// Claims a disk.
-fn claim(files: &dyn Files, device: &str) -> Result<Claim, LabError> {
+fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
     let number = host::line(files, format!("/sys/block/{device}/dev")).unwrap_or_default();
     Claim::take(number)?.ok_or_else(|| {
         unfit(
@@ -136,7 +136,7 @@ fn identity(files: &dyn Files, device: &str) -> String {
 }
 
 /// The current one of the words `none [mq-deadline] kyber`, among which the wanted one must be.
-fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, LabError> {
+fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, Failure> {
     let bare = |word: &'a str| word.trim_matches(['[', ']']);
     let known: Vec<&str> = words.split_whitespace().map(bare).collect();
     let mut typed = words.split_whitespace();
@@ -153,7 +153,7 @@ fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, La
     }
 }
 
-fn write(device: &str, scheduler: &str) -> Result<(), LabError> {
+fn write(device: &str, scheduler: &str) -> Result<(), Failure> {
     let file = file(device);
     fs::write(&file, scheduler).map_err(|error| {
         unfit(
@@ -167,11 +167,10 @@ fn file(device: &str) -> String {
     format!("/sys/block/{device}/queue/scheduler")
 }
 
-fn unfit(why: String, remedy: &str) -> LabError {
-    LabError::NoScheduler {
-        why,
-        remedy: remedy.to_owned(),
-    }
+fn unfit(why: String, remedy: &str) -> Failure {
+    Failure::usage(format!("cannot set the IO scheduler: {why}"))
+        .remedy(remedy)
+        .key("volume.scheduler")
 }
 
 #[cfg(test)]
@@ -186,7 +185,7 @@ mod tests {
         assert!(error.to_string().contains("vda has no IO scheduler cfq"));
         assert!(
             error
-                .remedy()
+                .remedy
                 .unwrap()
                 .contains("none, mq-deadline, kyber, bfq")
         );

@@ -58,7 +58,7 @@ fn home() -> (TempDir, Home) {
 fn made(home: &Home, volume: &plan::Volume) -> Option<Arc<dyn Volume>> {
     match create(home, volume, PathBuf::new(), &NEVER) {
         Ok(made) => Some(made),
-        Err(error @ LabError::NoVolume { .. }) => {
+        Err(error) if error.key.as_deref() == Some("volume.filesystem") => {
             testkit::skip(&error.to_string());
             None
         }
@@ -174,7 +174,7 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
     plan.mount_options = Some(typed("no_such_option".to_owned()));
     let error = create(&home, &volume_of(plan), PathBuf::new(), &NEVER).unwrap_err();
-    assert!(matches!(error, LabError::NoVolume { .. }), "{error}");
+    assert_eq!(error.key.as_deref(), Some("volume.filesystem"), "{error}");
     assert_nothing_left(home.run_dir());
     let Some(disk) = SmallDisk::new("100m") else {
         return;
@@ -182,16 +182,12 @@ fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let mut small = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
     small.directory = Some(typed(disk.path().to_owned()));
     let error = create(&home, &small, PathBuf::new(), &NEVER).unwrap_err();
-    let LabError::DiskFull {
-        needed_bytes,
-        free_bytes,
-        what,
-        ..
-    } = &error
-    else {
-        panic!("{error}")
-    };
-    assert!(*needed_bytes == 512 << 20 && *free_bytes < 101 << 20 && what.contains("sparse"));
+    assert!(
+        error
+            .message
+            .contains("sparse files may grow so far, needs 512.0 MiB; only "),
+        "{error}"
+    );
     assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
 }
 
@@ -500,7 +496,7 @@ fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
     let stopped = AtomicBool::new(true);
     let mut job = made.replace(2).unwrap();
     if let Err(error) = made.finish(&mut job, &stopped) {
-        assert!(matches!(error, LabError::Interrupted), "{error}");
+        assert!(error.is_interrupted(), "{error}");
     }
     made.cancel(job);
     volume.end().unwrap();

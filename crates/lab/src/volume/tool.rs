@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT, WORK_LIMIT};
+use crate::volume::no_volume;
 
 /// A program, and the package that has it.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +36,7 @@ impl Tool {
         devices: &[PathBuf],
         options: &[&str],
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let options = options.iter().map(OsStr::new);
         let devices = devices.iter().map(|device| device.as_os_str());
         self.work(options.chain(devices), interrupted)
@@ -46,7 +47,7 @@ impl Tool {
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let command = self.command(arguments)?;
         let output = process::output(command, WORK_LIMIT, interrupted)?;
         self.succeeded(&output)
@@ -56,13 +57,13 @@ impl Tool {
     pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<String, LabError> {
+    ) -> Result<String, Failure> {
         let output = self.output(arguments)?;
         self.succeeded(&output)?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    fn succeeded(self, output: &Output) -> Result<(), LabError> {
+    fn succeeded(self, output: &Output) -> Result<(), Failure> {
         match output.status.success() {
             true => Ok(()),
             false => Err(self.failed(output)),
@@ -73,7 +74,7 @@ impl Tool {
     pub(super) fn output(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Output, LabError> {
+    ) -> Result<Output, Failure> {
         process::output(self.command(arguments)?, TOOL_LIMIT, &NEVER)
     }
 
@@ -81,7 +82,7 @@ impl Tool {
     pub(super) fn start(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Child, LabError> {
+    ) -> Result<Child, Failure> {
         let mut command = self.command(arguments)?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         process::spawn(command)
@@ -90,7 +91,7 @@ impl Tool {
     fn command(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<Command, LabError> {
+    ) -> Result<Command, Failure> {
         self.check()?;
         let mut command = process::own_command(Path::new(self.program));
         command.args(arguments);
@@ -101,7 +102,7 @@ impl Tool {
     }
 
     /// Checks that it is installed.
-    pub(super) fn check(self) -> Result<(), LabError> {
+    pub(super) fn check(self) -> Result<(), Failure> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs = std::env::split_paths(&path);
         match dirs.any(|dir| dir.join(self.program).is_file()) {
@@ -110,31 +111,31 @@ impl Tool {
         }
     }
 
-    fn missing(self) -> LabError {
-        LabError::NoVolume {
-            why: format!("the program {} is missing", self.program),
-            remedy: format!(
+    fn missing(self) -> Failure {
+        no_volume(
+            format!("the program {} is missing", self.program),
+            format!(
                 "install the package {} (scripts/install-servers.sh storage installs all), and \
                  make sure that PATH contains its directory, usually /usr/sbin",
                 self.package
             ),
-        }
+        )
     }
 
-    pub(super) fn failed(self, output: &Output) -> LabError {
+    pub(super) fn failed(self, output: &Output) -> Failure {
         let words = String::from_utf8_lossy(&output.stderr);
         let words: Vec<&str> = words.lines().map(str::trim).collect();
         let words = words.join("; ");
         let program = self.program;
-        LabError::NoVolume {
-            why: match words.is_empty() {
-                true => format!("{program} failed ({})", output.status),
-                false => format!("{program}: {words}"),
-            },
-            remedy: "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that \
-                     has this file system and option; or remove `filesystem`"
-                .to_owned(),
-        }
+        let why = match words.is_empty() {
+            true => format!("{program} failed ({})", output.status),
+            false => format!("{program}: {words}"),
+        };
+        no_volume(
+            why,
+            "run dyno as root (a container also needs CAP_SYS_ADMIN), with a kernel that has this \
+             file system and option; or remove `filesystem`",
+        )
     }
 }
 

@@ -5,17 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use super::tool::Tool;
 use super::{FileSystem, LABEL, made};
-use crate::error::LabError;
+use crate::failure::Failure;
 
 #[derive(Debug)]
 pub(super) struct Xfs;
 
 impl FileSystem for Xfs {
-    fn check(&self) -> Result<(), LabError> {
+    fn check(&self) -> Result<(), Failure> {
         Tool::MKFS_XFS.check()
     }
 
-    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), LabError> {
+    fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure> {
         Tool::MKFS_XFS.run_on(devices, &["-q", "-f", "-K", "-L", LABEL], interrupted)
     }
 
@@ -23,7 +23,7 @@ impl FileSystem for Xfs {
         Vec::new()
     }
 
-    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, LabError> {
+    fn used_bytes(&self, mount_point: &Path, _: &[PathBuf]) -> Result<u64, Failure> {
         made::allocated_bytes(mount_point)
     }
 }

@@ -19,7 +19,7 @@ pub const MOST_REPEATS: u32 = 1000;
 pub const FEWEST_REPEATS: u32 = 5;
 /// Confidence of the upper limit of the noise: a few repeats hardly show how much runs differ, and
 /// with the noise as observed, half of the studies would plan too few. Found by simulation
-/// (`tests/compare.rs`).
+/// (`tests/integration/compare.rs`).
 const NOISE_CONFIDENCE: f64 = 0.8;
 /// Half of a 95 % interval, in standard errors.
 const HALF_WIDTH: f64 = 1.96;

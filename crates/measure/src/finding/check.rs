@@ -5,9 +5,7 @@ use super::{Finding, Level};
 /// A check of the facts `F`.
 #[derive(Debug)]
 pub struct Check<F> {
-    /// What is said about it.
     pub about: About,
-    /// Judges the facts.
     pub judge: fn(&F) -> Observed,
 }
 
@@ -22,41 +20,48 @@ pub struct About {
     pub why: &'static str,
     /// The source of the advice.
     pub source: &'static str,
-    /// The remedy; words in capitals in it are placeholders.
+    /// Words in capitals in it are placeholders.
     pub remedy: Remedy,
 }
 
-/// The remedy of a finding.
+/// The remedy of a finding. A setting has a name, and the value that it should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     /// There is none, or none is needed.
     Nothing,
     /// A command, or advice.
     Words(&'static str),
-    /// A server setting.
-    Setting {
-        name: &'static str,
-        /// The value that it should have.
-        value: &'static str,
-        /// Whether it can be changed while the server runs.
-        live: bool,
-    },
+    /// A setting that can be changed while the server runs.
+    Live(&'static str, &'static str),
+    /// A setting that only a restart changes.
+    Restart(&'static str, &'static str),
+}
+
+/// A table of checks of some facts. A row's expression is an [`Observed`] or a [`Judged`].
+#[macro_export]
+macro_rules! checks {
+    ($facts:ident: $(
+        $id:literal, $worst:ident => $judge:expr,
+            why: $why:literal,
+            source: $source:literal,
+            remedy: $remedy:ident $(($($words:expr),+))?;
+    )+) => {
+        &[$($crate::finding::check::Check {
+            about: $crate::finding::check::About {
+                id: $id,
+                worst: $crate::finding::Level::$worst,
+                why: $why,
+                source: $source,
+                remedy: $crate::finding::check::Remedy::$remedy $(($($words),+))?,
+            },
+            judge: |$facts| $crate::finding::check::Observed::from($judge),
+        }),+]
+    };
 }
 
 /// The outcome of a check, with the file or setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observed {
-    /// No problem was found.
-    Passed(String),
-    /// Why it could not be done.
-    Unknown(String),
-    /// A problem was found.
-    Found(Problem),
-}
-
-/// A check that did not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct Observed {
     level: Level,
     what: String,
     /// Values of placeholders.
@@ -65,126 +70,113 @@ pub struct Problem {
     remedy: Option<String>,
 }
 
+/// The error is of [`Level::Unknown`].
+pub type Judged = Result<Observed, Observed>;
+
+impl From<Judged> for Observed {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Ok(observed) | Err(observed) => observed,
+        }
+    }
+}
+
+/// What was observed, with its level.
+pub fn graded(level: Level, what: impl Into<String>) -> Observed {
+    Observed {
+        level,
+        what: what.into(),
+        fill: Vec::new(),
+        remedy: None,
+    }
+}
+
+pub fn severe(what: impl Into<String>) -> Observed {
+    graded(Level::Severe, what)
+}
+
+pub fn warning(what: impl Into<String>) -> Observed {
+    graded(Level::Warning, what)
+}
+
+pub fn note(what: impl Into<String>) -> Observed {
+    graded(Level::Note, what)
+}
+
+pub fn unknown(why: impl Into<String>) -> Observed {
+    graded(Level::Unknown, why)
+}
+
+pub fn passed(what: impl Into<String>) -> Observed {
+    graded(Level::Passed, what)
+}
+
 impl Observed {
-    /// No problem was found.
-    pub fn passed(what: impl Into<String>) -> Self {
-        Self::Passed(what.into())
-    }
-
-    /// The check could not be done.
-    pub fn unknown(why: impl Into<String>) -> Self {
-        Self::Unknown(why.into())
-    }
-
-    /// A problem was found.
-    pub fn found(level: Level, what: impl Into<String>) -> Self {
-        Self::Found(Problem {
-            level,
-            what: what.into(),
-            fill: Vec::new(),
-            remedy: None,
-        })
-    }
-
-    /// Results are misleading.
-    pub fn severe(what: impl Into<String>) -> Self {
-        Self::found(Level::Severe, what)
-    }
-
-    /// Results may be some percent off.
-    pub fn warning(what: impl Into<String>) -> Self {
-        Self::found(Level::Warning, what)
-    }
-
-    /// For information.
-    pub fn note(what: impl Into<String>) -> Self {
-        Self::found(Level::Note, what)
-    }
-
     /// Sets a placeholder of the remedy.
     pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
-        if let Self::Found(found) = &mut self {
-            found.fill.push((word, value.to_string()));
-        }
+        self.fill.push((word, value.to_string()));
         self
     }
 
     /// Replaces the remedy of the check.
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
-        if let Self::Found(found) = &mut self {
-            found.remedy = Some(remedy.into());
-        }
+        self.remedy = Some(remedy.into());
         self
     }
 
     pub fn level(&self) -> Level {
-        match self {
-            Self::Passed(_) => Level::Passed,
-            Self::Unknown(_) => Level::Unknown,
-            Self::Found(found) => found.level,
+        self.level
+    }
+}
+
+impl<F> Check<F> {
+    /// Judges the facts of a subject. `remedy` writes remedies for it.
+    pub fn finding(
+        &self,
+        facts: &F,
+        of: &str,
+        remedy: impl FnOnce(Remedy) -> Option<String>,
+    ) -> Finding {
+        self.about.finding((self.judge)(facts), of, remedy)
+    }
+}
+
+impl About {
+    /// Only a problem has a remedy.
+    pub fn finding(
+        &self,
+        observed: Observed,
+        of: &str,
+        remedy: impl FnOnce(Remedy) -> Option<String>,
+    ) -> Finding {
+        let replaced = observed.remedy;
+        let remedy = match observed.level {
+            Level::Unknown | Level::Passed => None,
+            _ => replaced.or_else(|| remedy(self.remedy)),
+        };
+        let fill = |remedy: String, (word, value): &(&str, String)| remedy.replace(word, value);
+        Finding {
+            id: self.id.to_owned(),
+            of: of.to_owned(),
+            level: observed.level,
+            observed: observed.what,
+            why: self.why.to_owned(),
+            source: self.source.to_owned(),
+            remedy: remedy.map(|remedy| observed.fill.iter().fold(remedy, fill)),
         }
     }
 }
 
-/// Runs checks on facts. `remedy` writes remedies for their subject.
-pub fn run<'a, F: 'a>(
-    checks: impl IntoIterator<Item = &'a Check<F>>,
-    facts: &F,
-    of: &str,
-    remedy: impl Fn(Remedy) -> Option<String>,
-) -> Vec<Finding> {
-    let findings = checks.into_iter().map(|check| {
-        let about = &check.about;
-        let (level, observed, remedy) = match (check.judge)(facts) {
-            Observed::Passed(observed) => (Level::Passed, observed, None),
-            Observed::Unknown(observed) => (Level::Unknown, observed, None),
-            Observed::Found(found) => {
-                let remedy = found.remedy.or_else(|| remedy(about.remedy));
-                let remedy = remedy.map(|remedy| filled(remedy, &found.fill));
-                (found.level, found.what, remedy)
+impl Remedy {
+    /// As it is written to a user of the subject's host.
+    pub fn on_host(self) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Words(words) => Some(words.to_owned()),
+            Self::Live(name, value) | Self::Restart(name, value) => {
+                Some(format!("{name} = {value}"))
             }
-        };
-        Finding {
-            id: about.id.to_owned(),
-            of: of.to_owned(),
-            level,
-            observed,
-            why: about.why.to_owned(),
-            source: about.source.to_owned(),
-            remedy,
         }
-    });
-    findings.collect()
-}
-
-/// Findings of checks that have no subject.
-pub fn unknown<'a, F: 'a>(
-    checks: impl IntoIterator<Item = &'a Check<F>>,
-    of: &str,
-    why: &str,
-) -> Vec<Finding> {
-    let findings = checks.into_iter().map(|check| Finding {
-        id: check.about.id.to_owned(),
-        of: of.to_owned(),
-        level: Level::Unknown,
-        observed: why.to_owned(),
-        why: check.about.why.to_owned(),
-        source: check.about.source.to_owned(),
-        remedy: None,
-    });
-    findings.collect()
-}
-
-fn filled(remedy: String, fill: &[(&'static str, String)]) -> String {
-    let fill = fill.iter();
-    fill.fold(remedy, |remedy, (word, value)| remedy.replace(word, value))
-}
-
-pub fn on_host(remedy: Remedy) -> Option<String> {
-    match remedy {
-        Remedy::Nothing => None,
-        Remedy::Words(words) => Some(words.to_owned()),
-        Remedy::Setting { name, value, .. } => Some(format!("{name} = {value}")),
     }
 }
 
@@ -192,35 +184,36 @@ pub fn on_host(remedy: Remedy) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn placeholders_are_filled() {
-        let check = Check {
-            about: About {
-                id: "a",
-                worst: Level::Warning,
-                why: "Because.",
-                source: "nobody",
-                remedy: Remedy::Words("echo none > /sys/block/DISK/queue/scheduler"),
-            },
-            judge: |disk: &String| Observed::warning(format!("{disk}: cfq")).with("DISK", disk),
-        };
-        let found = run(&[check], &"sda".to_owned(), "host", on_host);
-        assert_eq!(found[0].observed, "sda: cfq");
-        let remedy = found[0].remedy.as_deref();
-        assert_eq!(remedy, Some("echo none > /sys/block/sda/queue/scheduler"));
-    }
-
-    #[test]
-    fn a_finding_may_replace_the_remedy() {
-        let about = About {
-            id: "a",
-            worst: Level::Note,
+    const CHECKS: &[Check<String>] = checks! { disk:
+        "a", Warning => warning(format!("{disk}: cfq")).with("DISK", disk),
             why: "Because.",
             source: "nobody",
-            remedy: Remedy::Words("do this"),
+            remedy: Words("echo none > /sys/block/DISK/queue/scheduler");
+        "b", Note => note(disk).with_remedy("do that"),
+            why: "Because.",
+            source: "nobody",
+            remedy: Words("do this");
+        "c", Note => Err(unknown(disk).with_remedy("do that")),
+            why: "Because.",
+            source: "nobody",
+            remedy: Words("do this");
+    };
+
+    #[test]
+    fn a_finding_may_fill_or_replace_the_remedy() {
+        let found = CHECKS.iter().map(|check| {
+            let finding = check.finding(&"sda".to_owned(), "host", Remedy::on_host);
+            (finding.level, finding.observed, finding.remedy)
+        });
+        let (filled, replaced) = ("echo none > /sys/block/sda/queue/scheduler", "do that");
+        let expected = [
+            (Level::Warning, "sda: cfq", Some(filled)),
+            (Level::Note, "sda", Some(replaced)),
+            (Level::Unknown, "sda", None),
+        ];
+        let owned = |(level, observed, remedy): (_, &str, Option<&str>)| {
+            (level, observed.to_owned(), remedy.map(str::to_owned))
         };
-        let judge = |_: &()| Observed::note("x").with_remedy("do that");
-        let found = run(&[Check { about, judge }], &(), "host", on_host);
-        assert_eq!(found[0].remedy.as_deref(), Some("do that"));
+        assert!(found.eq(expected.map(owned)));
     }
 }

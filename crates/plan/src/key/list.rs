@@ -11,8 +11,8 @@ use super::{
     CHAOS, FIND_MAX_MEAN, FIND_MAX_P95, FIND_MAX_P99, Key, Kind, LEDGER_RATE, Needs, THREADS, Work,
 };
 use crate::{
-    Arrivals, ClusterProfile, Durability, Follow, Network, StatementProtocol, ReplyTime, Reset, Runtime,
-    SiteKind, ThinkDistribution, TlsMode,
+    Arrivals, ClusterProfile, Durability, Follow, Network, ReplyTime, Reset, Runtime, SiteKind,
+    StatementProtocol, ThinkDistribution, TlsMode,
 };
 
 const DAY: Duration = Duration::from_secs(86_400);

@@ -43,7 +43,7 @@ pub struct Key {
 pub enum Work {
     /// By its value.
     Value,
-    /// By being given at all: its value is a setting.
+    /// By its presence: its value is a setting.
     Presence,
 }
 
@@ -72,7 +72,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of an engine that dyno can start.
     Engine,
-    /// The name of a way in which servers of an engine replicate.
+    /// The name of an engine's kind of replication.
     Cluster,
     /// The address of a server.
     Url,
@@ -155,15 +155,15 @@ pub const SWEEP: &str = "sweep";
 pub const SIZES: &str = "sizes";
 /// The section whose keys are columns of report tables…
 pub const THRESHOLDS: &str = "thresholds";
-/// …and its one key that is none.
+/// …except this one.
 pub const BASELINE: &str = "baseline";
 /// The list of what is broken during the measurement.
 pub const FAULT: &str = "fault";
-/// Turns the ledger on: its rate.
+/// The key that turns the ledger on.
 pub const LEDGER_RATE: &str = "ledger.rate";
-/// Turns random faults on: their kinds.
+/// The key that turns random faults on.
 pub const CHAOS: &str = "chaos.faults";
-/// What a key has, as typed in TOML, in a study with its section that does not give it.
+/// Values, as typed in TOML, that apply once a study has the key's section but not the key.
 pub const SWITCHES: [(&str, &str); 2] = [(LEDGER_RATE, "50"), (CHAOS, "\"any\"")];
 /// The list of named alternatives; also the name of their axis.
 pub const VARIANT: &str = "variant";
@@ -173,8 +173,8 @@ pub const THREADS: &str = "load.threads";
 /// Its default in an open loop, where a user that is not needed stays idle. Servers accept at least
 /// 100 connections by default.
 pub const OPEN_LOOP_USERS: u32 = 64;
-/// The same of an engine that runs in process: each user is a thread that blocks, and shares the
-/// CPUs with the engine.
+/// The same default for an engine that runs in process, where each user is a blocking thread that
+/// shares the CPUs with the engine.
 pub const IN_PROCESS_USERS: u32 = 8;
 /// Limits of a search, see [`crate::Limited::KEYS`].
 pub(crate) const FIND_MAX_P99: &str = "load.find_max.p99";
@@ -285,7 +285,7 @@ impl Key {
         if is_limit { "ms" } else { "s" }
     }
 
-    /// The default as a command line would have it: `10s`, `10000`.
+    /// The default as typed on a command line: `10s`, `10000`.
     pub fn plain_default(&self) -> Option<String> {
         let default = self.default?;
         Some(match default.strip_prefix('"') {

@@ -1,7 +1,6 @@
 //! Reads TOML tables into the content of a study, checking every key against the table of keys.
 
 mod faults;
-mod leaves;
 pub(crate) mod overrides;
 mod sizes;
 mod sweep;
@@ -21,9 +20,14 @@ use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
 use crate::suggest;
-use leaves::{joined, leaves};
 use plan::key::{self, FAULT, Key, Kind, SIZES, SWEEP, SWITCHES, THRESHOLDS, VARIANT};
 use plan::{FromValue, Origin, Span, Spanned, Value, redact_url, shown};
+
+/// No key has a name of more parts, so deeper tables need not be entered.
+const MAX_PARTS: usize = 8;
+/// No key has a longer name. Without this limit, many keys below a long name would take time
+/// proportional to the product of both.
+const MAX_NAME_BYTES: usize = 300;
 
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
@@ -53,9 +57,9 @@ impl Walk {
                     self.switch_on(name, at, &mut entries);
                 }
                 DeValue::Array(list) if name == VARIANT => self.variants(list),
-                other if name == VARIANT => self.not_variants(other, at),
+                other if name == VARIANT => self.not_tables(VARIANT, other, at, variant::HOW),
                 DeValue::Array(list) if name == FAULT => self.faults(list),
-                other if name == FAULT => self.not_faults(other, at),
+                other if name == FAULT => self.not_tables(FAULT, other, at, faults::HOW),
                 other
                     if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
                         || key::is_section(name) =>
@@ -106,10 +110,8 @@ impl Walk {
         if let (DeValue::Table(table), true) = (value.get_ref(), key::is_group(&name)) {
             return self.section(&name, table, into);
         }
-        match Name::find(&name) {
-            Ok(Some(name)) => self.key(name, value, at, into),
-            Ok(None) => self.unknown("key", &name, at, || suggest::key(section, &name)),
-            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        if let Some(name) = self.find(&name, at, || suggest::key(section, &name)) {
+            self.key(name, value, at, into);
         }
     }
 
@@ -117,16 +119,11 @@ impl Walk {
     fn key(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         match (&name.key.kind, value.get_ref()) {
             (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
-                leaves(
-                    name.full(),
-                    table,
-                    at.origin,
-                    &mut |full, value, at| match Name::find(&full) {
-                        Ok(Some(name)) => self.entry(name, value, at, into),
-                        Ok(None) => self.unknown("key", &full, at, String::new),
-                        Err(diagnostic) => self.diagnostics.add(at, diagnostic),
-                    },
-                );
+                leaves(name.full(), table, at.origin, &mut |full, value, at| {
+                    if let Some(name) = self.find(&full, at, String::new) {
+                        self.entry(name, value, at, into);
+                    }
+                });
             }
             (Kind::Tables, DeValue::Array(list)) => self.tables(list, at.origin),
             _ => self.entry(name, value, at, into),
@@ -135,11 +132,8 @@ impl Walk {
 
     fn entry(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
         if let Some(first) = into.get(name.full()) {
-            let diagnostic = Diagnostic::new(
-                format!("duplicate key `{}`", name.full()),
-                "keep one of the two",
-            );
-            return self.diagnostics.add_of_two(first.at, at, diagnostic);
+            let message = format!("duplicate key `{}`", name.full());
+            return self.refuse_two(first.at, at, message, "keep one of the two");
         }
         if !self.has_room_for(&name, at) {
             return;
@@ -168,28 +162,31 @@ impl Walk {
     }
 
     /// The value of a key that is not in the table of keys, but is read like one.
-    fn text(
-        &mut self,
-        key: &'static Key,
-        value: &TomlValue<'_>,
-        origin: Origin,
-    ) -> Option<Spanned<String>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
-        match value {
-            Value::Text(value) => Some(Spanned { value, span }),
-            _ => None,
-        }
-    }
-
-    /// The same as the type that it is for.
     fn typed<T: FromValue>(
         &mut self,
         key: &'static Key,
         value: &TomlValue<'_>,
+        origin: Origin,
     ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, Origin::File)?;
+        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
         let value = T::from_value(&value)?;
         Some(Spanned { value, span })
+    }
+
+    fn refuse(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.diagnostics.add(at, Diagnostic::new(message, help));
+    }
+
+    /// At the later of two locations, with a reference to the earlier.
+    fn refuse_two(
+        &mut self,
+        one: Span,
+        other: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(message, help);
+        self.diagnostics.add_of_two(one, other, diagnostic);
     }
 
     /// Whether the study may have one more setting. Their number is limited because each trial
@@ -203,13 +200,39 @@ impl Walk {
         }
         let has_room = self.settings.contains(setting);
         if !has_room {
-            let diagnostic = Diagnostic::new(
-                format!("too many settings: `{}`", shown(setting)),
-                format!("a study has at most {MAX_SETTINGS} settings"),
-            );
-            self.diagnostics.add(at, diagnostic);
+            let message = format!("too many settings: `{}`", shown(setting));
+            let help = format!("a study has at most {MAX_SETTINGS} settings");
+            self.refuse(at, message, help);
         }
         has_room
+    }
+
+    /// The key of this name, unless it is unknown or invalid, which is reported.
+    fn find(&mut self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
+        match Name::find(name) {
+            Ok(Some(name)) => return Some(name),
+            Ok(None) => self.unknown("key", name, at, help),
+            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        }
+        None
+    }
+
+    /// A key of a `part` of the study, which sets only what may differ.
+    fn key_of_part(
+        &mut self,
+        part: &str,
+        name: Name,
+        value: &TomlValue<'_>,
+        at: Span,
+        into: &mut Entries,
+    ) {
+        if name.key.axis {
+            return self.entry(name, value, at, into);
+        }
+        let message = format!("a {part} cannot set `{}`", name.full());
+        let each = if part == VARIANT { "trial" } else { part };
+        let help = format!("it is the same in every {each}: set it outside the {part}s");
+        self.refuse(at, message, help);
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
@@ -223,11 +246,22 @@ impl Walk {
     }
 
     fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let diagnostic = Diagnostic::new(
-            format!("`{name}` is a section, not {}", type_words(value)),
-            format!("write [{name}] on its own line, and its keys below"),
+        let message = format!("`{name}` is a section, not {}", type_words(value));
+        let help = format!("write [{name}] on its own line, and its keys below");
+        self.refuse(at, message, help);
+    }
+
+    /// A value in the place of tables with double brackets.
+    fn not_tables(&mut self, name: &str, value: &DeValue<'_>, at: Span, help: &str) {
+        let found = match value {
+            DeValue::Table(_) => "one table",
+            other => type_words(other),
+        };
+        self.refuse(
+            at,
+            format!("`{name}` is a list of tables, not {found}"),
+            help,
         );
-        self.diagnostics.add(at, diagnostic);
     }
 
     /// Records a URL that contains a password, however it is quoted.
@@ -247,5 +281,31 @@ impl Walk {
         in_file
             .map(|(span, shown)| (span.start..span.end, shown.clone()))
             .collect()
+    }
+}
+
+/// Finds every value below `table`: the unquoted key `a.b` is a nested table, equivalent to
+/// `"a.b"`.
+fn leaves(
+    prefix: &str,
+    table: &DeTable<'_>,
+    origin: Origin,
+    found: &mut dyn FnMut(String, &TomlValue<'_>, Span),
+) {
+    for (typed, value) in table.iter() {
+        let name = joined(prefix, typed.get_ref());
+        let can_be_longer = name.len() <= MAX_NAME_BYTES && name.matches('.').count() < MAX_PARTS;
+        match value.get_ref() {
+            DeValue::Table(inner) if can_be_longer => leaves(&name, inner, origin, found),
+            _ => found(name, value, Span::new(origin, typed.span())),
+        }
+    }
+}
+
+fn joined(section: &str, key: &str) -> String {
+    if section.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{section}.{key}")
     }
 }

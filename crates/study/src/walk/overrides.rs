@@ -6,10 +6,10 @@ use toml::de::DeValue;
 use super::{TomlValue, Walk};
 use crate::content::{Axis, EITHER, Entry};
 use crate::name::Name;
-use crate::nesting;
 use crate::read::read;
 use crate::source::SourceText;
 use crate::suggest;
+use crate::syntax::too_deep;
 use plan::key::{Key, Kind, SIZES, SWEEP, THRESHOLDS, VARIANT};
 use plan::{Origin, Span, Value};
 
@@ -30,35 +30,29 @@ impl Override<'_> {
 
 /// Applies overrides, with the same checks as for the file.
 pub(crate) fn apply(walk: &mut Walk, overrides: &[(&str, &str)]) {
-    let all: Vec<_> = overrides
-        .iter()
-        .enumerate()
-        .map(|(i, (name, text))| parse(i, name, text))
-        .collect();
+    let all = overrides.iter().enumerate();
+    let all: Vec<_> = all.map(|(i, (name, text))| parse(i, name, text)).collect();
     // The last override of a key counts.
-    let last =
-        |i: usize, change: &Override<'_>| !all.iter().skip(i + 1).any(|s| s.key == change.key);
-    let counts: Vec<_> = all
-        .iter()
-        .enumerate()
-        .filter(|(i, s)| last(*i, s))
-        .collect();
+    let is_last = |(i, change): &(usize, &Override<'_>)| {
+        let mut later = all.iter().skip(i + 1);
+        later.all(|other| other.key != change.key)
+    };
+    let counts = all.iter().enumerate().filter(is_last);
     // Other overrides take precedence over the values of the chosen size.
     let (sizes, counts): (Vec<_>, Vec<_>) = counts
-        .into_iter()
-        .partition(|(_, change)| change.key == SIZES);
-    for (_, change) in sizes {
+        .map(|(_, change)| change)
+        .partition(|change| change.key == SIZES);
+    for change in sizes {
         walk.choose(change.text.trim(), change.at);
     }
-    for (_, change) in &counts {
+    for change in &counts {
         if Name::find(&change.key).is_ok_and(|name| name.is_some()) {
             walk.forget(&change.key);
         }
     }
     // Other overrides refer to a variant by its name in the file, so names change last.
-    let (names, counts): (Vec<_>, Vec<_>) =
-        counts.into_iter().partition(|(_, change)| change.is_name());
-    for (_, change) in counts.iter().chain(&names) {
+    let (names, counts): (Vec<_>, Vec<_>) = counts.into_iter().partition(|change| change.is_name());
+    for change in counts.iter().chain(&names) {
         walk.put(change);
     }
 }
@@ -114,14 +108,9 @@ impl Walk {
         if let Some((VARIANT, rest)) = change.key.split_once('.') {
             return self.put_in_variant(rest, change.text, change.at);
         }
-        let name = match Name::find(&change.key) {
-            Ok(Some(name)) => name,
-            Ok(None) => {
-                return self.unknown("key", &change.key, change.at, || {
-                    suggest::key_of_override(&change.key)
-                });
-            }
-            Err(diagnostic) => return self.diagnostics.add(change.at, diagnostic),
+        let help = || suggest::key_of_override(&change.key);
+        let Some(name) = self.find(&change.key, change.at, help) else {
+            return;
         };
         let typed = value(Some(&name), change.text);
         if self.content.axis(name.full()).is_some() {
@@ -164,7 +153,7 @@ impl Walk {
 
 /// The value of a text that is TOML, else the text as a string: strings need no quotes.
 pub(super) fn value<'t>(name: Option<&Name>, text: &'t str) -> TomlValue<'t> {
-    if nesting::too_deep(text, Origin::Nowhere).is_some() {
+    if too_deep(text, Origin::Nowhere).is_some() {
         return self::text(text);
     }
     match DeValue::parse(text) {

@@ -2,10 +2,8 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::{Axis, Entries, Size};
-use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::suggest;
@@ -25,7 +23,7 @@ impl Walk {
                 other => {
                     let message = format!("`{SIZES}` has named tables, not {}", type_words(other));
                     let help = "write [sizes.large] on its own line, and its keys below";
-                    self.diagnostics.add(at, Diagnostic::new(message, help));
+                    self.refuse(at, message, help);
                 }
             }
         }
@@ -38,12 +36,12 @@ impl Walk {
             let help = format!(
                 "a name has letters, digits, `_` or `-`, at most {MAX_NAME_BYTES} characters"
             );
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         if self.content.sizes.len() == MAX_SIZES {
             let message = format!("too many sizes: `{name}`");
             let help = format!("a study has at most {MAX_SIZES} sizes");
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         let mut size = Size {
             name: name.to_owned(),
@@ -63,18 +61,12 @@ impl Walk {
     }
 
     fn key_of_size(&mut self, key: &str, value: &TomlValue<'_>, at: Span, size: &mut Size) {
-        match Name::find(key) {
-            Ok(Some(name)) if !name.key.axis => {
-                let message = format!("a size cannot set `{}`", name.full());
-                let help = "it is the same in every size: set it outside the sizes";
-                self.diagnostics.add(at, Diagnostic::new(message, help));
-            }
-            Ok(Some(name)) => match size.axes.iter().find(|a| a.name.full() == name.full()) {
-                Some(axis) => self.twice(&name, axis.at, at),
-                None => self.entry(name, value, at, &mut size.entries),
-            },
-            Ok(None) => self.unknown("key", key, at, || suggest::key_of_size(key)),
-            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        let Some(name) = self.find(key, at, || suggest::key_of_size(key)) else {
+            return;
+        };
+        match size.axes.iter().find(|a| a.name.full() == name.full()) {
+            Some(axis) => self.twice(&name, axis.at, at),
+            None => self.key_of_part("size", name, value, at, &mut size.entries),
         }
     }
 
@@ -93,8 +85,7 @@ impl Walk {
 
     fn twice(&mut self, name: &Name, one: Span, other: Span) {
         let message = format!("duplicate key `{}` in this size", name.full());
-        let diagnostic = Diagnostic::new(message, "keep one of the two");
-        self.diagnostics.add_of_two(one, other, diagnostic);
+        self.refuse_two(one, other, message, "keep one of the two");
     }
 
     /// Replaces values of the file with those of a size.
@@ -112,7 +103,7 @@ impl Walk {
                 None => format!("this study has the sizes {}", names.join(", ")),
             };
             let message = format!("there is no size `{}`", shown(name));
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         };
         for entry in size.entries.into_values() {
             self.forget(entry.name.full());

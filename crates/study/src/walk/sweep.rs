@@ -4,10 +4,8 @@ use std::collections::HashSet;
 
 use toml::de::{DeTable, DeValue};
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::Axis;
-use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::study::MAX_TRIALS;
@@ -29,13 +27,11 @@ impl Walk {
     fn add_axis(&mut self, axis: Axis) {
         if let Some(first) = self.content.axis(axis.name.full()) {
             let message = format!("duplicate axis `{}`", axis.name.full());
-            let diagnostic = Diagnostic::new(message, "put all values in one list");
-            self.diagnostics.add_of_two(first.at, axis.at, diagnostic);
+            self.refuse_two(first.at, axis.at, message, "put all values in one list");
         } else if self.content.axes.len() == MAX_AXES {
             let message = format!("too many axes: `{}`", axis.name.full());
             let help = format!("a study has at most {MAX_AXES} axes");
-            self.diagnostics
-                .add(axis.at, Diagnostic::new(message, help));
+            self.refuse(axis.at, message, help);
         } else {
             self.content.axes.push(axis);
         }
@@ -71,26 +67,19 @@ impl Walk {
         let full = name.full();
         let DeValue::Array(list) = value.get_ref() else {
             let found = type_words(value.get_ref());
-            let diagnostic = Diagnostic::new(
-                format!("the axis `{full}` takes a list, not {found}"),
-                format!("write \"{full}\" = [value, value, …]"),
-            );
-            self.diagnostics.add(span, diagnostic);
+            let message = format!("the axis `{full}` takes a list, not {found}");
+            let help = format!("write \"{full}\" = [value, value, …]");
+            self.refuse(span, message, help);
             return Vec::new();
         };
         if list.is_empty() {
-            let diagnostic = Diagnostic::new(
-                format!("the axis `{full}` has no values"),
-                "add a value, or remove the axis",
-            );
-            self.diagnostics.add(span, diagnostic);
+            let message = format!("the axis `{full}` has no values");
+            self.refuse(span, message, "add a value, or remove the axis");
         }
         if list.len() > MAX_TRIALS {
-            let diagnostic = Diagnostic::new(
-                format!("the axis `{full}` has {} values", list.len()),
-                format!("a study has at most {} trials", grouped(MAX_TRIALS as u64)),
-            );
-            self.diagnostics.add(span, diagnostic);
+            let message = format!("the axis `{full}` has {} values", list.len());
+            let help = format!("a study has at most {} trials", grouped(MAX_TRIALS as u64));
+            self.refuse(span, message, help);
             return Vec::new();
         }
         let values: Vec<_> = list
@@ -106,17 +95,11 @@ impl Walk {
         let mut known = HashSet::new();
         for value in values {
             let text = value.to_string();
-            if known.contains(&text) {
-                let message = format!("duplicate value {} in the axis `{axis}`", shown(&text));
-                self.diagnostics.add(
-                    value.span,
-                    Diagnostic::new(
-                        message,
-                        "remove one of the two; to repeat trials, use `load.repeats`",
-                    ),
-                );
+            let message = format!("duplicate value {} in the axis `{axis}`", shown(&text));
+            if !known.insert(text) {
+                let help = "remove one of the two; to repeat trials, use `load.repeats`";
+                self.refuse(value.span, message, help);
             }
-            known.insert(text);
         }
     }
 }

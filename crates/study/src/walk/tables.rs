@@ -4,7 +4,6 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{TomlValue, Walk};
 use crate::content::TypedTable;
-use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
 use plan::key::{Key, word};
@@ -24,13 +23,12 @@ impl Walk {
                 _ if i == MAX_TABLES => {
                     let message = format!("too many tables in the report: {}", list.len());
                     let help = format!("a report has at most {MAX_TABLES} tables");
-                    return self.diagnostics.add(at, Diagnostic::new(message, help));
+                    return self.refuse(at, message, help);
                 }
                 DeValue::Table(table) => self.table(table, at),
                 other => {
                     let message = format!("a table of the report is not {}", type_words(other));
-                    self.diagnostics
-                        .add(at, Diagnostic::new(message, TABLES_EXAMPLE));
+                    self.refuse(at, message, TABLES_EXAMPLE);
                 }
             }
         }
@@ -41,7 +39,7 @@ impl Walk {
         for (typed, value) in table.iter() {
             let place = Span::new(at.origin, typed.span());
             match typed.get_ref().as_ref() {
-                "rows" => rows = Some(self.text(&ROWS, value, at.origin)),
+                "rows" => rows = Some(self.typed::<String>(&ROWS, value, at.origin)),
                 "columns" => columns = Some(self.columns(value, at.origin)),
                 other => self.unknown("key", other, place, || known(other)),
             }
@@ -49,8 +47,7 @@ impl Walk {
         for (name, is_given) in [("rows", rows.is_some()), ("columns", columns.is_some())] {
             if !is_given {
                 let message = format!("this table has no `{name}`");
-                self.diagnostics
-                    .add(at, Diagnostic::new(message, TABLES_EXAMPLE));
+                self.refuse(at, message, TABLES_EXAMPLE);
             }
         }
         if let (Some(Some(mut rows)), Some(columns)) = (rows, columns) {
@@ -76,19 +73,18 @@ impl Walk {
             let help = format!(
                 "write 1 to {MAX_COLUMNS} columns: columns = [\"tps\", \"response_ms.p99\"]"
             );
-            self.diagnostics.add(span, Diagnostic::new(message, help));
+            self.refuse(span, message, help);
             return Vec::new();
         };
         let mut columns: Vec<Spanned<String>> = Vec::new();
         for typed in list.iter() {
-            let Some(column) = self.text(&COLUMNS, typed, origin) else {
+            let Some(column) = self.typed::<String>(&COLUMNS, typed, origin) else {
                 continue;
             };
             if let Some(first) = columns.iter().find(|c| c.value == column.value) {
                 let message = format!("duplicate column `{}`", shown(&column));
-                let diagnostic = Diagnostic::new(message, "remove one of the two");
-                self.diagnostics
-                    .add_of_two(first.span, column.span, diagnostic);
+                let help = "remove one of the two";
+                self.refuse_two(first.span, column.span, message, help);
             }
             columns.push(column);
         }

@@ -2,9 +2,7 @@
 
 use toml::de::DeTable;
 
-use super::leaves::leaves;
-use super::{TomlValue, Walk};
-use crate::error::Diagnostic;
+use super::{TomlValue, Walk, leaves};
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
 use plan::{Origin, Span, Spanned, ThresholdSpec, shown};
@@ -25,8 +23,7 @@ impl Walk {
             match first.map(|first| first.span) {
                 Some(first) => {
                     let message = format!("duplicate threshold of `{}`", shown(&column));
-                    let diagnostic = Diagnostic::new(message, "keep one of the two");
-                    self.diagnostics.add_of_two(first, at, diagnostic);
+                    self.refuse_two(first, at, message, "keep one of the two");
                 }
                 None => self.threshold(&column, value, at),
             }
@@ -36,21 +33,21 @@ impl Walk {
     /// Sets the baseline, or a threshold, which replaces one of the same column.
     pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
         if column == BASELINE {
-            self.content.baseline = self.text(&BASELINE_NAME, value, at.origin);
+            self.content.baseline = self.typed::<String>(&BASELINE_NAME, value, at.origin);
             return;
         }
         if !value.get_ref().is_str() {
             let found = type_words(value.get_ref());
             let message = format!("the threshold of `{}` is {found}", shown(column));
-            return self.diagnostics.add(at, Diagnostic::new(message, HOW));
+            return self.refuse(at, message, HOW);
         }
-        let Some(condition) = self.text(&CONDITION, value, at.origin) else {
+        let Some(condition) = self.typed::<String>(&CONDITION, value, at.origin) else {
             return;
         };
         if column.len() > MAX_COLUMN_BYTES {
             let message = format!("the name `{}` is too long", shown(column));
             let help = "a threshold applies to a column of report tables, such as response_ms.p99";
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         let column = Spanned {
             value: column.to_owned(),
@@ -61,7 +58,7 @@ impl Walk {
         if thresholds.len() == MAX_THRESHOLDS {
             let message = format!("too many thresholds: `{}`", shown(&column));
             let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
-            return self.diagnostics.add(at, Diagnostic::new(message, help));
+            return self.refuse(at, message, help);
         }
         thresholds.push(ThresholdSpec { column, condition });
     }

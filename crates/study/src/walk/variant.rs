@@ -2,20 +2,17 @@
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::leaves::leaves;
 use super::overrides;
-use super::{TomlValue, Walk};
+use super::{TomlValue, Walk, leaves};
 use crate::content::{EITHER, Entries, Variant};
-use crate::error::Diagnostic;
 use crate::name::Name;
-use crate::read::type_words;
 use crate::suggest;
-use plan::key::VARIANT_NAME;
+use plan::key::{VARIANT, VARIANT_NAME};
 use plan::{Origin, Span, Spanned, shown};
 
 /// More than any study needs.
 const MAX_VARIANTS: usize = 100;
-const HOW: &str =
+pub(super) const HOW: &str =
     "write [[variant]] on its own line, and below it name = \"…\" and the keys it sets";
 
 impl Walk {
@@ -26,21 +23,12 @@ impl Walk {
                 _ if i == MAX_VARIANTS => {
                     let message = format!("too many variants: {}", list.len());
                     let help = format!("a study has at most {MAX_VARIANTS} variants");
-                    return self.diagnostics.add(at, Diagnostic::new(message, help));
+                    return self.refuse(at, message, help);
                 }
                 DeValue::Table(table) => self.variant(table, at),
-                other => self.not_variants(other, at),
+                other => self.not_tables(VARIANT, other, at, HOW),
             }
         }
-    }
-
-    pub(super) fn not_variants(&mut self, value: &DeValue<'_>, at: Span) {
-        let found = match value {
-            DeValue::Table(_) => "one table",
-            other => type_words(other),
-        };
-        let message = format!("`variant` is a list of tables, not {found}");
-        self.diagnostics.add(at, Diagnostic::new(message, HOW));
     }
 
     fn variant(&mut self, table: &DeTable<'_>, at: Span) {
@@ -49,14 +37,13 @@ impl Walk {
         leaves("", table, Origin::File, &mut |key, value, at| {
             if key == VARIANT_NAME.last() {
                 is_named = true;
-                name = self.text(&VARIANT_NAME, value, Origin::File);
+                name = self.typed::<String>(&VARIANT_NAME, value, Origin::File);
             } else {
                 self.key_of_variant(&key, value, at, &mut entries);
             }
         });
         if !is_named {
-            self.diagnostics
-                .add(at, Diagnostic::new("this variant has no name", HOW));
+            self.refuse(at, "this variant has no name", HOW);
         }
         let Some(name) = name else { return };
         if self.is_free(&name) {
@@ -70,11 +57,11 @@ impl Walk {
         let first = others.find(|v| v.name.value == name.value);
         if let Some(first) = first {
             let message = format!("two variants have the name `{}`", shown(name));
-            let diagnostic = Diagnostic::new(message, "give each variant a unique name");
-            self.diagnostics
-                .add_of_two(first.name.span, name.span, diagnostic);
+            let (one, other) = (first.name.span, name.span);
+            self.refuse_two(one, other, message, "give each variant a unique name");
+            return false;
         }
-        first.is_none()
+        true
     }
 
     /// Applies an override to a variant: `rest` is `NAME.KEY` or `NAME.name`.
@@ -86,11 +73,10 @@ impl Walk {
             let variants = self.content.variants.iter();
             let names: Vec<_> = variants.map(|v| v.name.value.as_str()).collect();
             let help = suggest::variant_of_override(&names);
-            let diagnostic = Diagnostic::new(format!("no variant matches `{}`", shown(rest)), help);
-            return self.diagnostics.add(at, diagnostic);
+            return self.refuse(at, format!("no variant matches `{}`", shown(rest)), help);
         };
         if key == VARIANT_NAME.last() {
-            let name = self.text(&VARIANT_NAME, &overrides::text(text), at.origin);
+            let name = self.typed::<String>(&VARIANT_NAME, &overrides::text(text), at.origin);
             if let Some(name) = name.filter(|name| self.is_free(name)) {
                 self.content.variants[i].name = name;
             }
@@ -108,15 +94,8 @@ impl Walk {
     }
 
     fn key_of_variant(&mut self, key: &str, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
-        match Name::find(key) {
-            Ok(Some(name)) if name.key.axis => self.entry(name, value, at, into),
-            Ok(Some(name)) => {
-                let message = format!("a variant cannot set `{}`", name.full());
-                let help = "it is the same in every trial: set it outside the variants";
-                self.diagnostics.add(at, Diagnostic::new(message, help));
-            }
-            Ok(None) => self.unknown("key", key, at, || suggest::key_of_variant(key)),
-            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+        if let Some(name) = self.find(key, at, || suggest::key_of_variant(key)) {
+            self.key_of_part(VARIANT, name, value, at, into);
         }
     }
 }

@@ -8,7 +8,7 @@ mod user;
 
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, StatementClass, Labels};
+use crate::catalog::{Catalog, Labels, StatementClass};
 use crate::dialect::Dialect;
 use crate::distribution::KeySampler;
 use crate::options::{Options, OptionsError};

@@ -2,34 +2,9 @@
 
 use crate::version;
 
-/// Of MariaDB since 10.6.
-const MARIADB: [(&str, &str); 22] = [
-    ("general_log", "OFF"),
-    ("innodb_adaptive_flushing", "ON"),
-    ("innodb_buffer_pool_size", "134217728"),
-    ("innodb_doublewrite", "ON"),
-    ("innodb_file_per_table", "ON"),
-    ("innodb_flush_log_at_trx_commit", "1"),
-    ("innodb_flush_method", "O_DIRECT"),
-    ("innodb_flush_neighbors", "1"),
-    ("innodb_io_capacity", "200"),
-    ("innodb_log_file_size", "100663296"),
-    ("innodb_read_io_threads", "4"),
-    ("innodb_write_io_threads", "4"),
-    ("log_bin", "OFF"),
-    ("long_query_time", "10.000000"),
-    ("max_prepared_stmt_count", "16382"),
-    ("max_user_connections", "0"),
-    ("performance_schema", "OFF"),
-    ("query_cache_size", "1048576"),
-    ("query_cache_type", "OFF"),
-    ("slow_query_log", "OFF"),
-    ("sync_binlog", "0"),
-    ("table_open_cache", "2000"),
-];
+type Values = &'static [(&'static str, &'static str)];
 
-/// Of MySQL since 8.4. dyno switches its binary log off.
-const MYSQL: [(&str, &str); 19] = [
+const OF_BOTH: Values = &[
     ("general_log", "OFF"),
     ("innodb_adaptive_flushing", "ON"),
     ("innodb_buffer_pool_size", "134217728"),
@@ -37,56 +12,70 @@ const MYSQL: [(&str, &str); 19] = [
     ("innodb_file_per_table", "ON"),
     ("innodb_flush_log_at_trx_commit", "1"),
     ("innodb_flush_method", "O_DIRECT"),
-    ("innodb_flush_neighbors", "0"),
-    ("innodb_io_capacity", "10000"),
-    ("innodb_redo_log_capacity", "104857600"),
     ("innodb_write_io_threads", "4"),
     ("log_bin", "OFF"),
     ("long_query_time", "10.000000"),
     ("max_prepared_stmt_count", "16382"),
     ("max_user_connections", "0"),
-    ("performance_schema", "ON"),
     ("slow_query_log", "OFF"),
-    ("sync_binlog", "1"),
-    ("table_open_cache", "4000"),
 ];
 
 /// The defaults of an engine's servers since a version.
 #[derive(Debug)]
 pub(in crate::mysql) struct Defaults {
     since: (u64, u64),
-    settings: &'static [(&'static str, &'static str)],
+    own: Values,
 }
 
 pub(in crate::mysql) const OF_MARIADB: Defaults = Defaults {
     since: (10, 6),
-    settings: &MARIADB,
+    own: &[
+        ("innodb_flush_neighbors", "1"),
+        ("innodb_io_capacity", "200"),
+        ("innodb_log_file_size", "100663296"),
+        ("innodb_read_io_threads", "4"),
+        ("performance_schema", "OFF"),
+        ("query_cache_size", "1048576"),
+        ("query_cache_type", "OFF"),
+        ("sync_binlog", "0"),
+        ("table_open_cache", "2000"),
+    ],
 };
+/// dyno switches the binary log off.
 pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
     since: (8, 4),
-    settings: &MYSQL,
+    own: &[
+        ("innodb_flush_neighbors", "0"),
+        ("innodb_io_capacity", "10000"),
+        ("innodb_redo_log_capacity", "104857600"),
+        ("performance_schema", "ON"),
+        ("sync_binlog", "1"),
+        ("table_open_cache", "4000"),
+    ],
 };
 
 impl Defaults {
     /// None of a version of which they are not known.
-    pub(in crate::mysql) fn of(&self, version: &str) -> &'static [(&'static str, &'static str)] {
+    pub(in crate::mysql) fn of(&self, version: &str) -> Vec<(&'static str, &'static str)> {
         match version::is_since(version, self.since.0, self.since.1) {
-            true => self.settings,
-            false => &[],
+            true => [OF_BOTH, self.own].concat(),
+            false => Vec::new(),
         }
     }
+}
+
+/// The settings whose defaults are known.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let all = [OF_BOTH, OF_MARIADB.own, OF_MYSQL.own];
+    all.into_iter().flatten().map(|(name, _)| *name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::checks::WANTED;
 
     #[test]
-    fn every_default_is_looked_at() {
-        for (name, _) in MARIADB.iter().chain(&MYSQL) {
-            assert!(WANTED.contains(name), "{name}");
-        }
+    fn defaults_of_old_versions_are_unknown() {
         assert!(OF_MARIADB.of("10.5.9").is_empty());
         assert!(OF_MYSQL.of("").is_empty());
         assert!(!OF_MYSQL.of("9.7.0").is_empty());
@@ -109,7 +98,7 @@ mod tests {
                 let row = told.iter().find(|row| row[0].eq_ignore_ascii_case(name));
                 assert_eq!(
                     row.map(|row| row[1].as_str()),
-                    Some(*value),
+                    Some(value),
                     "{version}: {name}"
                 );
             }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::replication::{Bootstrap, Copying, Role, Replication};
+use engine::replication::{Bootstrap, Copying, Replication, Role};
 
 use super::Node;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process;
 use crate::servers::files::write_for_server;
 use crate::servers::log;
@@ -17,7 +17,7 @@ const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 impl Node {
     /// Its role; `None` if it is no member of a cluster.
-    pub(crate) fn role(&self) -> Result<Option<Role>, LabError> {
+    pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
         self.as_member(Replication::state)
     }
 
@@ -31,28 +31,28 @@ impl Node {
     }
 
     /// Makes it the primary.
-    pub(crate) fn promote(&self) -> Result<(), LabError> {
+    pub(crate) fn promote(&self) -> Result<(), Failure> {
         self.as_member(Replication::promote).map(drop)
     }
 
     /// Has it refuse writes; `false` if only shutting it down does.
-    pub(crate) fn demote(&self) -> Result<bool, LabError> {
+    pub(crate) fn demote(&self) -> Result<bool, Failure> {
         Ok(self.as_member(Replication::demote)?.unwrap_or(false))
     }
 
     /// How much it has of what the primary wrote.
-    pub(crate) fn received(&self) -> Result<u64, LabError> {
+    pub(crate) fn received(&self) -> Result<u64, Failure> {
         Ok(self.as_member(Replication::received)?.unwrap_or(0))
     }
 
     /// Joins its cluster again; it may succeed later.
-    pub(crate) fn try_rejoin(&self) -> Result<(), LabError> {
+    pub(crate) fn try_rejoin(&self) -> Result<(), Failure> {
         self.as_member(Replication::rejoin).map(drop)
     }
 
     /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
     /// does not run.
-    pub(crate) fn group_size(&self) -> Result<Option<u32>, LabError> {
+    pub(crate) fn group_size(&self) -> Result<Option<u32>, Failure> {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
             return Ok(None);
         };
@@ -62,7 +62,7 @@ impl Node {
 
     /// How much it has of what its group agreed on; `None` if it does not run, and only then could
     /// be asked.
-    pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, LabError> {
+    pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, Failure> {
         if self.is_running() {
             return self.received().map(Some);
         }
@@ -74,7 +74,7 @@ impl Node {
     }
 
     /// Has it, which runs, begin its group anew.
-    pub(crate) fn begin_group(&self) -> Result<(), LabError> {
+    pub(crate) fn begin_group(&self) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
         };
@@ -97,7 +97,7 @@ impl Node {
     }
 
     /// Makes it replicate from the member with this number in its cluster.
-    pub(crate) fn follow(&self, primary: u32) -> Result<(), LabError> {
+    pub(crate) fn follow(&self, primary: u32) -> Result<(), Failure> {
         let followed = self.as_member(|kind, member| kind.follow(member, primary));
         followed.map(drop)
     }
@@ -108,7 +108,7 @@ impl Node {
         &mut self,
         primary: u32,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let Some(copying) = self.copying(primary) else {
             return Ok(());
         };
@@ -128,7 +128,7 @@ impl Node {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let how = format!("copying its data {}", process::how_it_ended(status));
-                Err(LabError::Ended(self.describe_end(&how)))
+                Err(Failure::server(self.describe_end(&how)))
             }
             None => {
                 let log = self.log();
@@ -157,7 +157,7 @@ impl Node {
     }
 
     /// The error that it does not replicate.
-    pub(crate) fn does_not_replicate(&self, limit: Duration) -> LabError {
+    pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
         self.launcher.too_slow("replicate", limit, &self.log())
     }
 

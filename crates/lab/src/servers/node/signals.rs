@@ -7,7 +7,7 @@ use engine::replication::Replication;
 use plan::FaultProcess;
 
 use super::Node;
-use crate::error::LabError;
+use crate::failure::{Failure, not_running};
 use crate::servers::running::Running;
 
 impl Node {
@@ -30,7 +30,7 @@ impl Node {
     }
 
     /// Shuts it down, waiting at most 300 s; returns when it was gone.
-    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, LabError> {
+    pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
         self.running()?;
         self.as_member(Replication::leave)?;
         self.stop_process(interrupted)?;
@@ -38,26 +38,26 @@ impl Node {
     }
 
     /// Stops these of its processes by a signal; returns when the last one was stopped.
-    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, LabError> {
+    pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
         let paused = self.running()?.pause(which);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
     /// Lets a paused server go on; returns when all its processes did.
-    pub(crate) fn resume(&mut self) -> Result<Instant, LabError> {
+    pub(crate) fn resume(&mut self) -> Result<Instant, Failure> {
         let resumed = self.running()?.resume();
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))
     }
 
-    fn running(&mut self) -> Result<&mut Running, LabError> {
+    fn running(&mut self) -> Result<&mut Running, Failure> {
         let server = self.launcher.name();
-        self.running.as_mut().ok_or(LabError::NotRunning { server })
+        self.running.as_mut().ok_or_else(|| not_running(&server))
     }
 
-    fn disobeyed(&self, signal: &'static str) -> LabError {
-        LabError::Disobeyed {
-            server: self.launcher.name(),
-            signal,
-        }
+    fn disobeyed(&self, signal: &'static str) -> Failure {
+        let server = self.launcher.name();
+        Failure::server(format!(
+            "a process of {server} did not obey {signal} within 10 s"
+        ))
     }
 }

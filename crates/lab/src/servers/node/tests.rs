@@ -7,6 +7,7 @@ use std::path::Path;
 use engine::Server;
 
 use super::*;
+use crate::failure::Exit;
 use crate::home::Home;
 use crate::servers::{NodeSpec, start};
 use crate::site::ThisHost;
@@ -162,5 +163,5 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let error = first.wait_until_it_replicates(LIMIT, &NEVER).unwrap_err();
-    assert!(matches!(error, LabError::Ended(_)), "{error}");
+    assert_eq!(error.exit, Exit::Server, "{error}");
 }

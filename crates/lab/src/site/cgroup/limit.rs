@@ -5,7 +5,7 @@ use plan::{CpuSet, DiskLimits, Limits};
 
 use super::parent::Parent;
 use super::{Controller, Version};
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// The period of a quota: the kernel's default.
 const PERIOD_US: u64 = 100_000;
@@ -37,7 +37,7 @@ fn optional(name: &'static str, text: impl ToString) -> File {
 }
 
 /// Checks that the machine has what the limits name.
-pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), LabError> {
+pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), Failure> {
     let Some(wanted) = &limits.cpuset else {
         return Ok(());
     };
@@ -48,11 +48,10 @@ pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), LabError> 
     let mut wanted = wanted.numbers().iter();
     match wanted.find(|number| !online.numbers().contains(number)) {
         None => Ok(()),
-        Some(missing) => Err(LabError::NoLimit {
-            key: Controller::CpuSet.key(),
-            why: format!("this host has no CPU {missing}: its CPUs are {online}"),
-            remedy: "choose among its CPUs".to_owned(),
-        }),
+        Some(missing) => Err(Controller::CpuSet.unlimited(
+            format!("this host has no CPU {missing}: its CPUs are {online}"),
+            "choose among its CPUs",
+        )),
     }
 }
 

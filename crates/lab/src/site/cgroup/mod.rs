@@ -7,6 +7,7 @@ mod limit;
 mod parent;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,11 @@ use host::Files;
 use host::group::Usage;
 use plan::{DiskLimits, Limits};
 
-use crate::error::LabError;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
 use parent::Parent;
+
+use crate::failure::Failure;
 
 /// Enters the groups of which it is given the files, up to `--`, and becomes the program behind.
 /// 0 is the process that writes.
@@ -66,6 +68,14 @@ impl Controller {
         }
     }
 
+    /// This host cannot, or this user may not, limit what a server uses.
+    fn unlimited(self, why: impl Display, remedy: impl Into<String>) -> Failure {
+        let key = self.key();
+        Failure::usage(format!("cannot enforce {key}: {why}"))
+            .remedy(remedy)
+            .key(key)
+    }
+
     /// Whether its counters are of interest without a limit.
     fn counts(self) -> bool {
         matches!(self, Self::CpuAccount | Self::Memory | Self::Io)
@@ -98,7 +108,7 @@ impl Groups {
         home: &Home,
         limits: &Limits,
         limits_io: bool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         limit::check(files, limits)?;
         let mut required = limit::controllers(limits);
         required.extend(limits_io.then_some(Controller::Io));
@@ -130,7 +140,7 @@ impl Groups {
         files: &dyn Files,
         devices: &[(u32, u32)],
         limits: &DiskLimits,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let mut groups = self.groups.iter();
         let group = groups.find(|group| group.parent.controllers.contains(&Controller::Io));
         let Some(group) = group else {
@@ -160,7 +170,7 @@ impl Groups {
     }
 
     /// Removes them, once their processes have ended.
-    pub(crate) fn end(&self) -> Result<(), LabError> {
+    pub(crate) fn end(&self) -> Result<(), Failure> {
         let ended = self.groups.iter().map(|group| group.place.end());
         ended.fold(Ok(()), Result::and)
     }
@@ -172,7 +182,7 @@ impl Group {
     }
 
     /// Writes files of a controller, those that the kernel has if they are optional.
-    fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), LabError> {
+    fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), Failure> {
         for file in files {
             let path = self.place.path().join(file.name);
             if file.is_optional && !path.exists() {
@@ -198,11 +208,11 @@ pub(super) fn entry(dirs: &[PathBuf]) -> Vec<OsString> {
 }
 
 /// Writes to a kernel file in one call.
-fn write(path: &Path, text: &str) -> Result<(), LabError> {
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let written = fs::OpenOptions::new().write(true).open(path);
     written
         .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
-        .map_err(LabError::at("write", path))
+        .map_err(Failure::at("write", path))
 }
 
 #[cfg(test)]

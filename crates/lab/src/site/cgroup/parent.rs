@@ -7,7 +7,7 @@ use host::cgroup::Cgroup as OwnGroup;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::{Controller, Version};
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// A group in which groups with these controllers can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) fn find(
     files: &dyn Files,
     groups: &[OwnGroup],
     required: &[Controller],
-) -> Result<Vec<Parent>, LabError> {
+) -> Result<Vec<Parent>, Failure> {
     let mut parents: Vec<Parent> = Vec::new();
     let mut unified = Vec::new();
     for controller in Controller::ALL {
@@ -67,14 +67,13 @@ fn unified_parent(
     groups: &[OwnGroup],
     needed: &[Controller],
     counted: &[Controller],
-) -> Result<Parent, LabError> {
+) -> Result<Parent, Failure> {
     let first = needed.first().copied().unwrap_or(Controller::Cpu);
     let Some(own) = groups.iter().find(|group| group.is_unified()) else {
-        return Err(LabError::NoLimit {
-            key: first.key(),
-            why: "no control groups are mounted".to_owned(),
-            remedy: "mount them: mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
-        });
+        return Err(first.unlimited(
+            "no control groups are mounted",
+            "mount them: mount -t cgroup2 none /sys/fs/cgroup",
+        ));
     };
     let (own, top) = (own.dir(files), own.mount.point.clone());
     let delegates = |dir: &Path, all: &[Controller]| {
@@ -103,19 +102,20 @@ fn unified_parent(
     };
     let procs = parent.dir.join("cgroup.procs");
     accessat(CWD, &procs, Access::WRITE_OK, AtFlags::EACCESS).map_err(|error| {
-        let why = LabError::at("write", &procs)(error.into());
-        parent.refused(first, &why.to_string())
+        let why: Failure = Failure::at("write", &procs)(error);
+        parent.refused(first, &why.message)
     })?;
     Ok(parent)
 }
 
 /// Why no group has a controller.
-pub(super) fn missing(files: &dyn Files, controller: Controller) -> LabError {
+pub(super) fn missing(files: &dyn Files, controller: Controller) -> Failure {
     let found = find(files, &host::cgroup::groups(files), &[controller]);
-    found.err().unwrap_or_else(|| LabError::NoLimit {
-        key: controller.key(),
-        why: "the control groups of the server were created without its controller".to_owned(),
-        remedy: in_a_scope().to_owned(),
+    found.err().unwrap_or_else(|| {
+        controller.unlimited(
+            "the control groups of the server were created without its controller",
+            in_a_scope(),
+        )
     })
 }
 
@@ -125,7 +125,7 @@ fn names(files: &dyn Files, list: &Path, controller: Controller) -> bool {
     names.any(|name| name == controller.name(Version::Two))
 }
 
-fn not_delegated(files: &dyn Files, own: &Path, top: &Path, controller: Controller) -> LabError {
+fn not_delegated(files: &dyn Files, own: &Path, top: &Path, controller: Controller) -> Failure {
     let name = controller.name(Version::Two);
     let (why, remedy) = match names(files, &top.join("cgroup.controllers"), controller) {
         true => (
@@ -145,16 +145,12 @@ fn not_delegated(files: &dyn Files, own: &Path, top: &Path, controller: Controll
                 .to_owned(),
         ),
     };
-    LabError::NoLimit {
-        key: controller.key(),
-        why,
-        remedy,
-    }
+    controller.unlimited(why, remedy)
 }
 
 impl Parent {
     /// The kernel refused to create such a group here.
-    pub(super) fn refused(&self, controller: Controller, why: &str) -> LabError {
+    pub(super) fn refused(&self, controller: Controller, why: &str) -> Failure {
         let dir = self.dir.display();
         let is_root = rustix::process::geteuid().is_root();
         let remedy = match (is_root, self.version) {
@@ -167,11 +163,7 @@ impl Parent {
                  mkdir {dir}/mine && chown -R USER {dir}/mine && echo PID > {dir}/mine/cgroup.procs"
             ),
         };
-        LabError::NoLimit {
-            key: controller.key(),
-            why: why.to_owned(),
-            remedy,
-        }
+        controller.unlimited(why, remedy)
     }
 }
 

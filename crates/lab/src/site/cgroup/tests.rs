@@ -14,7 +14,7 @@ struct Tree {
     mount: Mount,
 }
 
-fn find(own: &[OwnGroup], required: &[Controller]) -> Result<Vec<Parent>, LabError> {
+fn find(own: &[OwnGroup], required: &[Controller]) -> Result<Vec<Parent>, Failure> {
     parent::find(ThisHost::default().files(), own, required)
 }
 
@@ -55,7 +55,7 @@ impl Tree {
         fs::write(self.path(path), text).unwrap();
     }
 
-    fn find(&self, own: &str) -> Result<Parent, LabError> {
+    fn find(&self, own: &str) -> Result<Parent, Failure> {
         let own = [in_group(&[], own, &self.mount)];
         find(&own, &[Controller::Cpu]).map(|mut found| found.remove(0))
     }
@@ -89,9 +89,9 @@ fn a_container_does_not_see_what_is_above_it() {
 
 #[test]
 fn a_missing_controller_is_reported_with_a_remedy() {
-    let shown = |found: Result<Parent, LabError>| {
+    let shown = |found: Result<Parent, Failure>| {
         let error = found.unwrap_err();
-        format!("{error}; {}", error.remedy().unwrap())
+        format!("{error}; {}", error.remedy.as_deref().unwrap())
     };
     let tree = Tree::new("/");
     let none = shown(tree.find("/a"));
@@ -122,10 +122,7 @@ fn a_limit_that_the_kernel_refuses_leaves_no_group() {
     let links = || fs::read_dir(home.run_dir()).unwrap().count();
     let before = links();
     let error = Groups::new(&host::LOCAL, &home, &limits, false).unwrap_err();
-    let LabError::NoLimit { key, .. } = error else {
-        panic!("{error}");
-    };
-    assert_eq!((key, links()), ("site.cpus", before));
+    assert_eq!((error.key.as_deref(), links()), (Some("site.cpus"), before));
 }
 
 #[test]
@@ -147,11 +144,8 @@ fn version_1_is_taken_where_it_has_the_controller() {
     assert_eq!(found.controllers, both);
     // The other version has no memory controller.
     let error = find(&groups, &[Controller::Cpu, Controller::Memory]).unwrap_err();
-    let LabError::NoLimit { key, why, .. } = error else {
-        panic!("{error}");
-    };
-    assert_eq!(key, "site.memory");
-    assert!(why.contains("memory controller"), "{why}");
+    assert_eq!(error.key.as_deref(), Some("site.memory"));
+    assert!(error.message.contains("memory controller"), "{error}");
 }
 
 /// A group that delegates all is taken even if a nearer one has what is required.

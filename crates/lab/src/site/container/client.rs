@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::error::LabError;
+use super::no_container;
+use crate::failure::Failure;
 use crate::process::{self, NEVER, POLL_INTERVAL};
 use crate::site::Launched;
 
@@ -71,7 +72,7 @@ pub(super) fn inside(groups: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Starts a client; `pid` finds the process ID of its program.
-pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<Launched, LabError> {
+pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<Launched, Failure> {
     let mut child = process::spawn(command)?;
     let deadline = Instant::now() + START_LIMIT;
     loop {
@@ -86,13 +87,13 @@ pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<L
     }
 }
 
-fn too_late(child: &mut Child) -> LabError {
+fn too_late(child: &mut Child) -> Failure {
     process::kill(child);
     unusable(format!("nothing started in {} s", START_LIMIT.as_secs()))
 }
 
 /// What a command of a client prints.
-pub(super) fn ask(command: Command) -> Result<String, LabError> {
+pub(super) fn ask(command: Command) -> Result<String, Failure> {
     let output = process::output(command, ANSWER_LIMIT, &NEVER)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
@@ -101,9 +102,7 @@ pub(super) fn ask(command: Command) -> Result<String, LabError> {
     }
 }
 
-pub(super) fn unusable(why: String) -> LabError {
-    LabError::NoContainer {
-        why,
-        remedy: "install podman or docker, or use runtime = \"namespaces\" under [site]",
-    }
+pub(super) fn unusable(why: String) -> Failure {
+    let remedy = "install podman or docker, or use runtime = \"namespaces\" under [site]";
+    no_container(why, remedy)
 }

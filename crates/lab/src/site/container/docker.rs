@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::client::{self, unusable};
 use super::{Directory, TOOL_DIRS};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::{Kind, Outside};
 use crate::home::{containers, survivors};
@@ -45,7 +45,7 @@ struct Installed {
 }
 
 impl Installed {
-    fn find() -> Result<Self, LabError> {
+    fn find() -> Result<Self, Failure> {
         let program = containers::program("docker")
             .ok_or_else(|| unusable(format!("docker is neither in PATH nor in {TOOL_DIRS}")))?;
         let socket = socket(&program)?;
@@ -63,7 +63,7 @@ impl Installed {
 
 impl Docker {
     /// docker, if it is installed and its daemon runs on this host.
-    pub(super) fn find(home: &Home) -> Result<Self, LabError> {
+    pub(super) fn find(home: &Home) -> Result<Self, Failure> {
         let installed = match PROVEN.get() {
             Some(installed) => installed.clone(),
             None => Installed::find()?,
@@ -89,13 +89,13 @@ impl Docker {
     }
 
     /// Makes the image.
-    fn import(&self) -> Result<(), LabError> {
+    fn import(&self) -> Result<(), Failure> {
         // An image that appears after dyno's end would stay.
         let mut import = process::own_command(&self.installed.program);
         import.arg(containers::host_option(&self.installed.socket));
         import.args(["import", "-", &self.place.name()]);
         let archive = process::input(&EMPTY_ARCHIVE);
-        import.stdin(archive.map_err(LabError::at("write to", &self.installed.program))?);
+        import.stdin(archive.map_err(Failure::at("write to", &self.installed.program))?);
         client::ask(import).map(drop)
     }
 
@@ -125,7 +125,7 @@ impl Docker {
     }
 
     /// Starts a program by [`Docker::entry`].
-    pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
+    pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         client::start(command, || self.pid())
     }
 
@@ -140,7 +140,7 @@ impl Docker {
     }
 
     /// Removes the container and its image.
-    pub(super) fn end(&self) -> Result<(), LabError> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         self.place.end()
     }
 
@@ -151,7 +151,7 @@ impl Docker {
 }
 
 /// Where the daemon that this user's docker talks to listens on this host.
-fn socket(program: &Path) -> Result<PathBuf, LabError> {
+fn socket(program: &Path) -> Result<PathBuf, Failure> {
     let mut inspect = Command::new(program);
     inspect.args(["context", "inspect", "--format={{.Endpoints.docker.Host}}"]);
     inspect.stdin(Stdio::null());

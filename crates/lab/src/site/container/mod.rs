@@ -8,6 +8,7 @@ mod podman;
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::Permissions;
 use std::mem;
 use std::os::unix::fs::PermissionsExt;
@@ -19,12 +20,13 @@ use plan::Runtime;
 
 use super::Launched;
 use super::cgroup::Groups;
-use crate::error::LabError;
 use crate::home::Home;
 use crate::process::{self, NEVER};
 use crate::tree;
 use docker::Docker;
 use podman::Podman;
+
+use crate::failure::Failure;
 
 /// What a server's programs, libraries, and configuration consist of.
 const SYSTEM: [&str; 8] = [
@@ -87,12 +89,12 @@ impl Tool {
 impl Container {
     /// Checks that a container can be set up, and creates none before a program starts. It has this
     /// host's network or, with `own_network`, that of the process that [`Container::entry`] begins with.
-    pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, LabError> {
+    pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, Failure> {
         let root = home.new_path("root");
-        std::fs::create_dir(&root).map_err(LabError::at("create", &root))?;
+        std::fs::create_dir(&root).map_err(Failure::at("create", &root))?;
         // Its programs may be another user's.
         let open = Permissions::from_mode(0o755);
-        std::fs::set_permissions(&root, open).map_err(LabError::at("create", &root))?;
+        std::fs::set_permissions(&root, open).map_err(Failure::at("create", &root))?;
         let system = SYSTEM.map(|directory| Directory {
             path: directory.into(),
             is_writable: false,
@@ -131,7 +133,7 @@ impl Container {
         Ok(container)
     }
 
-    fn use_podman(&mut self, home: &Home) -> Result<(), LabError> {
+    fn use_podman(&mut self, home: &Home) -> Result<(), Failure> {
         self.tool = Tool::Podman(Podman::find(home, &self.root)?);
         self.check().or_else(|error| {
             if let Tool::Podman(podman) = mem::replace(&mut self.tool, Tool::Namespaces) {
@@ -141,12 +143,12 @@ impl Container {
         })
     }
 
-    fn use_docker(&mut self, home: &Home) -> Result<(), LabError> {
+    fn use_docker(&mut self, home: &Home) -> Result<(), Failure> {
         self.tool = Tool::Docker(Docker::find(home)?);
         self.check()
     }
 
-    fn use_namespaces(&mut self) -> Result<(), LabError> {
+    fn use_namespaces(&mut self) -> Result<(), Failure> {
         self.tool = Tool::Namespaces;
         let path = env::var_os("PATH").unwrap_or_default();
         namespaces::check_tools(&[path, TOOL_DIRS.into()])?;
@@ -154,7 +156,7 @@ impl Container {
     }
 
     /// Checks that a container can run a program on this host, unless one has for this dyno.
-    fn check(&self) -> Result<(), LabError> {
+    fn check(&self) -> Result<(), Failure> {
         if !self.tool.is_proven() {
             self.try_out()?;
             self.tool.prove();
@@ -163,7 +165,7 @@ impl Container {
     }
 
     /// Runs a program in it, which tells that it is on this host.
-    fn try_out(&self) -> Result<(), LabError> {
+    fn try_out(&self) -> Result<(), Failure> {
         // As for a server: dyno's environment may contain passwords.
         let mut command = process::own_command(Path::new("env"));
         command.env_clear().envs(process::environment());
@@ -185,24 +187,22 @@ impl Container {
         command.args(self.entry_with(&directories, None, &[])?);
         command.args(["cat", BOOT_ID]);
         let output = process::output(command, client::START_LIMIT, &NEVER)?;
-        let host = std::fs::read(BOOT_ID).map_err(LabError::at("read", Path::new(BOOT_ID)))?;
+        let host = std::fs::read(BOOT_ID).map_err(Failure::at("read", Path::new(BOOT_ID)))?;
         let why = match output.status.success() {
             true if output.stdout == host => return Ok(()),
             true => "its programs run on another host".to_owned(),
             false => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         };
-        Err(LabError::NoContainer {
-            why,
-            remedy: match (rustix::process::geteuid().is_root(), &self.tool) {
-                (false, _) => "run dyno as root",
-                (true, Tool::Podman(_) | Tool::Docker(_)) => {
-                    "use runtime = \"namespaces\" under [site]"
-                }
-                (true, Tool::Namespaces) => {
-                    "run dyno where root may mount file systems (inside a container it often may not)"
-                }
-            },
-        })
+        let remedy = match (rustix::process::geteuid().is_root(), &self.tool) {
+            (false, _) => "run dyno as root",
+            (true, Tool::Podman(_) | Tool::Docker(_)) => {
+                "use runtime = \"namespaces\" under [site]"
+            }
+            (true, Tool::Namespaces) => {
+                "run dyno where root may mount file systems (inside a container it often may not)"
+            }
+        };
+        Err(no_container(why, remedy))
     }
 
     fn directories(&self) -> MutexGuard<'_, Vec<Directory>> {
@@ -236,7 +236,7 @@ impl Container {
         &self,
         groups: Option<&Groups>,
         network: &[OsString],
-    ) -> Result<Vec<OsString>, LabError> {
+    ) -> Result<Vec<OsString>, Failure> {
         self.entry_with(&self.directories(), groups, network)
     }
 
@@ -245,7 +245,7 @@ impl Container {
         directories: &[Directory],
         groups: Option<&Groups>,
         network: &[OsString],
-    ) -> Result<Vec<OsString>, LabError> {
+    ) -> Result<Vec<OsString>, Failure> {
         let dirs = groups.map(Groups::dirs).unwrap_or_default();
         Ok(match &self.tool {
             Tool::Podman(podman) => {
@@ -261,7 +261,7 @@ impl Container {
     }
 
     /// Starts a program by [`Container::entry`].
-    pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
+    pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         match &self.tool {
             Tool::Podman(podman) => podman.start(command),
             Tool::Docker(docker) => docker.start(command),
@@ -270,7 +270,7 @@ impl Container {
     }
 
     /// Removes it, after its programs have ended.
-    pub(super) fn end(&self) -> Result<(), LabError> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         match &self.tool {
             Tool::Podman(podman) => podman.end(),
             Tool::Docker(docker) => docker.end(),
@@ -295,9 +295,16 @@ impl Drop for Container {
     }
 }
 
-fn no_network_for_docker() -> LabError {
-    LabError::NoContainer {
-        why: "docker's containers cannot be in the network namespaces of a cluster".to_owned(),
-        remedy: "use runtime = \"podman\" or \"namespaces\" under [site]",
-    }
+fn no_network_for_docker() -> Failure {
+    no_container(
+        "docker's containers cannot be in the network namespaces of a cluster",
+        "use runtime = \"podman\" or \"namespaces\" under [site]",
+    )
+}
+
+/// This host cannot, or this user may not, set up a container.
+fn no_container(why: impl Display, remedy: &str) -> Failure {
+    Failure::usage(format!("cannot set up a container: {why}"))
+        .remedy(remedy)
+        .key("site.kind")
 }

@@ -10,7 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::Directory;
-use crate::error::LabError;
+use super::no_container;
+use crate::failure::Failure;
 
 /// The programs that set it up.
 const TOOLS: [&str; 4] = ["unshare", "mount", "umount", "pivot_root"];
@@ -36,16 +37,16 @@ pub(super) fn entry(root: &Path, directories: &[Directory]) -> Vec<OsString> {
 }
 
 /// Checks that the tools are in these lists of directories.
-pub(super) fn check_tools(paths: &[OsString]) -> Result<(), LabError> {
+pub(super) fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
     let has = |list: &OsStr, tool: &&str| env::split_paths(list).any(|dir| dir.join(tool).exists());
     let mut tools = TOOLS.iter();
     let Some(missing) = tools.find(|tool| !paths.iter().any(|list| has(list, tool))) else {
         return Ok(());
     };
-    Err(LabError::NoContainer {
-        why: format!("{missing} is not installed"),
-        remedy: "install the packages util-linux and mount",
-    })
+    Err(no_container(
+        format!("{missing} is not installed"),
+        "install the packages util-linux and mount",
+    ))
 }
 
 #[cfg(test)]
@@ -60,10 +61,8 @@ mod tests {
             std::fs::write(dir.path().join(tool), "").unwrap();
         }
         let error = check_tools(&[dir.path().into()]).unwrap_err();
-        let LabError::NoContainer { why, remedy } = error else {
-            panic!("{error}");
-        };
-        assert!(why.contains("pivot_root"), "{why}");
+        assert!(error.message.contains("pivot_root"), "{error}");
+        let remedy = error.remedy.as_deref().unwrap();
         assert!(remedy.contains("util-linux"), "{remedy}");
         check_tools(&[dir.path().into(), TOOL_DIRS.into()]).unwrap();
     }

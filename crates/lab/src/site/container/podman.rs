@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use super::client::{self, unusable};
 use super::{Directory, TOOL_DIRS};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::containers::{self, PODMAN};
 use crate::home::outside::{Kind, Outside};
@@ -48,7 +48,7 @@ struct Installed {
 }
 
 impl Installed {
-    fn find() -> Result<Self, LabError> {
+    fn find() -> Result<Self, Failure> {
         let program = containers::program("podman")
             .ok_or_else(|| unusable(format!("podman is neither in PATH nor in {TOOL_DIRS}")))?;
         Ok(Self {
@@ -61,7 +61,7 @@ impl Installed {
 
 impl Podman {
     /// podman, if it is installed.
-    pub(super) fn find(home: &Home, root: &Path) -> Result<Self, LabError> {
+    pub(super) fn find(home: &Home, root: &Path) -> Result<Self, Failure> {
         Ok(Self {
             installed: match PROVEN.get() {
                 Some(installed) => installed.clone(),
@@ -73,7 +73,7 @@ impl Podman {
     }
 
     /// The same with the runtime runc: others may refuse a host with control groups of both versions.
-    pub(super) fn with_runc(self) -> Result<Self, LabError> {
+    pub(super) fn with_runc(self) -> Result<Self, Failure> {
         let (program, runtime) = (self.installed.program, Some("runc"));
         Ok(Self {
             installed: Installed {
@@ -103,7 +103,7 @@ impl Podman {
         root: &Path,
         directories: &[Directory],
         groups: &[PathBuf],
-    ) -> Result<Vec<OsString>, LabError> {
+    ) -> Result<Vec<OsString>, Failure> {
         let runtime = self.installed.runtime;
         let runtime = runtime.map(|name| format!("--runtime={name}"));
         let quiet = ["--log-level=error".to_owned()];
@@ -132,14 +132,14 @@ impl Podman {
     }
 
     /// Starts a program by [`Podman::entry`].
-    pub(super) fn start(&self, command: Command) -> Result<Launched, LabError> {
+    pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         let _ = fs::remove_file(&self.pid_file);
         let pid = || fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok();
         client::start(command, pid)
     }
 
     /// Removes the container.
-    pub(super) fn end(&self) -> Result<(), LabError> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         self.place.end()
     }
 
@@ -150,7 +150,7 @@ impl Podman {
 }
 
 /// Asks podman what it is.
-fn version(program: &Path, runtime: Option<&str>) -> Result<String, LabError> {
+fn version(program: &Path, runtime: Option<&str>) -> Result<String, Failure> {
     let mut command = Command::new(program);
     command.args(runtime.map(|name| format!("--runtime={name}")));
     let format = "podman {{.Version.Version}} with {{.Host.OCIRuntime.Name}}";
@@ -160,14 +160,14 @@ fn version(program: &Path, runtime: Option<&str>) -> Result<String, LabError> {
 }
 
 /// Creates the same link below a root.
-fn link(root: &Path, path: &Path, target: &Path) -> Result<(), LabError> {
+fn link(root: &Path, path: &Path, target: &Path) -> Result<(), Failure> {
     let inside = root.join(path.strip_prefix("/").unwrap_or(path));
     let parent = inside.parent().unwrap_or(root);
     let made =
         fs::create_dir_all(parent).and_then(|()| std::os::unix::fs::symlink(target, &inside));
     match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(LabError::at("create", &inside)(error))
+            Err(Failure::at("create", &inside)(error))
         }
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
 use super::ssh::{COMMAND_LIMIT, Destination, quoted, script};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::process;
 
 /// The line after which the host speaks; a shell's start-up files may print something before.
@@ -60,7 +60,7 @@ impl Agent {
         to: &Destination,
         control: &Path,
         log: &Path,
-    ) -> Result<(Self, Vec<String>), LabError> {
+    ) -> Result<(Self, Vec<String>), Failure> {
         let path = format!("ControlPath={}", control.display());
         let options = [
             "-o",
@@ -75,7 +75,7 @@ impl Agent {
             include_str!("greet.sh"),
             &[include_str!("agent.awk")],
         ));
-        let errors = File::create(log).map_err(LabError::at("write", log))?;
+        let errors = File::create(log).map_err(Failure::at("write", log))?;
         ssh.stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors);

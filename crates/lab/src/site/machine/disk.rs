@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{Advice, OFlags, fadvise, statvfs};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::volume::Tool;
 
 /// The largest file that ext4 can hold, with blocks of 4 KiB.
@@ -25,10 +25,10 @@ impl Disk {
     pub(super) const NAME: &str = "/dev/vdc";
 
     /// Creates it without content, as large as the free space.
-    pub(crate) fn new(file: PathBuf) -> Result<Self, LabError> {
-        let failed = |error| LabError::at("write", &file)(error);
+    pub(crate) fn new(file: PathBuf) -> Result<Self, Failure> {
+        let failed = Failure::at("write", &file);
         let created = File::create(&file).map_err(failed)?;
-        let space = statvfs(&file).map_err(|error| failed(error.into()))?;
+        let space = statvfs(&file).map_err(Failure::at("write", &file))?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
         // The last block is a whole one.
         let bytes = free.min(MAX_BYTES) >> 20 << 20;
@@ -50,13 +50,13 @@ impl Disk {
 
     /// Makes a file system with a copy of a directory, and writes it to disk. The guest has not read
     /// it before.
-    pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
         let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];
         let arguments = options.iter().map(AsRef::as_ref);
         let paths = [dir.as_os_str(), self.file.as_os_str()];
         Tool::MKFS_EXT4.work(arguments.chain(paths), interrupted)?;
-        let failed = |error| LabError::at("write", &self.file)(error);
+        let failed = Failure::at("write", &self.file);
         let file = File::open(&self.file).map_err(failed)?;
         file.sync_data().map_err(failed)?;
         // It is read past this host's page cache, where it would only take memory.

@@ -32,7 +32,6 @@ use rustix::process::Signal;
 
 use super::{Launched, Process};
 use crate::account::Account;
-use crate::error::LabError;
 use crate::home::Home;
 use crate::process::{self, WORK_LIMIT};
 use crate::servers::DataDir;
@@ -40,6 +39,8 @@ use agent::Agent;
 use greeting::{Greeting, address};
 use record::Record;
 use ssh::{quoted, script, shown};
+
+use crate::failure::Failure;
 
 pub(crate) use disk::Disk;
 pub(crate) use record::remove_all;
@@ -82,12 +83,12 @@ pub struct Machine {
 
 impl Machine {
     /// Connects to a host, and creates a directory below `below` there.
-    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, LabError> {
+    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Self::new(home, to, below, None)
     }
 
     /// Connects to a guest with this disk, which has one node at most.
-    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, LabError> {
+    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, Failure> {
         Self::new(home, to, Path::new("/var/tmp"), Some(disk))
     }
 
@@ -96,7 +97,7 @@ impl Machine {
         to: &Destination,
         below: &Path,
         disk: Option<Disk>,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
         let (agent, greeting) = Agent::connect(to, &control, &log)?;
         let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
@@ -159,7 +160,7 @@ impl Machine {
     }
 
     /// Checks that a server program of this host is there in the same version.
-    pub fn check_program(&self, installed: &Installed) -> Result<(), LabError> {
+    pub fn check_program(&self, installed: &Installed) -> Result<(), Failure> {
         let (engine, program) = (installed.engine, installed.program.display());
         let remedy = match self.disk {
             Some(_) => "build the guest again: scripts/build-guest.sh".to_owned(),
@@ -206,7 +207,7 @@ impl Machine {
     }
 
     /// Moves the data of a node to it, before its server starts.
-    pub fn place(&self, data: &DataDir, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub fn place(&self, data: &DataDir, interrupted: &AtomicBool) -> Result<(), Failure> {
         match &self.disk {
             None => self.bring(data.dir(), true, interrupted)?,
             Some(disk) => {
@@ -217,7 +218,7 @@ impl Machine {
         data.empty()
     }
 
-    fn mount(&self, dir: &Path) -> Result<(), LabError> {
+    fn mount(&self, dir: &Path) -> Result<(), Failure> {
         let owner = self.account.owner();
         let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
         self.session(script(MOUNT, &arguments)).map(drop)
@@ -229,7 +230,7 @@ impl Machine {
     }
 
     /// Connects to a guest that was switched on again, and mounts its disk.
-    pub(super) fn reconnect(&self) -> Result<(), LabError> {
+    pub(super) fn reconnect(&self) -> Result<(), Failure> {
         // The socket of a client that was killed remains.
         let _ = fs::remove_file(&self.control);
         let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
@@ -243,7 +244,7 @@ impl Machine {
         dir: &Path,
         with_own: bool,
         interrupted: &AtomicBool,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), Failure> {
         let there = self.path(dir);
         let mut tar = process::own_command(Path::new("tar"));
         tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
@@ -275,7 +276,7 @@ impl Machine {
     }
 
     /// Writes the data of a node to its disk, and drops it from its page cache.
-    pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), LabError> {
+    pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), Failure> {
         // What is on a disk of the guest's was on disk before the guest read it.
         if self.disk.is_some() || !cold {
             return self.succeed("sync");
@@ -295,12 +296,12 @@ impl Machine {
     }
 
     /// Removes a file of a node's directory.
-    pub(crate) fn remove_file(&self, here: &Path) -> Result<(), LabError> {
+    pub(crate) fn remove_file(&self, here: &Path) -> Result<(), Failure> {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
 
     /// Connects the socket `here` of this host to the socket `there` of the machine.
-    pub(crate) fn forward(&self, here: &Path, there: &Path) -> Result<(), LabError> {
+    pub(crate) fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
         ssh.stdin(Stdio::null());
@@ -313,7 +314,7 @@ impl Machine {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         let input = self.path(input);
         let dir = input.parent().unwrap_or(Path::new("/")).to_owned();
         let process = dir.join(PROCESS);
@@ -326,7 +327,7 @@ impl Machine {
         arguments.extend(invocation.arguments.iter().cloned());
         let errors = log
             .try_clone()
-            .map_err(LabError::at("write the log of", &invocation.program))?;
+            .map_err(Failure::at("write the log of", &invocation.program))?;
         let mut ssh = self.client(&[]);
         ssh.arg(script(LAUNCH, &arguments));
         ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
@@ -375,7 +376,7 @@ impl Machine {
     }
 
     /// Kills what was started for the node with this directory, and removes its shared memory.
-    pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), LabError> {
+    pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)])).map(drop)
     }
@@ -389,11 +390,11 @@ impl Machine {
     }
 
     /// Removes what dyno stored there.
-    pub(crate) fn end(&self) -> Result<(), LabError> {
+    pub(crate) fn end(&self) -> Result<(), Failure> {
         self.record.end(|command| self.session(command).map(drop))
     }
 
-    fn run(&self, command: &str) -> Result<agent::Output, LabError> {
+    fn run(&self, command: &str) -> Result<agent::Output, Failure> {
         self.agent.run(command).map_err(|error| {
             self.record.to().unusable(
                 format!("the connection was lost: {error}"),
@@ -402,7 +403,7 @@ impl Machine {
         })
     }
 
-    fn succeed(&self, command: &str) -> Result<(), LabError> {
+    fn succeed(&self, command: &str) -> Result<(), Failure> {
         let output = self.run(command)?;
         match output.code {
             0 => Ok(()),
@@ -411,7 +412,7 @@ impl Machine {
     }
 
     /// Runs a command in a session of its own; returns its output.
-    fn session(&self, command: String) -> Result<String, LabError> {
+    fn session(&self, command: String) -> Result<String, Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
         self.finish(ssh)
@@ -423,7 +424,7 @@ impl Machine {
         self.record.to().ssh(shared.iter().chain(options))
     }
 
-    fn finish(&self, ssh: Command) -> Result<String, LabError> {
+    fn finish(&self, ssh: Command) -> Result<String, Failure> {
         ssh::finish(self.record.to(), ssh)
     }
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use super::agent::Agent;
 use super::ssh::{self, Destination, quoted, script};
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::marker::MARKER;
 use crate::home::outside::own_prefix;
@@ -33,7 +33,7 @@ impl Record {
         below: &Path,
         agent: &Agent,
         is_guest: bool,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         let file = home.new_path(PREFIX);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let number = name.strip_prefix(PREFIX).unwrap_or_default();
@@ -61,18 +61,18 @@ impl Record {
         }
     }
 
-    fn write(&self) -> Result<(), LabError> {
+    fn write(&self) -> Result<(), Failure> {
         let Some(file) = &self.file else {
             return Ok(());
         };
         let config = self.to.ssh_config.as_deref().unwrap_or(Path::new(""));
         let (config, dir) = (config.display(), self.dir.display());
         let text = format!("{}\n{config}\n{dir}\n", self.to.host);
-        fs::write(file, text).map_err(LabError::at("write", file))
+        fs::write(file, text).map_err(Failure::at("write", file))
     }
 
-    fn forget(&self) -> Result<(), LabError> {
-        let remove = |file: &PathBuf| fs::remove_file(file).map_err(LabError::at("remove", file));
+    fn forget(&self) -> Result<(), Failure> {
+        let remove = |file: &PathBuf| fs::remove_file(file).map_err(Failure::at("remove", file));
         self.file.as_ref().map_or(Ok(()), remove)
     }
 
@@ -87,8 +87,8 @@ impl Record {
     /// Removes the directory by having a command run there, then the record.
     pub(super) fn end(
         &self,
-        run: impl FnOnce(String) -> Result<(), LabError>,
-    ) -> Result<(), LabError> {
+        run: impl FnOnce(String) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         if !self.file.as_ref().is_some_and(|file| file.exists()) {
             return Ok(());
         }
@@ -116,8 +116,8 @@ impl Record {
 }
 
 /// Removes all directories on machines that a dead run with this directory recorded.
-pub(crate) fn remove_all(run: &Path) -> Result<(), LabError> {
-    let entries = fs::read_dir(run).map_err(LabError::at("read", run))?;
+pub(crate) fn remove_all(run: &Path) -> Result<(), Failure> {
+    let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
     let records = entries
         .flatten()
         .filter_map(|entry| Record::read(entry.path(), run));

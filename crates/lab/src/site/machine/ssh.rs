@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::error::LabError;
+use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER};
 
 /// How much of ssh's output a message quotes.
@@ -58,13 +58,13 @@ impl Destination {
     }
 
     /// The error of a client that wrote this log.
-    pub(super) fn failed(&self, log: &Path) -> LabError {
+    pub(super) fn failed(&self, log: &Path) -> Failure {
         let text = fs::read(log).unwrap_or_default();
         self.error(&String::from_utf8_lossy(&text))
     }
 
     /// The error of a client with this output.
-    pub(super) fn error(&self, said: &str) -> LabError {
+    pub(super) fn error(&self, said: &str) -> Failure {
         let host = &self.host;
         let has = |words: &str| said.contains(words);
         let (why, remedy) = if has("HOST IDENTIFICATION HAS CHANGED") {
@@ -96,17 +96,15 @@ impl Destination {
     }
 
     /// The host cannot be used for this reason.
-    pub(super) fn unusable(&self, why: String, remedy: impl Into<String>) -> LabError {
-        LabError::UnusableHost {
-            host: self.host.clone(),
-            why,
-            remedy: remedy.into(),
-        }
+    pub(super) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
+        Failure::server(format!("host {} cannot be used: {why}", self.host))
+            .remedy(remedy)
+            .key("site.host")
     }
 }
 
 /// Runs a client to its end, for a limited time; returns its output.
-pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, LabError> {
+pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, Failure> {
     finish_within(COMMAND_LIMIT, to, ssh, &NEVER)
 }
 
@@ -116,11 +114,11 @@ pub(super) fn finish_within(
     to: &Destination,
     ssh: Command,
     interrupted: &AtomicBool,
-) -> Result<String, LabError> {
+) -> Result<String, Failure> {
     let ended = process::words(ssh, limit, interrupted);
-    let (status, said) = ended.map_err(|error| match error {
-        LabError::Endless { .. } => to.error(&error.to_string()),
-        error => error,
+    let (status, said) = ended.map_err(|error| match error.is(Fact::Endless) {
+        true => to.error(&error.message),
+        false => error,
     })?;
     match status.success() {
         true => Ok(said),

@@ -23,8 +23,9 @@ use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::inside;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::ip;
+use crate::ip::no_network;
 use crate::site::SlowLink;
 
 const TUN: &str = "/dev/net/tun";
@@ -58,20 +59,18 @@ impl Delay {
         own: Ipv4Addr,
         peers: &[Ipv4Addr],
         how: &SlowLink,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         let opened = inside(namespace, || Ok((open_device()?, open_sender()?)));
-        let (device, sender) = opened.map_err(|error| LabError::NoNetwork {
-            why: format!(
-                "packets cannot be {}{TUN} cannot be used ({error})",
-                match how.loss {
-                    Some(_) => "lost: ",
-                    None => "delayed: the kernel has no module sch_netem, and ",
-                }
-            ),
-            remedy: match how.loss {
-                Some(_) => "load the module: modprobe tun".to_owned(),
-                None => "load one of the modules: modprobe sch_netem, or modprobe tun".to_owned(),
-            },
+        let (device, sender) = opened.map_err(|error| {
+            let (what, remedy) = match how.loss {
+                Some(_) => ("lost: ", "load the module: modprobe tun"),
+                None => (
+                    "delayed: the kernel has no module sch_netem, and ",
+                    "load one of the modules: modprobe sch_netem, or modprobe tun",
+                ),
+            };
+            let why = format!("packets cannot be {what}{TUN} cannot be used ({error})");
+            no_network(why, remedy)
         })?;
         let ends = Arc::new(AtomicBool::new(false));
         let line = Line {
@@ -87,7 +86,7 @@ impl Delay {
         let thread = thread::Builder::new().name("delay".to_owned());
         let thread = thread.spawn(|| line.run());
         let started = Self {
-            thread: Some(thread.map_err(LabError::at("start a thread for", TUN.as_ref()))?),
+            thread: Some(thread.map_err(Failure::at("start a thread for", TUN))?),
             ends,
         };
         ip::run(
@@ -101,7 +100,7 @@ impl Delay {
     }
 
     /// From now on, nothing more is delayed. What has been delayed before still arrives in its time.
-    pub(super) fn stop(&self, name: &str) -> Result<(), LabError> {
+    pub(super) fn stop(&self, name: &str) -> Result<(), Failure> {
         let stopped = ip::run("ip", &format!("-n {name} route flush dev {DEVICE}"));
         stopped.map(drop)
     }

@@ -22,12 +22,14 @@ use std::thread;
 use ipnet::Ipv4Net;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::{Kind, NAMESPACES, Outside};
 use crate::ip;
+use crate::ip::no_network;
 
 pub use namespace::Namespace;
+pub(crate) use slow::SlowLink;
 
 /// The last part of the host's address. Namespaces are numbered below it.
 const HOST: u8 = 254;
@@ -45,7 +47,7 @@ pub struct Switch {
 
 impl Switch {
     /// Sets it up, with a subnet that no route of this host leads to.
-    pub fn new(home: &Home) -> Result<Self, LabError> {
+    pub fn new(home: &Home) -> Result<Self, Failure> {
         let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
         let name = namespace.name();
         ip::run("ip", &format!("-n {name} link add bridge type bridge"))?;
@@ -60,12 +62,11 @@ impl Switch {
     }
 
     /// Creates a namespace with the next address, connected to the switch.
-    fn connect(&self, home: &Home) -> Result<(Outside, Ipv4Net), LabError> {
+    fn connect(&self, home: &Home) -> Result<(Outside, Ipv4Net), Failure> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         if number >= HOST {
             let why = format!("a network has at most {} members", HOST - 1);
-            let remedy = "use fewer instances or members".to_owned();
-            return Err(LabError::NoNetwork { why, remedy });
+            return Err(no_network(why, "use fewer instances or members"));
         }
         let address = in_subnet(self.subnet, number);
         let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
@@ -88,7 +89,7 @@ impl Switch {
     }
 
     /// Removes it, once all namespaces have been removed.
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         // It would disappear with the namespace, but only after a while.
         let removed = ip::run("ip", &format!("link del {}", interface(self.subnet)));
         self.namespace.end().and(removed.map(drop))
@@ -96,12 +97,12 @@ impl Switch {
 }
 
 /// Connects this host to the switch, with an address in a new subnet.
-fn connect_host(switch: &str) -> Result<Ipv4Net, LabError> {
+fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
     let routes = ip::run("ip", "-4 -o route show table all")?;
-    let mut last = LabError::NoNetwork {
-        why: format!("routes of this host lead to all of {}", subnet::RANGE),
-        remedy: "remove one of the routes (ip route show table all)".to_owned(),
-    };
+    let mut last = no_network(
+        format!("routes of this host lead to all of {}", subnet::RANGE),
+        "remove one of the routes (ip route show table all)",
+    );
     for subnet in subnet::free(&routes).take(MAX_TRIES) {
         let name = interface(subnet);
         // Another dyno may have the name, and so the subnet.

@@ -16,11 +16,11 @@ use plan::DiskLimits;
 use super::Switch;
 use super::neighbors::Neighbors;
 use super::slow::Slowed;
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::process;
-use crate::site::{Launched, Links, SlowLink};
+use crate::site::{Launched, SlowLink};
 use crate::site::{Site, ThisHost};
 
 /// A network namespace that is connected to a [`Switch`]. All else is this host's.
@@ -41,7 +41,7 @@ pub struct Namespace {
 impl Namespace {
     /// Creates a namespace with an unused address of the switch; its processes run as on a
     /// [`ThisHost`].
-    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, LabError> {
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
         let host = ThisHost::in_network(home, site)?;
         let (namespace, address) = switch.connect(home)?;
         Ok(Self {
@@ -73,7 +73,7 @@ impl Site for Namespace {
         invocation: &Invocation,
         input: &Path,
         log: File,
-    ) -> Result<Launched, LabError> {
+    ) -> Result<Launched, Failure> {
         let network = process::entry_of_network(self.path());
         self.host.start(home, &network, invocation, input, log)
     }
@@ -82,7 +82,7 @@ impl Site for Namespace {
         self.host.admit(readable, writable);
     }
 
-    fn end(&self) -> Result<(), LabError> {
+    fn end(&self) -> Result<(), Failure> {
         let own = self.namespace.end();
         let switch = match Arc::strong_count(&self.switch) {
             1 => self.switch.end(),
@@ -95,7 +95,7 @@ impl Site for Namespace {
         self.address
     }
 
-    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, LabError> {
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
         Ok(Arc::new(Self::new(
             home,
             &self.switch,
@@ -103,7 +103,7 @@ impl Site for Namespace {
         )?))
     }
 
-    fn links(&self) -> Option<&dyn Links> {
+    fn links(&self) -> Option<&Namespace> {
         Some(self)
     }
 
@@ -119,13 +119,17 @@ impl Site for Namespace {
         self.host.usage()
     }
 
-    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), LabError> {
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
         self.host.limit_io(devices, limits)
     }
 }
 
-impl Links for Namespace {
-    fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+/// Its links with others can be broken in the direction away from it. Whatever else it sends, such as
+/// replies to clients on this host, is not affected unless their address is named.
+impl Namespace {
+    /// Drops what it sends to these addresses, without telling the sender; returns when that took
+    /// effect. Counts: an address that was cut off twice has to be restored twice.
+    pub(crate) fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         for peer in peers {
             let times = cut.entry(*peer).or_default();
@@ -135,11 +139,13 @@ impl Links for Namespace {
         Ok(Instant::now())
     }
 
-    fn clients(&self) -> Ipv4Addr {
+    /// This host's address in its network, from which clients connect.
+    pub(crate) fn clients(&self) -> Ipv4Addr {
         self.switch.host()
     }
 
-    fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, LabError> {
+    /// Undoes [`Self::cut`]; returns when that took effect.
+    pub(crate) fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         let mut restored = Ok(());
         for peer in peers {
@@ -153,13 +159,16 @@ impl Links for Namespace {
         restored.map(|()| Instant::now())
     }
 
-    fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, LabError> {
+    /// Limits or delays what it sends to these addresses, all of them together, or drops a share of it;
+    /// returns when that took effect. It has at most one such limit.
+    pub(crate) fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         *slowed = Some(Slowed::new(self, peers, how)?);
         Ok(Instant::now())
     }
 
-    fn speed_up(&self) -> Result<Instant, LabError> {
+    /// Undoes [`Self::slow`]; returns when that took effect.
+    pub(crate) fn speed_up(&self) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slowed) = &*slowed {
             slowed.stop(&self.name())?;

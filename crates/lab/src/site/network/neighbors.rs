@@ -18,7 +18,7 @@ use rustix::net::{
 };
 
 use super::inside;
-use crate::error::LabError;
+use crate::failure::Failure;
 
 /// Locally administered, and no interface's.
 const NOBODY: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
@@ -47,9 +47,9 @@ pub(super) struct Neighbors {
 
 impl Neighbors {
     /// Those of an interface in this network namespace.
-    pub(super) fn of(namespace: &Path, interface: &'static str) -> Result<Self, LabError> {
+    pub(super) fn of(namespace: &Path, interface: &'static str) -> Result<Self, Failure> {
         let opened = inside(namespace, || open(interface));
-        let (socket, interface) = opened.map_err(LabError::at("enter", namespace))?;
+        let (socket, interface) = opened.map_err(Failure::at("enter", namespace))?;
         Ok(Self {
             socket: Mutex::new(socket),
             interface,
@@ -57,13 +57,13 @@ impl Neighbors {
     }
 
     /// From now on, whatever is sent to this address gets lost.
-    pub(super) fn misdirect(&self, ip: Ipv4Addr) -> Result<(), LabError> {
+    pub(super) fn misdirect(&self, ip: Ipv4Addr) -> Result<(), Failure> {
         let request = self.request(RTM_NEWNEIGH, REQUEST | REPLACE, ip, Some(NOBODY));
         self.send(&request, "cut off")
     }
 
     /// From now on, the address is looked up again.
-    pub(super) fn forget(&self, ip: Ipv4Addr) -> Result<(), LabError> {
+    pub(super) fn forget(&self, ip: Ipv4Addr) -> Result<(), Failure> {
         let request = self.request(RTM_DELNEIGH, REQUEST, ip, None);
         self.send(&request, "restore")
     }
@@ -97,7 +97,7 @@ impl Neighbors {
     }
 
     /// Sends a request and waits until the kernel has carried it out.
-    fn send(&self, request: &[u8], what: &'static str) -> Result<(), LabError> {
+    fn send(&self, request: &[u8], what: &'static str) -> Result<(), Failure> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let kernel = SocketAddrNetlink::new(0, 0);
         let mut answer = [0; 256];
@@ -105,7 +105,7 @@ impl Neighbors {
             .and_then(|_| recv(&*socket, &mut answer[..], RecvFlags::empty()));
         let result = exchanged.map_err(io::Error::from);
         let result = result.and_then(|(length, _)| acknowledged(&answer[..length.min(256)]));
-        result.map_err(LabError::at(what, Path::new("a member of the network")))
+        result.map_err(Failure::at(what, Path::new("a member of the network")))
     }
 }
 

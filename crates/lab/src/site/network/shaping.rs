@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::error::LabError;
+use crate::failure::Failure;
 use crate::ip;
 use crate::site::SlowLink;
 
@@ -18,7 +18,7 @@ const MIN_BURST_BYTES: u64 = 1600;
 
 /// Limits what a namespace sends to these addresses. `false`: nothing is limited, because nothing is
 /// asked for or because the kernel cannot delay packets.
-pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Result<bool, LabError> {
+pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Result<bool, Failure> {
     let Some(disciplines) = disciplines(peers, how) else {
         return Ok(false);
     };
@@ -36,7 +36,7 @@ pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Resul
 }
 
 /// Removes the limit.
-pub(super) fn remove(namespace: &str) -> Result<(), LabError> {
+pub(super) fn remove(namespace: &str) -> Result<(), Failure> {
     let removed = ip::run("tc", &format!("-n {namespace} qdisc del dev eth0 root"));
     removed.map(drop)
 }

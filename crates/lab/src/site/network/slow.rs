@@ -1,12 +1,26 @@
 //! Makes the links of a namespace slow.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use plan::Loss;
 
 use super::Namespace;
 use super::delay::Delay;
 use super::shaping;
-use crate::error::LabError;
-use crate::site::{Site, SlowLink};
+use crate::failure::Failure;
+use crate::site::Site;
+
+/// How slow a link is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SlowLink {
+    /// What it carries each second; `None`: no limit.
+    pub(crate) bytes_per_s: Option<u64>,
+    /// How long it delays each packet; `None`: not at all.
+    pub(crate) delay: Option<Duration>,
+    /// Which packets get lost; `None`: none.
+    pub(crate) loss: Option<Loss>,
+}
 
 /// What makes the links of a namespace slow.
 #[derive(Debug)]
@@ -23,7 +37,7 @@ impl Slowed {
         site: &Namespace,
         peers: &[Ipv4Addr],
         how: &SlowLink,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, Failure> {
         // The kernel's module loses packets by no seed.
         if how.loss.is_none() && shaping::slow(&site.name(), peers, how)? {
             return Ok(Self {
@@ -46,7 +60,7 @@ impl Slowed {
     }
 
     /// From now on, the links are as before.
-    pub(super) fn stop(&self, namespace: &str) -> Result<(), LabError> {
+    pub(super) fn stop(&self, namespace: &str) -> Result<(), Failure> {
         let delay = self.delay.as_ref();
         let stopped = delay.map_or(Ok(()), |delay| delay.stop(namespace));
         match self.is_shaped {

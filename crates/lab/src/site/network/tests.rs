@@ -3,7 +3,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::site::{Links, Site, SlowLink};
+use crate::site::{Site, SlowLink};
 use plan::{Loss, SplitMix64};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
     let switch = match Switch::new(&home) {
         Ok(switch) => Arc::new(switch),
         Err(error) => {
-            let remedy = error.remedy().unwrap();
+            let remedy = error.remedy.as_deref().unwrap();
             assert!(
                 remedy.contains("root") || remedy.contains("iproute2"),
                 "{error}"

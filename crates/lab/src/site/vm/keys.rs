@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Destination;
-use crate::error::LabError;
+use super::no_guest;
+use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// What ssh calls a guest.
@@ -20,7 +21,7 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Makes keys in a directory for a guest whose ssh server is at this port of 127.0.0.1.
-    pub(super) fn make(dir: &Path, port: u16) -> Result<Self, LabError> {
+    pub(super) fn make(dir: &Path, port: u16) -> Result<Self, Failure> {
         let path = |name: &str| dir.join(name);
         for name in ["host_key", "user_key"] {
             let mut keygen = process::own_command(Path::new("ssh-keygen"));
@@ -29,10 +30,10 @@ impl Keys {
             succeed(keygen, "ssh-keygen", "openssh-client")?;
         }
         let write = |name: &str, text: String| {
-            fs::write(path(name), text).map_err(LabError::at("write", &path(name)))
+            fs::write(path(name), text).map_err(Failure::at("write", &path(name)))
         };
         let read =
-            |name: &str| fs::read_to_string(path(name)).map_err(LabError::at("read", &path(name)));
+            |name: &str| fs::read_to_string(path(name)).map_err(Failure::at("read", &path(name)));
         write("authorized_keys", read("user_key.pub")?)?;
         write("known_hosts", format!("{NAME} {}", read("host_key.pub")?))?;
         write(
@@ -61,15 +62,15 @@ impl Keys {
 }
 
 /// Runs a program of a package to its end.
-fn succeed(command: Command, program: &str, package: &str) -> Result<(), LabError> {
+fn succeed(command: Command, program: &str, package: &str) -> Result<(), Failure> {
     match process::output(command, TOOL_LIMIT, &NEVER)?
         .status
         .success()
     {
         true => Ok(()),
-        false => Err(LabError::NoGuest {
-            why: format!("{program} failed"),
-            remedy: format!("install the package {package}"),
-        }),
+        false => Err(no_guest(
+            format!("{program} failed"),
+            format!("install the package {package}"),
+        )),
     }
 }

@@ -11,6 +11,7 @@ mod backlog;
 mod keys;
 mod qemu;
 
+use std::fmt::Display;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -21,17 +22,17 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use plan::Limits;
-use rustix::io::Errno;
 
 use super::Destination;
 use super::machine::Disk;
-use crate::error::LabError;
 use crate::home::Home;
 use crate::home::survivors::RUN_DIR;
 use crate::process;
 use crate::servers::free_port;
 use keys::Keys;
 use qemu::{Accelerator, Hardware, Image};
+
+use crate::failure::{Exit, Failure, canceled};
 
 /// What a site whose guest has no KVM is called.
 const EMULATED: &str = "emulated, not KVM";
@@ -72,35 +73,40 @@ pub(super) struct Guest {
 enum Failed {
     PortTaken,
     Boot(String),
-    Other(LabError),
+    Other(Failure),
 }
 
-impl From<Failed> for LabError {
+/// This host cannot boot a guest.
+fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!("the guest cannot be booted: {why}"))
+        .remedy(remedy)
+        .key("site.kind")
+}
+
+impl From<Failed> for Failure {
     fn from(failed: Failed) -> Self {
         let why = match failed {
             Failed::Other(error) => return error,
             Failed::PortTaken => PORT_TAKEN.to_owned(),
             Failed::Boot(why) => why,
         };
-        Self::NoGuest {
-            why,
-            remedy: "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory".to_owned(),
+        let remedy = "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory";
+        Self {
+            exit: Exit::Server,
+            ..no_guest(why, remedy)
         }
     }
 }
 
-impl From<LabError> for Failed {
-    fn from(error: LabError) -> Self {
+impl From<Failure> for Failed {
+    fn from(error: Failure) -> Self {
         Self::Other(error)
     }
 }
 
 impl Guest {
     /// Boots a guest; returns how ssh reaches it, and its disk.
-    pub(super) fn boot(
-        home: &Home,
-        limits: &Limits,
-    ) -> Result<(Self, Destination, Disk), LabError> {
+    pub(super) fn boot(home: &Home, limits: &Limits) -> Result<(Self, Destination, Disk), Failure> {
         qemu::program()?;
         let image = Image::find()?;
         let hardware = Hardware::new(limits);
@@ -125,7 +131,7 @@ impl Guest {
                 }
             },
         };
-        let guest = booted.map_err(LabError::from)?;
+        let guest = booted.map_err(Failure::from)?;
         let (to, disk) = (guest.keys.destination.clone(), guest.disk.clone());
         Ok((guest, to, disk))
     }
@@ -155,7 +161,7 @@ impl Guest {
         // Keys and data are nobody else's business.
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
-        builder.create(&dir).map_err(LabError::at("create", &dir))?;
+        builder.create(&dir).map_err(Failure::at("create", &dir))?;
         let ports = [free_port()?, free_port()?];
         let keys = Keys::make(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
@@ -192,8 +198,7 @@ impl Guest {
         *self.qemu() = Some(child);
         self.wait_until_up(interrupted)?;
         let widened = backlog::widen(id, self.port());
-        let failed = |error: Errno| LabError::at("share a socket of", &self.dir)(error.into());
-        Ok(widened.map_err(failed)?)
+        Ok(widened.map_err(Failure::at("share a socket of", &self.dir))?)
     }
 
     fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
@@ -215,7 +220,7 @@ impl Guest {
                     format!("it took more than {} s", limit.as_secs())
                 }
                 _ if interrupted.load(Ordering::Relaxed) => {
-                    return Err(LabError::Interrupted.into());
+                    return Err(canceled().into());
                 }
                 _ => {
                     sleep(process::POLL_INTERVAL);
@@ -242,7 +247,7 @@ impl Guest {
     }
 
     /// Switches it on again, with its disk.
-    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), LabError> {
+    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         Ok(self.switch_on(interrupted)?)
     }
 
@@ -267,10 +272,10 @@ impl Guest {
     }
 
     /// Ends it, and removes its files.
-    pub(super) fn end(&self) -> Result<(), LabError> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         self.cut();
         match fs::remove_dir_all(&self.dir) {
-            Err(error) if self.dir.exists() => Err(LabError::at("remove", &self.dir)(error)),
+            Err(error) if self.dir.exists() => Err(Failure::at("remove", &self.dir)(error)),
             _ => Ok(()),
         }
     }

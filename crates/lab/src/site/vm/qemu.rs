@@ -8,7 +8,8 @@ use std::process::Command;
 use plan::Limits;
 
 use super::keys::Keys;
-use crate::error::LabError;
+use super::no_guest;
+use crate::failure::Failure;
 use crate::process;
 use crate::site::machine::Disk;
 
@@ -48,15 +49,14 @@ pub(super) struct Hardware {
 
 impl Image {
     /// The image of this user's installations.
-    pub(super) fn find() -> Result<Self, LabError> {
+    pub(super) fn find() -> Result<Self, Failure> {
         let dir = engine::installations().unwrap_or_default().join("guest");
         match dir.join(".complete").exists() {
             true => Ok(Self(dir)),
-            false => Err(LabError::NoGuest {
-                why: format!("there is no image in {}", dir.display()),
-                remedy: "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space"
-                    .to_owned(),
-            }),
+            false => Err(no_guest(
+                format!("there is no image in {}", dir.display()),
+                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
+            )),
         }
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn command(
     keys: &Keys,
     disk: &Disk,
     ports: [u16; 2],
-) -> Result<Command, LabError> {
+) -> Result<Command, Failure> {
     let mut command = match &hardware.cpuset {
         None => process::own_command(&program()?),
         Some(cpus) => {
@@ -143,8 +143,8 @@ pub(super) fn command(
     ));
     command.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
     let path = dir.join(LOG);
-    let log = File::create(&path).map_err(LabError::at("write", &path))?;
-    let errors = log.try_clone().map_err(LabError::at("write", &path))?;
+    let log = File::create(&path).map_err(Failure::at("write", &path))?;
+    let errors = log.try_clone().map_err(Failure::at("write", &path))?;
     command.stdout(log).stderr(errors);
     Ok(command)
 }
@@ -164,13 +164,13 @@ fn option(before: &str, path: &Path, after: &str) -> OsString {
 }
 
 /// QEMU.
-pub(super) fn program() -> Result<PathBuf, LabError> {
+pub(super) fn program() -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));
-    found
-        .find(|program| program.is_file())
-        .ok_or_else(|| LabError::NoGuest {
-            why: format!("{PROGRAM} is not installed"),
-            remedy: "install the package qemu-system-x86: scripts/install-servers.sh vm".to_owned(),
-        })
+    found.find(|program| program.is_file()).ok_or_else(|| {
+        no_guest(
+            format!("{PROGRAM} is not installed"),
+            "install the package qemu-system-x86: scripts/install-servers.sh vm",
+        )
+    })
 }

@@ -1,0 +1,91 @@
+//! Every workload against a real server, by both protocols.
+
+use std::sync::Arc;
+
+use client::StatementProtocol;
+use client::postgres::{Connection, Connector, DIALECT};
+use client::route::Route;
+use testkit::Postgres;
+use workload::built_in::BuiltIn;
+use workload::name::WorkloadName;
+use workload::options::{Data, Options};
+use workload::schema::{drop_table, table_name};
+use workload::session::{Connect, Session};
+use workload::virtual_user::{VirtualUser, Workload};
+
+use super::{root, run};
+
+const SEED: u64 = 7;
+const TRANSACTIONS: u32 = 30;
+
+/// Makes a workload's tables with their rows.
+async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &Options) {
+    let spec = workload.table_spec(options, SEED);
+    for table in 1..=workload.tables(options, 1) {
+        let name = table_name(table);
+        connection.run(&drop_table(table)).await.unwrap();
+        let create = spec.create(&DIALECT, table);
+        connection.run(&create).await.unwrap();
+        if workload.begins_empty() {
+            continue;
+        }
+        let rows = spec.table_rows(table).unwrap();
+        let mut keys = 1..=options.data.rows;
+        let sql = format!("COPY {name} (id, k, c, pad) FROM STDIN");
+        let loaded = connection.load(&sql, |out| {
+            for key in keys.by_ref().take(100) {
+                rows.row(key).write_tsv(out);
+            }
+        });
+        assert_eq!(loaded.await.unwrap().affected, options.data.rows);
+        for sql in spec.finish(&DIALECT, table) {
+            connection.run(&sql).await.unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_workload_runs() {
+    let server = Postgres::start(&[]);
+    let options = Options {
+        data: Data {
+            tables: 1,
+            rows: 500,
+            ..Data::default()
+        },
+        ..Options::default()
+    };
+    run(async {
+        let mut connection = Connection::open(&root(&server)).await.unwrap();
+        for name in WorkloadName::ALL {
+            for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
+                prepare(&mut connection, name, &options).await;
+                let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
+                let connector = Connector {
+                    targets: vec![Arc::new(root(&server))],
+                    route: Arc::new(Route::fixed()),
+                    protocol,
+                    stamp_replies: false,
+                };
+                let mut session = connector.connect(workload.catalog()).await.unwrap();
+                let mut user = workload.user(0).unwrap();
+                let mut lookups = 0;
+                for _ in 0..TRANSACTIONS {
+                    let done = user.transaction(&mut session).await;
+                    let done = done.unwrap_or_else(|e| panic!("{name} {protocol:?}: {e}"));
+                    // Nobody inserts the rows that this one deletes.
+                    let may_miss = name == WorkloadName::OltpDelete;
+                    assert!(done.misses == 0 || may_miss, "{name} {protocol:?}");
+                    lookups += done.lookups;
+                }
+                user.finish(&mut session).await.unwrap();
+                session.close().await;
+                if name == WorkloadName::OltpPointSelect {
+                    assert_eq!(lookups, TRANSACTIONS);
+                }
+            }
+        }
+        connection.close().await;
+    });
+    assert!(!server.log().contains("ERROR"), "{}", server.log());
+}

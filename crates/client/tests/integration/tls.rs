@@ -1,0 +1,263 @@
+//! Five modes of TLS against servers that have it, lack it, or show a wrong certificate.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::common::{account, assert_has, closed, log_in, open, run, tls, told};
+use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
+use testkit::{MariaDb, MySql, Server, openssl};
+
+const ALL_MODES: [TlsMode; 5] = [
+    TlsMode::Disable,
+    TlsMode::Preferred,
+    TlsMode::Required,
+    TlsMode::VerifyCa,
+    TlsMode::VerifyFull,
+];
+
+/// `root` by a name for the host.
+fn root_at(server: &Server, host: &str, tls: &TlsOptions) -> Target {
+    let url = format!("mysql://root@{host}:{}/sbtest", server.port());
+    Target::parse(&url, None, "x", tls).unwrap()
+}
+
+/// Whether each mode gets a connection, and whether that is under TLS.
+fn outcomes(server: &Server, host: &str, ca: &Path) -> [Result<bool, String>; 5] {
+    ALL_MODES.map(|mode| {
+        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull);
+        let ca = verifies.then(|| ca.to_owned());
+        log_in(&root_at(server, host, &tls(mode, ca)))
+            .map(|(_, tls)| tls.is_some())
+            .map_err(|error| format!("{error}\n{}", error.remedy().unwrap()))
+    })
+}
+
+fn a_server_with_a_certificate(server: &Server) {
+    let right = outcomes(server, "localhost", &server.ca_file());
+    assert_eq!(right, [Ok(false), Ok(true), Ok(true), Ok(true), Ok(true)]);
+
+    // The certificate is for localhost.
+    let [_, preferred, required, chain, full] = outcomes(server, "127.0.0.1", &server.ca_file());
+    assert_eq!([preferred, required, chain], [Ok(true), Ok(true), Ok(true)]);
+    assert_has(
+        &full.unwrap_err(),
+        &["127.0.0.1", "not valid for name", "verify-ca"],
+    );
+
+    let other = directory();
+    authority(&other, "other");
+    let [_, preferred, required, chain, full] =
+        outcomes(server, "localhost", &other.join("other.pem"));
+    assert_eq!([preferred, required], [Ok(true), Ok(true)]);
+    for refused in [chain, full] {
+        assert_has(&refused.unwrap_err(), &["UnknownIssuer", "--tls-ca"]);
+    }
+
+    let none = root_at(server, "localhost", &tls(TlsMode::VerifyCa, None));
+    assert!(
+        log_in(&none).is_err(),
+        "the system's authorities did not sign it"
+    );
+    fs::remove_dir_all(other).unwrap();
+}
+
+#[test]
+fn mariadb_with_tls() {
+    a_server_with_a_certificate(&MariaDb::builder().tls(true).start());
+}
+
+#[test]
+fn mysql_with_tls() {
+    a_server_with_a_certificate(&MySql::builder().tls(true).start());
+}
+
+/// An authority or a certificate that has no effect would leave its user with less than
+/// they rely on.
+#[test]
+fn options_without_effect_are_refused() {
+    let refused = |options: &TlsOptions| {
+        let error = Target::parse("mysql://u@127.0.0.1/x", None, "u", options).unwrap_err();
+        assert_has(&error.to_string(), &["would not be used"]);
+    };
+    for mode in [TlsMode::Disable, TlsMode::Preferred, TlsMode::Required] {
+        refused(&tls(mode, Some("ca.pem".into())));
+    }
+    refused(&TlsOptions {
+        certificate: Some("cert.pem".into()),
+        key: Some("key.pem".into()),
+        ..open()
+    });
+}
+
+/// An authority alone asks for everything to be checked.
+#[test]
+fn an_authority_means_verify_full() {
+    let server = MariaDb::builder().tls(true).start();
+    let only_ca = TlsOptions {
+        ca: Some(server.ca_file()),
+        ..TlsOptions::default()
+    };
+    let (_, tls) = log_in(&root_at(&server, "localhost", &only_ca)).unwrap();
+    assert!(tls.is_some());
+    let error = log_in(&root_at(&server, "127.0.0.1", &only_ca)).unwrap_err();
+    assert_has(&error.to_string(), &["not valid for name"]);
+}
+
+/// MySQL makes itself a certificate, which names no host.
+#[test]
+fn mysql_with_its_own_certificate() {
+    let server = MySql::start(&[]);
+    let [disable, preferred, required, chain, full] =
+        outcomes(&server, "localhost", &server.ca_file());
+    assert_eq!(
+        [disable, preferred, required, chain],
+        [Ok(false), Ok(true), Ok(true), Ok(true)]
+    );
+    assert_has(&full.unwrap_err(), &["not valid for name"]);
+}
+
+#[test]
+fn a_server_without_tls() {
+    let server = MariaDb::start(&[]);
+    let ca = directory();
+    authority(&ca, "ca");
+    let [disable, preferred, required, chain, full] =
+        outcomes(&server, "localhost", &ca.join("ca.pem"));
+    assert_eq!([disable, preferred], [Ok(false), Ok(false)]);
+    for refused in [required, chain, full] {
+        assert_has(
+            &refused.unwrap_err(),
+            &["does not offer it", "--tls-mode preferred"],
+        );
+    }
+    fs::remove_dir_all(ca).unwrap();
+}
+
+/// `openssl x509 -req` makes such certificates, and so do many manuals.
+#[test]
+fn an_old_form_of_certificate_hinders_only_who_checks_it() {
+    let files = directory();
+    authority(&files, "ca");
+    let certificate = signed(&files, "server", None);
+    let option = |name: &str, file: &Path| format!("--ssl-{name}={}", file.display());
+    let server = MariaDb::start(&[
+        &option("ca", &files.join("ca.pem")),
+        &option("cert", &certificate.0),
+        &option("key", &certificate.1),
+    ]);
+    let [_, preferred, required, ..] = outcomes(&server, "localhost", &files.join("ca.pem"));
+    assert_eq!([preferred, required], [Ok(true), Ok(true)]);
+    fs::remove_dir_all(files).unwrap();
+}
+
+#[test]
+fn a_client_with_a_certificate() {
+    for server in [
+        MariaDb::builder().tls(true).start(),
+        MySql::builder().tls(true).start(),
+    ] {
+        server.sql("CREATE USER x IDENTIFIED BY 'p' REQUIRE X509; GRANT ALL ON *.* TO x");
+        let files = directory();
+        let theirs = server.ca_file();
+        for name in ["ca.pem", "ca-key.pem"] {
+            fs::copy(theirs.with_file_name(name), files.join(name)).unwrap();
+        }
+        let (certificate, key) = signed(&files, "client", Some("extendedKeyUsage=clientAuth\n"));
+        let with = TlsOptions {
+            certificate: Some(certificate),
+            key: Some(key),
+            server_public_key: ServerPublicKey::Accepted,
+            ..closed()
+        };
+        assert!(
+            log_in(&account(&server, "x", "p", &with))
+                .unwrap()
+                .1
+                .is_some()
+        );
+
+        for without in [closed(), open()] {
+            let error = log_in(&account(&server, "x", "p", &without)).unwrap_err();
+            assert_eq!(error.number(), Some(1045), "{error}");
+        }
+        // One that another authority signed is as good as none, or worse.
+        authority(&files, "ca");
+        let (certificate, key) = signed(&files, "client", Some("extendedKeyUsage=clientAuth\n"));
+        let wrong = TlsOptions {
+            certificate: Some(certificate),
+            key: Some(key),
+            ..closed()
+        };
+        let error = log_in(&account(&server, "x", "p", &wrong)).unwrap_err();
+        let (text, _) = told(&error);
+        assert!(
+            text.contains("alert") || error.number() == Some(1045),
+            "{text}"
+        );
+        fs::remove_dir_all(files).unwrap();
+    }
+}
+
+/// A TLS record holds 16 KiB, and the socket gives several at once.
+#[test]
+fn long_replies_and_statements_under_tls() {
+    for server in [
+        MariaDb::builder().tls(true).start(),
+        MySql::builder().tls(true).start(),
+    ] {
+        let target = root_at(&server, "localhost", &closed());
+        run(async {
+            let mut connection = Connection::open(&target).await.unwrap();
+            for length in [100, 16_384, 100_000, 5_000_000] {
+                let sql = format!("SELECT repeat('x', {length})");
+                assert_eq!(connection.run(&sql).await.unwrap().rows, 1);
+                let text = connection.rows(&sql).await.unwrap();
+                assert_eq!(text[0][0].as_ref().map(String::len), Some(length));
+                let sql = format!("SELECT length('{}')", "y".repeat(length));
+                let rows = connection.rows(&sql).await.unwrap();
+                assert_eq!(rows, [[Some(length.to_string())]]);
+            }
+            connection.close().await;
+        });
+    }
+}
+
+/// A directory that the server's own account can read.
+fn directory() -> PathBuf {
+    let path = tempfile::tempdir().unwrap().keep();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+
+/// Makes an authority: `name.pem` and `name-key.pem`.
+fn authority(directory: &Path, name: &str) {
+    openssl(
+        directory,
+        &format!(
+            "req -x509 {KEY} -days 3650 -subj /CN=dyno-test-{name} -keyout {name}-key.pem -out {name}.pem"
+        ),
+    );
+}
+
+/// A certificate and key that the authority `ca` signed; without extensions it
+/// has the old form.
+fn signed(directory: &Path, name: &str, extensions: Option<&str>) -> (PathBuf, PathBuf) {
+    openssl(
+        directory,
+        &format!("req -new {KEY} -subj /CN=localhost -keyout {name}-key.pem -out {name}.csr"),
+    );
+    let mut arguments = format!(
+        "x509 -req -in {name}.csr -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 3650 -out {name}.pem"
+    );
+    if let Some(extensions) = extensions {
+        fs::write(directory.join("extensions"), extensions).unwrap();
+        arguments.push_str(" -extfile extensions");
+    }
+    openssl(directory, &arguments);
+    let key = directory.join(format!("{name}-key.pem"));
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    (directory.join(format!("{name}.pem")), key)
+}

@@ -1,0 +1,122 @@
+//! Data that was not loaded in one go, or not by dyno.
+
+use crate::common::{
+    Program, Proxy, Running, database, mariadb, server_checksum, sysbench, wait_until,
+};
+use rustix::process::Signal;
+use testkit::Server;
+use workload::distribution::Distribution;
+use workload::rows::{Checksum, DataSpec, TableRows};
+
+/// Three parts.
+const ROWS: u64 = 150_000;
+/// Far less than a part, and more than is sent before the first rows.
+const SOME_BYTES: u64 = 1 << 20;
+
+fn expected(rows: u64, table: u32) -> Checksum {
+    let data = DataSpec {
+        seed: 1,
+        rows,
+        distribution: Distribution::default(),
+    };
+    let rows = TableRows::new(&data, table).unwrap();
+    let mut checksum = Checksum::default();
+    (1..=data.rows).for_each(|key| checksum.add(&rows.row(key)));
+    checksum
+}
+
+fn prepare(url: &str) -> Program {
+    let sizes = format!("--tables 1 --rows {ROWS} --threads 2 --prepare only");
+    Program::bench(url).args(&sizes)
+}
+
+/// A load that cannot get beyond its first rows, in a new database.
+fn loading(server: &Server, name: &str) -> (Running, Proxy) {
+    database(server, name);
+    let proxy = Proxy::holding(std::iter::repeat(server.port()), SOME_BYTES);
+    let running = prepare(&format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).start();
+    wait_until("the first rows", || proxy.is_holding());
+    (running, proxy)
+}
+
+#[test]
+fn a_load_that_was_killed_is_noticed_and_built_anew() {
+    let server = mariadb();
+    let (loading, proxy) = loading(&server, "killed");
+    loading.signal(Signal::KILL);
+    assert_eq!(loading.wait().code(), None);
+    drop(proxy);
+    let state = "SELECT state FROM killed.dyno_tables";
+    assert_eq!(server.sql(state).concat(), ["loading"]);
+    let again = prepare(&server.url("killed")).run().succeeds();
+    assert!(
+        again
+            .stderr
+            .contains("sbtest1: its load was interrupted; it is rebuilt"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(
+        server_checksum(&server, "killed.sbtest1"),
+        expected(ROWS, 1)
+    );
+    assert_eq!(server.sql(state).concat(), ["ready"]);
+}
+
+#[test]
+fn ctrl_c_while_loading_leaves_at_once_and_the_next_run_goes_on() {
+    let server = mariadb();
+    let (loading, proxy) = loading(&server, "stopped");
+    loading.signal(Signal::INT);
+    let stopped = loading
+        .wait()
+        .fails(4, &["stopped", "interrupted while loading"]);
+    assert!(!stopped.out().exists());
+    drop(proxy);
+    prepare(&server.url("stopped")).run().succeeds();
+    assert_eq!(
+        server_checksum(&server, "stopped.sbtest1"),
+        expected(ROWS, 1)
+    );
+}
+
+#[test]
+fn dyno_drives_what_sysbench_has_loaded() {
+    let server = mariadb();
+    let url = database(&server, "theirs");
+    sysbench(
+        &server,
+        "theirs",
+        "oltp_read_write",
+        "--tables=2 --table-size=1000 prepare",
+    );
+    let bench = |rows: u64| {
+        Program::bench(&url)
+            .args("--tables 2 --threads 3 --warmup 0s --events 200")
+            .args(&format!("--rows {rows}"))
+            .run()
+    };
+    let done = bench(1000).succeeds();
+    assert!(done.stderr.contains("sbtest1 was not loaded by dyno"));
+    let trial = done.trial();
+    assert_eq!(trial.transactions.count, 200);
+    assert_eq!(trial.lookups.missed, 0, "{:?}", trial.lookups);
+    bench(2000).fails(2, &["ends at id 1000", "--prepare always"]);
+}
+
+#[test]
+fn sysbench_drives_what_dyno_has_loaded() {
+    let server = mariadb();
+    let url = database(&server, "ours");
+    Program::bench(&url)
+        .args("--tables 2 --rows 1000 --prepare only")
+        .run()
+        .succeeds();
+    for script in ["oltp_read_write", "oltp_insert", "select_random_points"] {
+        let tables = if script.starts_with("select") { 1 } else { 2 };
+        let options = format!("--tables={tables} --table-size=1000 --threads=3 --events=200");
+        let run = sysbench(&server, "ours", script, &format!("{options} --time=0 run"));
+        assert_eq!(run.number("transactions:"), 200, "{}", run.text);
+        assert_eq!(run.number("reconnects:"), 0);
+    }
+}

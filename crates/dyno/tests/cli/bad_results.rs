@@ -1,0 +1,253 @@
+//! What results get that are damaged, incomplete, of another version or no results at all,
+//! from every command that reads them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Finished, Program, keep};
+use crate::results::made::{Made, made};
+use crate::results::search::{FOUND, searched};
+use measure::summary::SCHEMA_VERSION;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Every command, and what it says of the trials that it reads. Where it takes two results
+/// the second is whole.
+const COMMANDS: [&str; 5] = ["compare", "rank", "size", "history", "report"];
+const USAGE: i32 = 2;
+
+/// Two results of one and two servers at once, two trials each: `bad` and `whole`.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, tps) in [("bad", 1000.0), ("whole", 900.0)] {
+            let (one, two) = ([("topology.instances", "1")], [("topology.instances", "2")]);
+            let points = [&one, &two, &one, &two].into_iter().zip([1, 1, 2, 2]);
+            let trials = points.map(|(point, repeat)| Made {
+                point,
+                repeat,
+                tps: tps + f64::from(repeat),
+                mean_ms: 16_000.0 / tps,
+            });
+            let trials: Vec<Made<'_>> = trials.collect();
+            keep(&folder.path().join(name), &made("Servers", &trials), "");
+        }
+        Self(folder)
+    }
+
+    fn bad(&self) -> PathBuf {
+        self.0.path().join("bad")
+    }
+
+    /// The `trial.json` of the bad one's trial.
+    fn trial(&self, number: usize) -> PathBuf {
+        store::trial_dirs(&self.bad()).unwrap()[number - 1].join("trial.json")
+    }
+
+    /// Runs a command on the bad one.
+    fn run(&self, command: &str) -> Finished {
+        let program = Program::new().arg(command).arg(&shown(&self.bad()));
+        let whole = shown(&self.0.path().join("whole"));
+        match command {
+            "compare" | "rank" | "history" => program.arg(&whole),
+            "size" => program.args("--need 17000 --efficiency 0.9"),
+            _ => program,
+        }
+        .run()
+    }
+
+    /// Every command reads what is left, and names what is not.
+    #[track_caller]
+    fn is_read(&self, texts: &[&str]) {
+        for command in COMMANDS {
+            let done = self.run(command).succeeds();
+            for text in texts {
+                assert!(done.stderr.contains(text), "{text}\n{}", done.shown());
+            }
+            // What a report says is in its files.
+            let said = match command {
+                "report" => fs::read_to_string(self.bad().join("report.md")).unwrap(),
+                _ => done.stdout.clone(),
+            };
+            assert!(said.contains("tps"), "{}", done.shown());
+        }
+    }
+
+    /// No command reads it; each says why. Those that read any number of results go on with
+    /// the whole one.
+    #[track_caller]
+    fn is_refused(&self, texts: &[&str]) {
+        for command in ["compare", "size", "report"] {
+            self.run(command).fails(USAGE, texts);
+        }
+        for command in ["rank", "history"] {
+            let done = self.run(command).succeeds();
+            assert!(done.stderr.contains(texts[0]), "{}", done.shown());
+            assert!(
+                done.stderr.contains("warning: skipped: "),
+                "{}",
+                done.shown()
+            );
+            let program = Program::new().arg(command).arg(&shown(&self.bad()));
+            program.run().fails(USAGE, texts);
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Changes a JSON file.
+fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Map<String, Value>)) {
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(json.as_object_mut().expect("an object"));
+    fs::write(path, json.to_string()).unwrap();
+}
+
+#[test]
+fn another_schema_version_is_refused_with_both_numbers() {
+    let folder = Folder::new();
+    edit(&folder.trial(2), |json| {
+        json.insert("schema_version".into(), 7.into());
+    });
+    folder.is_read(&[&format!(
+        "trial.json was written by a newer dyno: schema version 7; this dyno reads version \
+         {SCHEMA_VERSION}"
+    )]);
+    edit(&folder.bad().join("result.json"), |json| {
+        json.insert("schema_version".into(), 3.into());
+    });
+    folder.is_refused(&[
+        &format!(
+            "result.json was written by an older dyno: schema version 3; this dyno reads version \
+             {SCHEMA_VERSION}"
+        ),
+        "run its study again",
+    ]);
+}
+
+#[test]
+fn damaged_files_are_named_and_the_rest_is_read() {
+    let folder = Folder::new();
+    fs::write(folder.trial(3), "{ \"schema_version\": 2,\n broken").unwrap();
+    folder.is_read(&["trial.json:2: not a file that dyno wrote"]);
+    fs::write(folder.bad().join("environment.json"), "{").unwrap();
+    fs::write(folder.bad().join("result.json"), [0xff, 0xfe, 0]).unwrap();
+    folder.is_read(&["result.json:1", "environment.json:1", "trial.json:2"]);
+    fs::remove_file(folder.bad().join("study.toml")).unwrap();
+    folder.is_read(&["result.json:1"]);
+}
+
+#[test]
+fn a_foreign_plan_or_size_is_refused_within_memory() {
+    let folder = Folder::new();
+    edit(&folder.bad().join("result.json"), |json| {
+        json["design"]["trials"] = 4_000_000_000_u32.into();
+    });
+    folder.is_read(&["result.json: not a file that dyno wrote: a plan of 4000000000 trials"]);
+    edit(&folder.trial(3), |json| {
+        json["transactions"]["count"] = (-5).into();
+    });
+    folder.is_read(&["trial.json:1: not a file that dyno wrote", "integer `-5`"]);
+    let huge = |path: PathBuf| fs::File::create(path).unwrap().set_len(4 << 30).unwrap();
+    huge(folder.trial(2));
+    folder.is_read(&["trial.json is larger than 33554432 bytes"]);
+    huge(folder.bad().join("result.json"));
+    folder.is_refused(&["result.json is larger than 268435456 bytes"]);
+}
+
+#[test]
+fn missing_trials_are_shown_as_missing() {
+    let folder = Folder::new();
+    fs::remove_dir_all(folder.trial(4).parent().unwrap()).unwrap();
+    for command in COMMANDS {
+        let done = folder.run(command).succeeds();
+        let said = match command {
+            "report" => fs::read_to_string(folder.bad().join("report.md")).unwrap(),
+            _ => done.stdout.clone(),
+        };
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("trial 4 is missing"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn one_repeat_has_no_interval_over_repeats() {
+    let folder = Folder::new();
+    for number in [4, 3] {
+        fs::remove_dir_all(folder.trial(number).parent().unwrap()).unwrap();
+    }
+    edit(&folder.bad().join("result.json"), |json| {
+        json["design"]["trials"] = 2.into();
+        json["design"]["repeats"] = 1.into();
+    });
+    for (command, words) in [
+        ("compare", "run-to-run variation is unknown"),
+        ("rank", "exclude run-to-run variation"),
+        ("size", "excludes run-to-run variation"),
+    ] {
+        let done = folder.run(command).succeeds();
+        let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "{words}\n{}", done.shown());
+    }
+}
+
+#[test]
+fn the_steps_of_a_search_are_no_points_to_compare() {
+    let folder = Folder::new();
+    let search = serde_json::to_value(searched(&[("1", FOUND)]).result.searches).unwrap();
+    edit(&folder.bad().join("result.json"), |json| {
+        json.insert("searches".into(), search);
+    });
+    for command in ["compare", "size"] {
+        let texts = ["the result of a search for the highest rate", "dyno report"];
+        folder.run(command).fails(USAGE, &texts);
+    }
+    for command in ["rank", "history"] {
+        let done = folder.run(command).succeeds();
+        let words = "the result of a search for the highest rate";
+        assert!(done.stderr.contains(words), "{}", done.shown());
+    }
+    folder.run("report").succeeds();
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = Folder::new();
+    let bad = folder.bad();
+    fs::remove_dir_all(&bad).unwrap();
+    folder.is_refused(&["cannot read", "No such file", "Name a result directory"]);
+    fs::create_dir(&bad).unwrap();
+    folder.is_refused(&["result.json", "Name a result directory"]);
+    fs::write(bad.join("result.json"), "").unwrap();
+    folder.is_refused(&["trials", "Name a result directory"]);
+    fs::remove_dir_all(&bad).unwrap();
+    fs::write(&bad, "a file").unwrap();
+    folder.is_refused(&["Not a directory"]);
+}
+
+#[test]
+fn other_work_and_the_same_twice_are_refused() {
+    let folder = Folder::new();
+    let whole = shown(&folder.0.path().join("whole"));
+    let twice = |command: &str| {
+        let program = Program::new().arg(command).arg(&whole);
+        program.arg(&whole).run().fails(USAGE, &["is given twice"]);
+    };
+    ["compare", "rank", "history"].into_iter().for_each(twice);
+    for number in 1..=4 {
+        edit(&folder.trial(number), |json| {
+            json["setup"]["planned"]["load"]["workload"] = "oltp_read_only".into();
+        });
+    }
+    for command in ["compare", "rank", "history"] {
+        let texts = ["load.workload: oltp_read_only / oltp_read_write", "--force"];
+        folder.run(command).fails(USAGE, &texts);
+        let program = Program::new().arg(command).arg(&shown(&folder.bad()));
+        let forced = program.arg(&whole).args("--force").run().succeeds();
+        assert!(forced.stderr.contains("warning: "), "{}", forced.shown());
+    }
+}

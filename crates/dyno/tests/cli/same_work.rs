@@ -1,0 +1,71 @@
+//! Benchmarks of other work are not compared, and the study that is kept of a benchmark
+//! does the same work again.
+
+use crate::common::{Finished, Program};
+
+const SMALL: &str = "--tables 1 --rows 300 --threads 1 --warmup 0s --events 60";
+
+fn bench(words: &str) -> Finished {
+    let program = Program::bench("sqlite:").args(SMALL).args(words);
+    program.run().succeeds()
+}
+
+fn compare(one: &Finished, other: &Finished, words: &str) -> Finished {
+    let path = |done: &Finished| done.out().to_str().unwrap().to_owned();
+    let program = Program::new().arg("compare").arg(&path(one));
+    program.arg(&path(other)).args(words).run()
+}
+
+#[test]
+fn other_transactions_are_other_work() {
+    let (plain, short) = (bench(""), bench("--skip-trx --point-selects 1"));
+    let said = "transaction.point_selects: 10 / 1; transaction.skip_trx: false / true";
+    compare(&plain, &short, "").fails(2, &["ran different workloads", said, "--force"]);
+    let forced = compare(&plain, &short, "--force").succeeds();
+    assert!(
+        forced.stdout.contains("point_selects=1, skip_trx=true"),
+        "{}",
+        forced.shown()
+    );
+    for (words, said) in [
+        ("--think 1ms", "load.think: 0s / 1ms"),
+        (
+            "--think-distribution exponential",
+            "load.think_distribution: constant / exponential",
+        ),
+        ("--rate 1000", "load.rate: not given / given"),
+        ("--protocol text", "load.protocol: prepared / text"),
+    ] {
+        compare(&plain, &bench(words), "").fails(2, &[said]);
+    }
+}
+
+#[test]
+fn another_rate_is_told_and_compared() {
+    let (slow, fast) = (bench("--rate 900"), bench("--rate 1200"));
+    let done = compare(&slow, &fast, "").succeeds();
+    let (_, differs) = done.stdout.split_once("Other differences").unwrap();
+    assert!(differs.contains("1200/s poisson"), "{}", done.shown());
+}
+
+#[test]
+fn the_study_that_is_kept_runs_the_same_work() {
+    let first = bench(
+        "--skip-trx --range-size 7 --secondary --think 1ms --protocol text --key-range 250 \
+         --distribution zipfian:exp=0.99 --seed 5 --no-monitors",
+    );
+    let study = std::fs::read_to_string(first.out().join("study.toml")).unwrap();
+    let again = Program::study(&study).run().succeeds();
+    let [mut one, other] = [&first, &again].map(|done| done.result().trials.remove(0).setup);
+    let (data, transaction) = (&other.planned.data, &other.planned.transaction);
+    assert_eq!(
+        (transaction.range_size, transaction.skip_trx, data.secondary),
+        (7, true, true)
+    );
+    // A study has a limit of time, and its own directory.
+    one.server.clone_from(&other.server);
+    one.planned.load.time = other.planned.load.time;
+    one.planned.label.clone_from(&other.planned.label);
+    assert_eq!(one, other);
+    compare(&first, &again, "").succeeds();
+}

@@ -1,0 +1,258 @@
+//! What a terminal is shown: nothing that steers it, no wider than it is, in characters that it
+//! knows, and no more than a screen.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use crate::common::{Finished, Program, keep};
+use crate::results::made::{Made, made};
+
+const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}gone\rover";
+const SHORT: &str = "--tables 1 --rows 100 --threads 1 --warmup 0 --events 20";
+
+/// Whatever it says, it can be seen, and does nothing.
+#[track_caller]
+fn is_harmless(done: &Finished) {
+    for text in [&done.stdout, &done.stderr] {
+        let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(!text.contains(steers), "{:?}", done.shown());
+    }
+}
+
+/// A server that greets with this version, then answers the login and every command.
+fn impostor(version: &'static str, login: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A client that goes away ends its own conversation only.
+            let _ = talk(stream, version, login);
+        }
+    });
+    format!("mysql://root@127.0.0.1:{port}/sbtest")
+}
+
+fn talk(mut stream: TcpStream, version: &str, login: &[u8]) -> std::io::Result<()> {
+    let mut greeting = [b"\x0a", version.as_bytes(), b"\0\x07\0\0\0abcdefgh\0"].concat();
+    // Everything but TLS.
+    greeting.extend_from_slice(&[0xff, 0xf7, 45, 2, 0, 0xff, 0xff, 21]);
+    greeting.extend_from_slice(&[0; 10]);
+    greeting.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+    send(&mut stream, 0, &greeting)?;
+    receive(&mut stream)?;
+    send(&mut stream, 2, login)?;
+    loop {
+        receive(&mut stream)?;
+        send(&mut stream, 1, &refusal())?;
+    }
+}
+
+fn send(stream: &mut TcpStream, number: u8, payload: &[u8]) -> std::io::Result<()> {
+    let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
+    stream.write_all(&[&length[..3], &[number], payload].concat())
+}
+
+fn receive(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+    stream.read_exact(&mut vec![0; length as usize])
+}
+
+fn refusal() -> Vec<u8> {
+    let text = format!("{HOSTILE}\nerror: forged");
+    [b"\xff\x15\x04#28000", text.as_bytes()].concat()
+}
+
+#[test]
+fn a_servers_version_and_errors_do_not_steer_the_terminal() {
+    let version: &'static str = Box::leak(format!("11.4{HOSTILE}-MariaDB").into_boxed_str());
+    let ok: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+    let accepts = impostor(version, ok);
+    let refuses = impostor(version, Box::leak(refusal().into_boxed_slice()));
+    for url in [&accepts, &refuses] {
+        for words in ["bench", "doctor"] {
+            let done = Program::new().arg(words).arg(url).run();
+            is_harmless(&done);
+            let said = format!("{}{}", done.stderr, done.stdout);
+            assert!(said.contains("\\u{1b}"), "{}", done.shown());
+            let forged = said.lines().any(|line| line.starts_with("error: forged"));
+            assert!(!forged, "{}", done.shown());
+        }
+    }
+}
+
+#[test]
+fn a_foreign_result_or_study_does_not_steer_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
+    for (path, tps) in paths.iter().zip([1000.0, 900.0]) {
+        let point = [("topology.instances", "1")];
+        let trials = [1, 2, 3].map(|repeat| Made {
+            point: &point,
+            repeat,
+            tps: tps + f64::from(repeat),
+            mean_ms: 16_000.0 / tps,
+        });
+        let mut result = made("Servers", &trials);
+        result.title = HOSTILE.to_owned();
+        result.environment.hostname = Some(format!("{tps}{HOSTILE}"));
+        for trial in &mut result.trials {
+            trial.setup.planned.label = HOSTILE.to_owned();
+            trial.setup.engine = format!("{HOSTILE} 1");
+            trial.setup.server = HOSTILE.to_owned();
+        }
+        keep(path.as_ref(), &result, HOSTILE);
+    }
+    let [one, two] = &paths;
+    for (command, more) in [
+        ("compare", vec![two.as_str()]),
+        ("rank", vec![two]),
+        ("history", vec![two]),
+        ("size", vec!["--need", "5000", "--efficiency", "0.9"]),
+        ("report", vec![]),
+        ("compare", vec![two, "--json"]),
+    ] {
+        let program = Program::new().arg(command).arg(one);
+        let done = more.iter().fold(program, |program, word| program.arg(word));
+        let done = done.run().succeeds();
+        is_harmless(&done);
+        if more.contains(&"--json") {
+            serde_json::from_str::<serde_json::Value>(&done.stdout).unwrap();
+        }
+    }
+    for file in ["report.md", "results.csv"] {
+        let text = std::fs::read_to_string(folder.path().join("one").join(file)).unwrap();
+        let steers = |c: char| (c.is_control() && !"\r\n\t".contains(c)) || c == '\u{202e}';
+        assert!(!text.contains(steers), "{text:?}");
+    }
+    let study = format!(
+        "title = \"a\u{202e}b\"\n[server]\nengine = \"{}\"\n",
+        "\u{9b}2J\u{202e}x"
+    );
+    is_harmless(&Program::study(&study).run());
+    is_harmless(&Program::new().args("plan study.toml").run());
+}
+
+#[test]
+fn a_locale_without_utf_8_gets_ascii() {
+    let folder = tempfile::tempdir().unwrap();
+    let point = [("topology.instances", "1")];
+    let trials = [1, 2, 3].map(|repeat| Made {
+        point: &point,
+        repeat,
+        tps: 1000.0 + f64::from(repeat),
+        mean_ms: 16.0,
+    });
+    keep(folder.path(), &made("Größe", &trials), "");
+    let result = folder.path().display().to_string();
+    let rank = |locale: &str| {
+        let program = Program::new().arg("rank").arg(&result);
+        program.env("LC_ALL", locale)
+    };
+    for locale in ["C", "POSIX"] {
+        let done = rank(locale).run().succeeds();
+        assert!(
+            done.stdout.is_ascii() && done.stdout.contains("+/-"),
+            "{}",
+            done.shown()
+        );
+        let json = rank(locale).arg("--json").run().succeeds().stdout;
+        assert!(json.is_ascii() && serde_json::from_str::<serde_json::Value>(&json).is_ok());
+        let bench = Program::bench("sqlite:").args(SHORT).env("LC_ALL", locale);
+        let done = bench.run().succeeds();
+        assert!(
+            done.stdout.is_ascii() && done.stderr.is_ascii(),
+            "{}",
+            done.shown()
+        );
+    }
+    let program = Program::new().arg("report").arg(&result);
+    program.env("LC_ALL", "C").run().succeeds();
+    let report = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(
+        report.contains('±') && report.contains("Größe"),
+        "files stay UTF-8"
+    );
+    assert!(rank("C.UTF-8").run().succeeds().stdout.contains('±'));
+}
+
+#[test]
+fn running_text_is_as_wide_as_the_terminal() {
+    for columns in [60, 100] {
+        let program = Program::bench("sqlite:").args(SHORT);
+        let shown = program.run_on_terminal(columns);
+        let words = |line: &&str| line.contains("virtual user");
+        let longest = shown
+            .lines()
+            .filter(words)
+            .map(|line| line.chars().count())
+            .max();
+        let longest = longest.expect("a summary has running text");
+        assert!(longest <= columns.into(), "{columns}: {shown}");
+        assert!(longest > usize::from(columns) - 25, "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn quiet_says_only_what_was_found_and_verbose_all() {
+    let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
+        [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"1200ms\"\n\
+        [sweep]\n\"load.threads\" = [1, 2]\n";
+    let run = |words: &str| Program::study(study).args(words).run().succeeds();
+    let quiet = run("--quiet");
+    assert_eq!(quiet.stderr, "");
+    let usual = run("");
+    assert!(
+        usual.stderr.contains("[1/2] threads=1"),
+        "{}",
+        usual.shown()
+    );
+    assert!(!usual.stderr.contains("  measure  "), "{}", usual.shown());
+    let verbose = run("--verbose");
+    assert!(
+        verbose.stderr.contains("  measure  "),
+        "{}",
+        verbose.shown()
+    );
+    // A trial has a line of its own in all of it only.
+    for (done, all) in [(&quiet, false), (&usual, false), (&verbose, true)] {
+        assert!(done.stdout.contains("threads"), "{}", done.shown());
+        assert_eq!(
+            done.stdout.contains("trial  threads"),
+            all,
+            "{}",
+            done.shown()
+        );
+    }
+    Program::study(study)
+        .args("--quiet --verbose")
+        .run()
+        .fails(2, &["--verbose"]);
+}
+
+#[test]
+fn the_man_page_names_the_environment_and_shells_get_completions() {
+    let said = |words: &str| Program::new().args(words).run().succeeds().stdout;
+    assert!(said("--help").lines().count() < 45 && said("bench -h").lines().count() < 100);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = said(&format!("completions {shell}"));
+        assert!(script.contains("create-database"), "{shell}");
+        assert!(
+            !script.contains("table-size"),
+            "{shell}: what is hidden is not completed"
+        );
+    }
+    let man = said("man");
+    assert!(man.starts_with(".ie") || man.starts_with(".TH"), "{man}");
+    for part in [
+        "DYNO BENCH",
+        "create\\-database",
+        "DYNO_SERVERS",
+        "NO_COLOR",
+        "LC_ALL",
+    ] {
+        assert!(man.contains(part), "{part}");
+    }
+    assert!(!man.contains("table\\-size"));
+}

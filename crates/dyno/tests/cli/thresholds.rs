@@ -1,0 +1,272 @@
+//! Thresholds, through the whole program: met, missed, relative to another result or
+//! to a variant. No server is needed, and no limit is one of speed.
+
+use crate::common::{Finished, Program};
+use measure::threshold::ThresholdVerdict;
+
+const SMALL: &str = "--tables 1 --rows 300 --threads 2 --warmup 0s --events 40";
+
+fn bench(thresholds: &[&str]) -> Program {
+    let program = Program::bench("sqlite:").args(SMALL);
+    thresholds.iter().fold(program, |program, threshold| {
+        program.arg("--threshold").arg(threshold)
+    })
+}
+
+fn junit(done: &Finished) -> String {
+    std::fs::read_to_string(done.out().join("junit.xml")).unwrap()
+}
+
+#[test]
+fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
+    let done = bench(&["reconnects < 1", "restarts > 1000", "errors<=0"])
+        .run()
+        .fails(1, &["missed: restarts is ", "which is not > 1000"]);
+    assert!(done.stdout.contains("1 of 3 thresholds were missed."));
+    let verdict: Vec<bool> = done
+        .result()
+        .thresholds
+        .iter()
+        .map(|j| j.is_missed())
+        .collect();
+    assert_eq!(verdict, [false, true, false]);
+    let xml = junit(&done);
+    assert!(xml.contains("tests=\"3\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("<failure type=\"threshold\""), "{xml}");
+    for file in ["report.html", "report.md"] {
+        let text = std::fs::read_to_string(done.out().join(file)).unwrap();
+        assert!(text.contains("1 of 3 thresholds were missed."), "{file}");
+    }
+    // The report can be written again from what is kept.
+    std::fs::remove_file(done.out().join("junit.xml")).unwrap();
+    let again = Program::new()
+        .arg("report")
+        .arg(done.out().to_str().unwrap());
+    again.run().succeeds();
+    assert_eq!(junit(&done), xml);
+}
+
+#[test]
+fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
+    let kept = bench(&["errors <= 0"]).run().succeeds();
+    assert!(kept.stdout.contains("The threshold was met."));
+    assert!(junit(&kept).contains("failures=\"0\""));
+    let none = bench(&[]).run().succeeds();
+    assert!(!none.out().join("junit.xml").exists());
+    assert!(none.result().thresholds.is_empty());
+}
+
+#[test]
+fn what_was_not_measured_is_missed() {
+    bench(&["cpu.user < 101"])
+        .arg("--no-monitors")
+        .run()
+        .fails(1, &["cpu.user was not measured"]);
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_before_anything_runs() {
+    for (threshold, said) in [
+        ("response_ms.p9 < 5", "did you mean `response_ms.p9"),
+        ("tps", "has no comparison operator"),
+        (
+            "tps < 5 per second",
+            "write `5`; the unit of the column is 1/s",
+        ),
+        ("tps >= 0.9 * baseline", "--baseline RESULT"),
+    ] {
+        let done = bench(&[threshold]).run().fails(2, &[said]);
+        assert!(!done.out().exists(), "{threshold}");
+    }
+    bench(&["tps > 1"])
+        .args("--baseline nowhere")
+        .run()
+        .fails(2, &["--baseline has no effect"]);
+    bench(&["tps > baseline"])
+        .args("--baseline nowhere")
+        .run()
+        .fails(2, &["nowhere"]);
+}
+
+const STUDY: &str = r#"
+title = "t"
+server.engine = "sqlite"
+data.rows = 200
+load = { warmup = "0s", time = "1h", events = 20 }
+sweep = { "load.threads" = [1, 2] }
+"#;
+
+#[test]
+fn a_study_is_judged_against_the_same_points_of_another_result() {
+    let base = Program::study(STUDY)
+        .args("--set sweep.load.threads=[2]")
+        .run()
+        .succeeds();
+    let text = format!("{STUDY}[thresholds]\ntps = \">= 0.000001 * baseline\"\n");
+    let done = Program::study(&text)
+        .arg("--baseline")
+        .arg(base.out().to_str().unwrap())
+        .run()
+        .fails(
+            1,
+            &[
+                "note: the baseline has no point threads=1",
+                "at threads=1, tps is",
+            ],
+        );
+    let verdict: Vec<_> = done
+        .result()
+        .thresholds
+        .into_iter()
+        .map(|j| j.verdict)
+        .collect();
+    let reason = "the baseline has no such point".to_owned();
+    assert_eq!(
+        verdict,
+        [
+            ThresholdVerdict::NoBaseline { reason },
+            ThresholdVerdict::Undecided
+        ]
+    );
+    let other = Program::study(&text)
+        .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
+        .arg(base.out().to_str().unwrap());
+    let said = "the baseline ran a different workload";
+    let work = "load.workload oltp_read_write, here oltp_read_only";
+    other.run().fails(
+        1,
+        &[
+            &format!("note: {said} at threads=2: {work}"),
+            &format!("{said}: {work}"),
+        ],
+    );
+    Program::study(&text)
+        .run()
+        .fails(2, &["study.toml:", "no baseline given"]);
+}
+
+#[test]
+fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
+    let base = bench(&[]).run().succeeds();
+    let other = bench(&["tps >= 0.000001 * baseline"])
+        .args("--point-selects 1 --baseline")
+        .arg(base.out().to_str().unwrap());
+    let said = "transaction.point_selects 10, here 1";
+    let done = other.run().fails(
+        1,
+        &[
+            &format!("note: the baseline ran a different workload: {said}"),
+            &format!(
+                "must be >= 0.000001 * baseline: the baseline ran a different workload: {said}"
+            ),
+        ],
+    );
+    let reason = format!("the baseline ran a different workload: {said}");
+    assert_eq!(
+        done.result().thresholds[0].verdict,
+        ThresholdVerdict::NoBaseline { reason }
+    );
+}
+
+/// A baseline of another time decides nothing.
+#[test]
+fn an_undecided_threshold_passes_unless_told_to_fail() {
+    let base = bench(&[]).run().succeeds();
+    let run = |undecided: &str| {
+        bench(&["tps > baseline", "errors <= 0"])
+            .args("--baseline")
+            .arg(base.out().to_str().unwrap())
+            .args(undecided)
+            .run()
+    };
+    let passed = run("").succeeds();
+    assert_eq!(
+        passed.result().thresholds[0].verdict,
+        ThresholdVerdict::Undecided
+    );
+    assert!(
+        passed
+            .stdout
+            .contains("0 of 2 thresholds were missed, 1 is undecided")
+    );
+    let xml = junit(&passed);
+    assert!(
+        xml.contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""),
+        "{xml}"
+    );
+    assert!(xml.contains("<skipped message=\"tps is "), "{xml}");
+    let failed = run("--undecided fail").fails(1, &["is undecided", "--undecided pass"]);
+    assert!(junit(&failed).contains("skipped=\"1\""));
+    let other = Program::bench("sqlite:")
+        .args(SMALL)
+        .args("--undecided fail");
+    other.run().fails(2, &["--threshold"]);
+}
+
+/// Of repeats that of their mean, in the report, on the terminal and for machines.
+#[test]
+fn a_number_is_judged_with_its_interval() {
+    let text = format!("{STUDY}[thresholds]\ntps = \"< -1e9\"\n\"response_ms.p99\" = \"< 1e9\"\n");
+    let done = Program::study(&text)
+        .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
+        .run()
+        .fails(1, &["tps is ", " ± "]);
+    assert!(junit(&done).contains(" ± "), "{}", junit(&done));
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(done.out().join("result.json")).unwrap()).unwrap();
+    let [tps, p99] = [0, 1].map(|at| &json["thresholds"][at]);
+    assert!(tps["half_width"].as_f64().unwrap() > 0.0, "{json}");
+    // Nobody knows the 99th percentile of 20 transactions.
+    assert_eq!(p99["caveats"], serde_json::json!(["few_slower"]));
+    assert!(done.stdout.contains("met, fewer than 10 transactions"));
+}
+
+#[test]
+fn a_variant_can_be_the_baseline_of_the_others() {
+    let text = format!(
+        "{STUDY}[thresholds]\ntps = \">= 1000000 * baseline\"\nerrors = \"<= 0\"\nbaseline = \"few\"\n\
+         [[variant]]\nname = \"few\"\n[[variant]]\nname = \"more\"\ndata.rows = 250\n"
+    );
+    let done = Program::study(&text)
+        .args("--set load.repeats=4")
+        .run()
+        .fails(1, &["at more, threads=1, tps is"]);
+    let thresholds = done.result().thresholds;
+    let missed = thresholds.iter().filter(|j| j.is_missed());
+    assert_eq!((thresholds.len(), missed.count()), (6, 2));
+    let xml = junit(&done);
+    assert!(xml.contains("classname=\"more, threads=2\""), "{xml}");
+}
+
+#[test]
+fn a_study_says_where_a_threshold_is_wrong() {
+    for (line, said) in [
+        ("tsp = \"> 5\"", "did you mean `tps`?"),
+        ("tps = \"about 5\"", "has no comparison operator"),
+        (
+            "tps = \"> 5\"\nbaseline = \"few\"",
+            "there is no variant `few`",
+        ),
+        (
+            "tps.change_pct = \"> -5\"\n[[variant]]\nname = \"few\"",
+            "on the change of `tps`",
+        ),
+    ] {
+        let text = format!("{STUDY}[thresholds]\n{line}\n");
+        let done = Program::study(&text).run().fails(2, &["study.toml:", said]);
+        assert!(!done.out().exists());
+    }
+}
+
+#[test]
+fn what_ended_a_run_says_more_than_a_threshold() {
+    let mut running = Program::bench("sqlite:")
+        .args("--tables 1 --rows 300 --threads 1 --warmup 0s --time 1h")
+        .arg("--threshold")
+        .arg("errors < 0")
+        .start();
+    running.says("  measure  ");
+    running.signal(rustix::process::Signal::INT);
+    let done = running.wait().fails(4, &["interrupted"]);
+    assert!(junit(&done).contains("failures=\"1\""));
+}

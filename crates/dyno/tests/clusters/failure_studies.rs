@@ -1,0 +1,279 @@
+//! The studies of failures, made shorter: each breaks its servers, measures how they recover, and checks
+//! what became of acknowledged commits.
+
+use crate::common::{Cache, Finished, Program, in_time};
+use measure::fault::FaultRecord;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// How often a study that shows a loss may be repeated until it does: whether one happens depends on
+/// which process is quicker.
+const ATTEMPTS: u32 = 3;
+
+/// Whether a run was refused because of what this user may do.
+fn is_refused(done: &Finished) -> bool {
+    let refusals = ["CAP_NET_ADMIN", "cannot set up the volume"];
+    refusals.iter().any(|refusal| done.stderr.contains(refusal))
+}
+
+/// Whether each fault took effect before its load ended.
+fn took_effect(fault: &FaultRecord) -> bool {
+    fault.effect_s.is_some()
+}
+
+/// Whether writes were accepted again, too.
+fn is_over(fault: &FaultRecord) -> bool {
+    let recovery = fault.recovery.as_ref();
+    recovery.is_some_and(|found| found.first_write_s.is_some())
+}
+
+/// Runs a study in which each of these texts is replaced, for `time_s`, or longer if its faults are
+/// not over by then; `None` if this user may not.
+fn run_if_permitted(
+    name: &str,
+    time_s: u32,
+    changes: &[(&str, &str)],
+    is_enough: fn(&FaultRecord) -> bool,
+) -> Option<Finished> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let mut text = std::fs::read_to_string(format!("{root}/{name}.toml")).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{name} has no {from:?}");
+        text = text.replace(from, to);
+    }
+    let place = Cache::new();
+    let run = |time: &str| {
+        // At full speed, members of a slow machine fall behind.
+        let light = "--set load.think=20ms --set data.rows=1000 --set load.time=";
+        let study = Program::study(&text).args(&format!("{light}{time}"));
+        study.cache(&place).run()
+    };
+    let is_whole = |done: &Finished| {
+        is_refused(done) || {
+            let mut trials = done.result().trials.into_iter();
+            trials.all(|trial| trial.faults.iter().all(is_enough))
+        }
+    };
+    let [short, long] = [time_s, 4 * time_s].map(|time_s| format!("{time_s}s"));
+    let done = in_time(&[&short, &long], run, is_whole);
+    if is_refused(&done) {
+        return None;
+    }
+    let done = done.succeeds();
+    place.assert_nothing_left();
+    for trial in &done.result().trials {
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(trial));
+        assert!(!trial.faults.is_empty(), "{}", shown(trial));
+        assert!(trial.faults.iter().all(took_effect), "{}", shown(trial));
+        assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(trial));
+    }
+    Some(done)
+}
+
+fn run(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
+    run_if_permitted(name, time_s, changes, took_effect).unwrap()
+}
+
+/// The same, for clusters that lose nothing.
+fn loses_nothing(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
+    let done = run(name, time_s, changes);
+    for trial in &done.result().trials {
+        assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+    }
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(
+        report.contains("No acknowledged commit was lost"),
+        "{report}"
+    );
+    done
+}
+
+/// What explains a failed assertion.
+fn shown(trial: &TrialSummary) -> String {
+    let label = &trial.setup.planned.label;
+    format!(
+        "{label}: {:?} {:#?} {:#?}",
+        trial.outcome, trial.faults, trial.ledgers
+    )
+}
+
+#[test]
+fn a_group_goes_on_without_a_replica() {
+    let short = [("at = \"15s\"", "at = \"4s\"")];
+    let done = loses_nothing("p5-replica-failure", 12, &short);
+    let trial = done.trial();
+    assert_eq!(trial.ledgers[0].checked.len(), 2, "{}", shown(&trial));
+}
+
+#[test]
+fn a_group_replaces_its_primary() {
+    let short = [
+        ("at = \"15s\"", "at = \"3s\""),
+        ("heal = \"30s\"", "heal = \"28s\""),
+    ];
+    let trial = loses_nothing("p5-primary-failure", 45, &short).trial();
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    assert!(recovery.detected_s.is_some(), "{}", shown(&trial));
+    assert!(
+        recovery.outage_s.is_some_and(|s| s > 1.0),
+        "{}",
+        shown(&trial)
+    );
+}
+
+#[test]
+fn galera_goes_on_without_a_member() {
+    // A slow machine needs long until a member is back, so there is one fault.
+    let pause = "[[fault]]\nat = \"60s\"\npause = \"primary\"\nheal = \"15s\"\n";
+    let stop = "[[fault]]\nat = \"105s\"\nstop = \"primary\"\nheal = \"15s\"\n";
+    let short = [
+        (pause, ""),
+        (stop, ""),
+        ("at = \"15s\"", "at = \"3s\""),
+        ("heal = \"15s\"", "heal = \"9s\""),
+    ];
+    loses_nothing("galera-failure", 30, &short);
+}
+
+#[test]
+fn patroni_loses_what_a_primary_without_its_manager_accepts() {
+    let short = [
+        ("at = \"20s\"", "at = \"3s\""),
+        ("at = \"75s\"", "at = \"22s\""),
+        ("heal = \"25s\"", "heal = \"14s\""),
+        ("at = \"140s\"", "at = \"48s\""),
+        ("heal = \"20s\"", "heal = \"8s\""),
+    ];
+    for attempt in 1..=ATTEMPTS {
+        let done = run("patroni-failure", 65, &short);
+        let lost = done.trial().ledgers[0].lost;
+        println!("attempt {attempt}: {lost} lost");
+        if lost > 0 {
+            let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+            assert!(report.contains("LOST: "), "{report}");
+            return;
+        }
+    }
+    panic!("no loss in {ATTEMPTS} attempts");
+}
+
+#[test]
+fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas() {
+    let short = [
+        ("repeats = 3", "repeats = 1"),
+        ("at = \"12s\"", "at = \"2s\""),
+        ("at = \"15s\"", "at = \"5s\""),
+    ];
+    let Some(done) = run_if_permitted("async-loss", 9, &short, took_effect) else {
+        return testkit::skip("this user may not make network namespaces");
+    };
+    for trial in &done.result().trials {
+        let ledger = &trial.ledgers[0];
+        let cluster = trial.setup.planned.topology.cluster.as_ref().unwrap();
+        match cluster.kind.as_str() {
+            "asynchronous" => assert!(ledger.lost > 0, "{}", shown(trial)),
+            _ => assert!(ledger.is_intact(), "{}", shown(trial)),
+        }
+        let promotion = trial.faults[1].promotion.as_ref().unwrap();
+        assert!(promotion.done_s.is_some(), "{}", shown(trial));
+    }
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(report.contains("LOST: "), "{report}");
+}
+
+#[test]
+fn clusters_are_ranked_by_their_recovery() {
+    let short = [
+        ("at = \"5s\"", "at = \"3s\""),
+        // A replica that has fallen behind on a busy machine is promoted late.
+        ("threads = 8", "threads = 1"),
+        ("rate = 100", "rate = 20"),
+        (
+            "[[variant]]\nname = \"Galera\"\nserver.engine = \"mariadb\"\ntopology.cluster = \"galera\"\n",
+            "",
+        ),
+        (
+            "[[variant]]\nname = \"Group Replication\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"40s\"\n",
+            "",
+        ),
+        (
+            "[[variant]]\nname = \"Patroni\"\nserver.engine = \"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"50s\"\n",
+            "",
+        ),
+    ];
+    let done = run_if_permitted("failover-ranking", 16, &short, is_over).unwrap();
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for trial in &done.result().trials {
+        let variant = trial.setup.planned.variant().unwrap();
+        assert!(report.contains(variant), "{variant} in {report}");
+        let cluster = trial.setup.planned.topology.cluster.as_ref().unwrap();
+        for words in [&cluster.detector, &cluster.acknowledged] {
+            assert!(!words.is_empty() && report.contains(words), "{report}");
+        }
+        let recovery = trial.faults[0].recovery.as_ref().unwrap();
+        assert!(recovery.first_write_s.is_some(), "{}", shown(trial));
+    }
+}
+
+#[test]
+fn a_group_goes_on_without_the_host_of_its_primary() {
+    let short = [
+        ("at = \"15s\"", "at = \"2s\""),
+        ("fail_host = \"replica\"", "fail_host = \"primary\""),
+        ("heal = \"40s\"", "heal = \"never\""),
+    ];
+    let Some(done) = run_if_permitted("p5-host-failure", 50, &short, is_over) else {
+        return testkit::skip("this user may not make network namespaces");
+    };
+    let trial = done.trial();
+    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    let recovery = trial.faults[0].recovery.as_ref().unwrap();
+    // A connection that ends is noticed at once, one that is silent only after a timeout.
+    assert!(
+        recovery.outage_s.is_some_and(|s| s > 3.0) && recovery.first_write_s.is_some(),
+        "{}",
+        shown(&trial)
+    );
+}
+
+#[test]
+fn only_copies_survive_the_loss_of_a_disk() {
+    let short = [
+        (
+            "[[variant]]\nname = \"RAID 5\"\nvolume.profile = \"raid5\"\n",
+            "",
+        ),
+        ("warmup = \"5s\"", "warmup = \"1s\""),
+        ("heal = \"10s\"", "heal = \"2s\""),
+        ("at = \"15s\"", "at = \"1s\""),
+        ("at = \"40s\"", "at = \"7s\""),
+        ("at = \"65s\"", "at = \"14s\""),
+        ("at = \"80s\"", "at = \"17s\""),
+        ("at = \"95s\"", "at = \"19s\""),
+    ];
+    let Some(done) = run_if_permitted("p5-disk-failure", 30, &short, took_effect) else {
+        return testkit::skip("this user may not make volumes, or their tools are missing");
+    };
+    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    for trial in &done.result().trials {
+        let [_, _, replaced, scrubbed, log] = trial.faults.as_slice() else {
+            panic!("{}", shown(trial))
+        };
+        assert_eq!(
+            log.words(),
+            "fail_device of server 1 (primary), log, device 2"
+        );
+        let ended = trial.faults.iter().filter(|fault| fault.crash.is_some());
+        match trial.setup.planned.variant().unwrap() {
+            "two copies" => {
+                assert_eq!(ended.count(), 0, "{}", shown(trial));
+                assert!(replaced.healed_s.is_some(), "{}", shown(trial));
+                let found = scrubbed.scrub.unwrap();
+                assert_eq!(found.uncorrectable, 0, "{}", shown(trial));
+                assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+            }
+            _ => assert!(ended.count() > 0, "{}", shown(trial)),
+        }
+    }
+    assert!(report.contains("The server ended after"), "{report}");
+}

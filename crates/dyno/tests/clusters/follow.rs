@@ -1,0 +1,251 @@
+//! Virtual users follow the primary of a cluster when it moves.
+
+use std::fs;
+use std::process::Command;
+
+use crate::common::{
+    self, Cache, Finished, LAZY_DISK, Program, Running, has_second, in_time, trial_dir,
+};
+use measure::event::{NodeEvent, NodeEventKind};
+use measure::series::SeriesPoint;
+use measure::setup::Outcome;
+use measure::warning::Warning;
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::{HaProxy, MariaDb, Server};
+
+/// A study with four virtual users, and these lines.
+fn study(engine: &str, cluster: &str, time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 4\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"{time}\"\n\
+         [topology]\ncluster = \"{cluster}\"\nmembers = 3\n{rest}\n"
+    ))
+}
+
+/// The changes of the primary.
+fn moves(done: &Finished) -> Vec<NodeEvent> {
+    let mut events = done.trial().events;
+    events.retain(|event| event.what == NodeEventKind::BecamePrimary);
+    events
+}
+
+/// Whether transactions ended after a member became the primary.
+fn has_followed(done: &Finished) -> bool {
+    let moves = moves(done);
+    let series = done.series();
+    let after = |second: &SeriesPoint| moves.iter().all(|moved| second.t_s > moved.at_s + 1.0);
+    let has_ended = |second: &SeriesPoint| after(second) && second.tps > Some(0.0);
+    !moves.is_empty() && series.iter().any(has_ended)
+}
+
+/// The load went on after a member became the primary, which is the only change.
+#[track_caller]
+fn assert_followed(done: &Finished) -> NodeEvent {
+    let moves = moves(done);
+    let [moved] = &moves[..] else {
+        panic!("{moves:?}\n{}", done.shown());
+    };
+    assert_ne!(moved.node, 1);
+    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
+    assert!(has_followed(done), "{:?}", done.series());
+    assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
+    moved.clone()
+}
+
+#[test]
+fn users_follow_the_member_that_a_group_elects() {
+    let place = Cache::new();
+    let fault = "[[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
+    let study = |time: &str| study("mysql", "group-replication", time, fault);
+    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let done = in_time(&["40s", "150s"], run, has_followed);
+    let moved = assert_followed(&done);
+    assert!(moved.at_s > 3.0, "{moved}");
+    place.assert_nothing_left();
+}
+
+/// The old primary refuses writes and keeps its connections.
+#[test]
+fn users_follow_a_planned_switchover_of_a_group() {
+    let place = Cache::new();
+    let fault = "[[fault]]\nat = \"3s\"\nswitchover = \"replica\"";
+    let study = |time: &str| study("mysql", "group-replication", time, fault);
+    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let done = in_time(&["12s", "60s"], run, has_followed);
+    assert_followed(&done);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
+    let place = Cache::new();
+    let study = study("postgres", "asynchronous", "20s", "");
+    let mut dyno = study.cache(&place).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    // The server refuses a login that is not dyno's.
+    let port = place.ports()[0];
+    let mut guess = Command::new("psql");
+    guess.arg(format!(
+        "postgres://intruder:guess@127.0.0.1:{port}/postgres"
+    ));
+    assert!(!guess.output().unwrap().status.success());
+    // As `pg_ctl promote` does.
+    let server = place.server(2).unwrap();
+    let data = fs::read_link(format!("/proc/{server}/cwd")).unwrap();
+    fs::write(data.join("promote"), "").unwrap();
+    let pid_file = fs::read_to_string(data.join("postmaster.pid")).unwrap();
+    let pid = pid_file.lines().next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::USR1).unwrap();
+    let done = dyno.wait().succeeds();
+    assert_eq!(assert_followed(&done).node, 2);
+    let warnings = done.trial().warnings;
+    let is_noticed = warnings.iter().any(|warning| {
+        let Warning::Strangers { seen } = warning else {
+            return false;
+        };
+        seen.iter().any(|what| what.contains("intruder"))
+    });
+    assert!(is_noticed, "{warnings:?}");
+    place.assert_nothing_left();
+}
+
+/// Stops a load of servers that run already once transactions have completed in a second that began
+/// after this call, however long a slow machine takes for that.
+fn stopped_once_it_goes_on(mut dyno: Running) -> Finished {
+    let out = dyno.dir().join("out");
+    let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir).ok());
+    // The next second may have begun before.
+    let begun = series().unwrap_or_default().len() + 1;
+    common::wait_until("transactions", || {
+        let later = series().unwrap_or_default().into_iter().skip(begun);
+        later.map(|second| second.tps).any(|tps| tps > Some(0.0)) || dyno.has_ended()
+    });
+    dyno.signal(Signal::INT);
+    let done = dyno.wait().fails(4, &[]);
+    assert_eq!(done.trial().outcome, Outcome::Interrupted);
+    done
+}
+
+/// Two MariaDB servers, of which the second is a replica of the first.
+fn replicating() -> [Server; 2] {
+    let server = |number: u32| {
+        let id = format!("--server-id={number}");
+        MariaDb::start(&["--local-infile=1", "--log-bin=binlog", LAZY_DISK, &id])
+    };
+    let [primary, replica] = [server(1), server(2)];
+    for server in [&primary, &replica] {
+        server.sql("RESET MASTER");
+    }
+    primary.create_user("replication", "p", "mysql_native_password", false);
+    primary.sql("CREATE DATABASE followed");
+    replica.sql(&format!(
+        "SET GLOBAL read_only = ON; CHANGE MASTER TO MASTER_HOST = '127.0.0.1', \
+         MASTER_PORT = {}, MASTER_USER = 'replication', MASTER_PASSWORD = 'p', \
+         MASTER_USE_GTID = slave_pos; START SLAVE",
+        primary.port()
+    ));
+    [primary, replica]
+}
+
+/// The replica first, so that order means nothing.
+fn url(servers: &[Server; 2]) -> String {
+    let [primary, replica] = servers;
+    let (first, second) = (replica.port(), primary.port());
+    format!("mysql://root@127.0.0.1:{first},127.0.0.1:{second}/followed")
+}
+
+/// An administrator's switchover to the replica.
+fn switch_over([primary, replica]: &[Server; 2]) {
+    primary.sql("SET GLOBAL read_only = ON");
+    let position = &primary.sql("SELECT @@gtid_binlog_pos")[0][0];
+    replica.sql(&format!("SELECT MASTER_GTID_WAIT('{position}', 60)"));
+    promote(replica);
+}
+
+fn promote(replica: &Server) {
+    replica.sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF");
+}
+
+#[test]
+fn users_follow_the_primary_of_servers_that_run_already() {
+    let servers = replicating();
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
+    let mut dyno = Program::bench(&url(&servers)).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    switch_over(&servers);
+    dyno.says("became the primary");
+    let written = |server: &Server| server.sql("SELECT @@gtid_binlog_pos");
+    let done = stopped_once_it_goes_on(dyno);
+    // The old primary is the second of the URL.
+    let moves = moves(&done);
+    assert!(
+        matches!(&moves[..], [moved] if moved.node == 1),
+        "{moves:?}"
+    );
+    assert_ne!(
+        written(&servers[0]),
+        written(&servers[1]),
+        "the load went on there"
+    );
+    for server in &servers {
+        let rows = server.sql("SELECT COUNT(*) FROM followed.sbtest1");
+        assert_eq!(rows, [["100"]]);
+    }
+    let left = servers[1].sql("SHOW TABLES FROM followed LIKE 'dyno_probe'");
+    assert!(left.is_empty(), "{left:?}");
+    let points = store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[0]).unwrap();
+    for server in [1, 2] {
+        let name = format!("server[{server}].rss_bytes");
+        assert!(
+            points.iter().any(|point| point.values.contains_key(&name)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
+    let mut servers = replicating();
+    let [primary, replica] = &servers;
+    let proxy = HaProxy::start(&[primary.port(), replica.port()]);
+    let url = format!("mysql://root@127.0.0.1:{}/followed", proxy.port());
+    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
+    let mut dyno = Program::bench(&url).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    // The proxy knows no roles: a server that refuses writes would end the load.
+    promote(&servers[1]);
+    servers[0].kill();
+    dyno.says(" reconnects");
+    stopped_once_it_goes_on(dyno);
+}
+
+#[test]
+fn users_of_any_member_are_spread_over_all_that_are_there() {
+    let mut servers = replicating();
+    let load = "--workload oltp_point_select --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s --follow any";
+    let mut dyno = Program::bench(&url(&servers)).args(load).start();
+    let out = dyno.dir().join("out");
+    common::wait_until("the load", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    let executed = |server: &Server| {
+        let rows = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        rows[0][1].parse::<u32>().unwrap()
+    };
+    common::wait_until("statements on both", || {
+        servers.iter().all(|server| executed(server) > 100) || dyno.has_ended()
+    });
+    assert!(servers.iter().all(|server| executed(server) > 100));
+    servers[1].kill();
+    dyno.says(" reconnects");
+    stopped_once_it_goes_on(dyno);
+}

@@ -1,0 +1,315 @@
+//! The ledger: what becomes of acknowledged commits when servers are killed, and when rows vanish or
+//! are made up behind its back.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use crate::common::{
+    Cache, Finished, Program, Running, csv, database, has_second, in_time, mariadb, postgres,
+    trial_dir, wait_until,
+};
+use measure::ledger::{Entry, Fate, History, LedgerSummary};
+use measure::warning::Warning;
+use rustix::process::Signal;
+
+/// A study of one trial with two virtual users and a ledger, with these lines more.
+fn study(server: &str, time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\n{server}\n[data]\nrows = 100\n\
+         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n[ledger]\nrate = 100\n{rest}\n"
+    ))
+}
+
+const KILL: &str = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nheal = \"1s\"";
+
+fn history(out: &Path) -> History {
+    let path = trial_dir(out, 1).unwrap().join("ledger-1.jsonl");
+    History::read(BufReader::new(File::open(path).unwrap())).unwrap()
+}
+
+/// The only ledger of the only trial, which counts what its history has.
+fn ledger(done: &Finished) -> LedgerSummary {
+    let [ledger] = done.trial().ledgers.try_into().unwrap();
+    let history = history(&done.out());
+    let of = |fate| history.entries().iter().filter(|e| e.fate == fate).count() as u64;
+    let fates = [Fate::Acknowledged, Fate::Failed, Fate::Unknown].map(of);
+    assert_eq!(fates, [ledger.acknowledged, ledger.failed, ledger.unknown]);
+    ledger
+}
+
+fn report(done: &Finished) -> String {
+    std::fs::read_to_string(done.out().join("report.md")).unwrap()
+}
+
+/// A server that is killed under load and restarts has everything that it acknowledged.
+fn keeps_what_it_acknowledged(engine: &str) {
+    let place = Cache::new();
+    let server = format!("engine = \"{engine}\"");
+    // A server that is slow to start needs more time.
+    let run = |time: &str| study(&server, time, KILL).cache(&place).run().succeeds();
+    let is_checked = |done: &Finished| ledger(done).unchecked.is_empty();
+    let done = in_time(&["8s", "40s", "160s"], run, is_checked);
+    let ledger = ledger(&done);
+    assert!(ledger.is_intact(), "{ledger:?}");
+    assert!(ledger.acknowledged > 10, "{ledger:?}");
+    assert_eq!((&*ledger.checked, &*ledger.unchecked), (&[1][..], &[][..]));
+    assert!(ledger.appends > 2, "{ledger:?}");
+    let lists = trial_dir(&done.out(), 1).unwrap().join("ledger-1.edn");
+    let lists = std::fs::read_to_string(lists).unwrap();
+    assert!(
+        lists.contains(":type :ok") && lists.contains("[:append "),
+        "{lists}"
+    );
+    let recovery = done.trial().faults[0].recovery.clone();
+    let recovery = recovery.unwrap();
+    assert!(recovery.in_flight.is_some());
+    assert_eq!(recovery.loss.unwrap().transactions, 0);
+    assert!(
+        recovery.unavailable_longest_s.unwrap() >= 1.0,
+        "{recovery:?}"
+    );
+    assert_eq!(recovery.two_primaries_s, None);
+    let words = "No acknowledged commit was lost: ";
+    assert!(done.stdout.contains(words) && report(&done).contains(words));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn mariadb_keeps_what_it_acknowledged() {
+    keeps_what_it_acknowledged("mariadb");
+}
+
+#[test]
+fn mysql_keeps_what_it_acknowledged() {
+    keeps_what_it_acknowledged("mysql");
+}
+
+#[test]
+fn postgres_keeps_what_it_acknowledged() {
+    keeps_what_it_acknowledged("postgres");
+}
+
+/// It writes its log once per second, so a kill loses what it acknowledged since.
+#[test]
+fn a_server_that_acknowledges_before_it_writes_its_log_loses_commits() {
+    let server = "engine = \"mariadb\"\nconfig = { innodb_flush_log_at_trx_commit = 0 }";
+    let run = |_| study(server, "8s", KILL).run().succeeds();
+    // A kill right after the log was written loses nothing.
+    let done = (0..5).map(run).find(|done| ledger(done).lost > 0).unwrap();
+    let ledger = ledger(&done);
+    assert!(ledger.lost < ledger.acknowledged, "{ledger:?}");
+    // What is left is consistent: whole transactions are missing.
+    let others = [ledger.phantom, ledger.duplicated, ledger.unbalanced];
+    assert_eq!(others, [0; 3], "{ledger:?}");
+    let words = format!("LOST: {} of ", ledger.lost);
+    assert!(done.stdout.contains(&words) && report(&done).contains(&words));
+    assert!(ledger.examples[0].ends_with("is missing on member 1"));
+    let results = std::fs::read_to_string(done.out().join("results.csv")).unwrap();
+    assert_eq!(csv(&results)[0]["ledger.lost"], ledger.lost.to_string());
+}
+
+/// Waits until the ledger of a running dyno has made some transfers.
+fn wait_for_transfers(count: impl Fn() -> Option<u64>) {
+    wait_until("transfers", || count().is_some_and(|count| count > 20));
+}
+
+const VANISH: &str = "DELETE FROM dyno_transfers WHERE id IN (2, 3)";
+const DOUBLE: &str = "INSERT INTO dyno_transfers (user_id, sequence, from_id, to_id, amount) \
+                      SELECT user_id, sequence, from_id, to_id, amount FROM dyno_transfers WHERE id IN (4, 5, 6)";
+const MAKE_UP: &str = "INSERT INTO dyno_transfers (user_id, sequence, from_id, to_id, amount) \
+                       VALUES (1, 1000000, 1, 2, 3)";
+
+/// Stopped by the user, because a slow machine needs longer for what was planted.
+fn finds_what_was_planted(mut dyno: Running) {
+    let out = dyno.dir().join("out");
+    wait_until("the measurement", || {
+        has_second(&out, 1, "measure") || dyno.has_ended()
+    });
+    dyno.signal(Signal::INT);
+    let done = dyno.wait().fails(4, &[]);
+    let ledger = ledger(&done);
+    let found = [
+        ledger.lost,
+        ledger.duplicated,
+        ledger.phantom,
+        ledger.unbalanced,
+    ];
+    assert_eq!(found, [2, 3, 1, 1], "{ledger:?}");
+    let words = format!(
+        "LOST: 2 of {} acknowledged transfers are missing on the primary.",
+        ledger.acknowledged
+    );
+    assert!(
+        done.stdout.replace('\n', " ").contains(&words),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn planted_anomalies_on_a_running_mariadb_are_found_and_the_tables_are_dropped() {
+    let server = mariadb();
+    let url = database(&server, "planted");
+    let dyno = study(&format!("url = \"{url}\""), "300s", "").start();
+    let count = "SELECT SUM(table_rows >= 0) FROM information_schema.tables \
+                 WHERE table_schema = 'planted' AND table_name = 'dyno_transfers'";
+    wait_until("the table", || server.sql(count)[0][0] == "1");
+    let count = "SELECT COUNT(*) FROM planted.dyno_transfers";
+    wait_for_transfers(|| server.sql(count)[0][0].parse().ok());
+    server.sql(&format!("USE planted; {VANISH}; {DOUBLE}; {MAKE_UP}"));
+    finds_what_was_planted(dyno);
+    let left = server.sql(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'planted' \
+         AND table_name LIKE 'dyno%'",
+    );
+    assert_eq!(left, [["dyno_tables"]]);
+    let marks = server.sql("SELECT name FROM planted.dyno_tables");
+    assert_eq!(marks, [["sbtest1"]]);
+}
+
+#[test]
+fn planted_anomalies_on_a_running_postgres_are_found() {
+    let server = postgres();
+    let url = server.url("sbtest");
+    let dyno = study(&format!("url = \"{url}\""), "300s", "").start();
+    let exists = "SELECT to_regclass('dyno_transfers') IS NOT NULL";
+    wait_until("the table", || server.sql(exists)[0][0] == "t");
+    let count = "SELECT COUNT(*) FROM dyno_transfers";
+    wait_for_transfers(|| server.sql(count)[0][0].parse().ok());
+    server.sql(&format!("{VANISH}; {DOUBLE}; {MAKE_UP}"));
+    finds_what_was_planted(dyno);
+}
+
+/// A history that is gone proves nothing: the trial has failed, and nothing was lost or made up.
+#[test]
+fn a_history_that_cannot_be_read_fails_the_trial() {
+    let server = mariadb();
+    let url = database(&server, "unreadable");
+    let dyno = study(&format!("url = \"{url}\""), "5s", "").start();
+    let out = dyno.dir().join("out");
+    wait_until("the measurement", || has_second(&out, 1, "measure"));
+    let path = trial_dir(&out, 1).unwrap().join("ledger-1.jsonl");
+    std::fs::remove_file(path).unwrap();
+    let done = dyno.wait().fails(4, &["cannot read the ledger's history"]);
+    let [ledger] = <[_; 1]>::try_from(done.trial().ledgers).unwrap();
+    let found = (ledger.checked.len(), ledger.lost, ledger.phantom);
+    assert_eq!(found, (0, 0, 0), "{ledger:?}");
+    let said = done.stdout.replace('\n', " ");
+    assert!(said.contains("ledger could not be checked"), "{said}");
+}
+
+#[test]
+fn tables_of_the_same_name_that_are_not_dynos_stay() {
+    let server = mariadb();
+    let url = database(&server, "foreign_tables");
+    server.sql("CREATE TABLE foreign_tables.dyno_accounts (id INT); INSERT INTO foreign_tables.dyno_accounts VALUES (7)");
+    study(&format!("url = \"{url}\""), "2s", "").run().fails(
+        2,
+        &[
+            "needs the table dyno_accounts",
+            "is not dyno's",
+            "rename the table",
+        ],
+    );
+    assert_eq!(
+        server.sql("SELECT * FROM foreign_tables.dyno_accounts"),
+        [["7"]]
+    );
+}
+
+#[test]
+fn replicas_are_read_beside_the_load_and_checked_after_it() {
+    let place = Cache::new();
+    let rest = "replica_reads = 50\n[topology]\ncluster = \"asynchronous\"\nmembers = 3";
+    let done = study("engine = \"mysql\"", "5s", rest)
+        .cache(&place)
+        .run()
+        .succeeds();
+    let ledger = ledger(&done);
+    assert!(ledger.is_intact(), "{ledger:?}");
+    assert_eq!(ledger.checked, [1, 2, 3]);
+    assert!(
+        ledger.acknowledged > 5 && ledger.replica_reads > 5,
+        "{ledger:?}"
+    );
+    assert_eq!(ledger.stale_reads > 0, ledger.staleness_max_ms.is_some());
+    let reads = history(&done.out()).reads;
+    assert!(
+        [1, 2, 3]
+            .iter()
+            .all(|member| reads.iter().any(|read| read.member == *member))
+    );
+    assert!(reads.iter().any(|read| read.sequence > 0));
+    assert!(
+        done.stdout.contains("transfers checked on 3 members"),
+        "{}",
+        done.stdout
+    );
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_promoted_synchronous_standby_has_every_acknowledged_commit() {
+    let place = Cache::new();
+    let rest = format!(
+        "[topology]\ncluster = \"synchronous\"\nmembers = 3\nfailover = \"1s\"\n{}",
+        KILL.replace("1s", "never")
+    );
+    let done = study("engine = \"postgres\"", "14s", &rest)
+        .cache(&place)
+        .run()
+        .succeeds();
+    let ledger = ledger(&done);
+    assert!(ledger.is_intact(), "{ledger:?}");
+    assert_eq!(ledger.checked, [2, 3]);
+    assert_eq!(ledger.unchecked, [(1, "it is down".to_owned())]);
+    // Transfers went on at the successor.
+    let gone_s = done.trial().faults[0].effect_s.unwrap();
+    let history = history(&done.out());
+    let after = |e: &&Entry| e.fate == Fate::Acknowledged && e.begun_s > gone_s;
+    assert!(history.entries().iter().filter(after).count() > 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
+    let rest = "[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"never\"";
+    let done = study("engine = \"mariadb\"", "4s", rest).run();
+    let trial = done.trial();
+    let [ledger] = trial.ledgers.as_slice() else {
+        panic!("{}", done.shown())
+    };
+    assert!(ledger.checked.is_empty(), "{ledger:?}");
+    assert_eq!(ledger.unchecked, [(1, "it is down".to_owned())]);
+    let is_unchecked = |warning: &Warning| matches!(warning, Warning::LedgerUnchecked { .. });
+    assert!(trial.warnings.iter().any(is_unchecked));
+    assert!(
+        done.stdout.contains("The ledger could not be checked."),
+        "{}",
+        done.shown()
+    );
+}
+
+#[test]
+fn what_a_killed_dyno_recorded_can_be_read() {
+    let place = Cache::new();
+    let dyno = study("engine = \"mariadb\"", "60s", "")
+        .cache(&place)
+        .start();
+    let out = dyno.dir().join("out");
+    let lines = || {
+        let path = trial_dir(&out, 1)?.join("ledger-1.jsonl");
+        Some(std::fs::read_to_string(path).ok()?.lines().count() as u64)
+    };
+    wait_for_transfers(lines);
+    dyno.signal(Signal::KILL);
+    let killed = dyno.wait();
+    let history = history(&killed.out());
+    let acknowledged = history
+        .entries()
+        .iter()
+        .filter(|e| e.fate == Fate::Acknowledged);
+    assert!(acknowledged.count() > 5);
+    assert_eq!(history.opening.accounts, 1000);
+}

@@ -1,0 +1,329 @@
+//! Faults of the devices that store the data of servers: they fail, return, slow down, and are replaced
+//! under load.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{self, Cache, Finished, Program, in_time, wait_until};
+use measure::fault::FaultRecord;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+use plan::{FaultKind, FaultVolume};
+use rustix::process::Signal;
+
+/// Where `btrfs scrub` keeps files.
+const SCRUBS: &str = "/var/lib/btrfs";
+
+/// Whether volumes can be made here; records a skipped test where not.
+fn can_make_volumes() -> bool {
+    let runs = std::process::Command::new("mkfs.btrfs")
+        .arg("--version")
+        .output();
+    if !rustix::process::geteuid().is_root() {
+        testkit::skip("only root can make and mount a file system");
+        return false;
+    }
+    if runs.is_err() {
+        testkit::skip("the tools are missing: scripts/install-servers.sh storage");
+        return false;
+    }
+    true
+}
+
+/// A study of one server on a volume, with the ledger and these faults.
+fn study(engine: &str, volume: &str, time: &str, faults: &[&str]) -> Program {
+    let faults: Vec<String> = faults
+        .iter()
+        .map(|fault| format!("[[fault]]\n{}\n", fault.replace("; ", "\n")))
+        .collect();
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n\
+         [server.config]\ninnodb_buffer_pool_size = \"16M\"\n\
+         [server.config.postgres]\nmax_wal_size = \"64MB\"\n\
+         [volume]\n{}\ndevice_size = \"1500M\"\n[data]\nrows = 500\n\
+         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"500ms\"\ntime = \"{time}\"\n[ledger]\n{}",
+        volume.replace("; ", "\n"),
+        faults.concat()
+    ))
+}
+
+/// Loop devices on files below a directory, and mounts there.
+fn left_in(dir: &Path) -> Vec<String> {
+    let devices = fs::read_dir("/sys/block").unwrap().flatten();
+    let files = devices
+        .filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let dir = dir.display().to_string();
+    let all = files.chain(mounts.lines().map(str::to_owned));
+    all.filter(|line| line.contains(&dir)).collect()
+}
+
+/// Files that programs of scrubs keep; other programs may use the directory, too.
+fn scrubs() -> Vec<PathBuf> {
+    common::entries(Path::new(SCRUBS))
+}
+
+/// Tests that run at the same time have scrubs, too.
+fn assert_no_new_scrubs(before: &[PathBuf]) {
+    wait_until("the end of the scrubs' files", || {
+        scrubs().iter().all(|file| before.contains(file))
+    });
+}
+
+/// The kernel detaches a device a moment after its last user.
+fn assert_nothing_left(cache: &Cache) {
+    cache.assert_nothing_left();
+    wait_until("the devices' end", || left_in(cache.path()).is_empty());
+}
+
+fn run(study: Program) -> Finished {
+    let cache = Cache::new();
+    let done = study.cache(&cache).run().succeeds();
+    assert_nothing_left(&cache);
+    done
+}
+
+/// It took effect as soon as it must, and is healed.
+fn is_whole(fault: &FaultRecord) -> bool {
+    let (effect_s, healed_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
+    effect_s >= fault.asked_s && healed_s >= effect_s && fault.error.is_none()
+}
+
+fn shown(trial: &TrialSummary) -> String {
+    format!(
+        "{:#?} {:#?} {:?}",
+        trial.faults, trial.ledgers, trial.outcome
+    )
+}
+
+/// The columns of `faults.csv` of each fault.
+fn columns(done: &Finished, names: [&str; 4]) -> Vec<[String; 4]> {
+    let text = fs::read_to_string(done.out().join("faults.csv")).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().unwrap();
+    let place = |name| heads.iter().position(|head| *head == name).unwrap();
+    let places = names.map(place);
+    lines
+        .map(|line| places.map(|at| line[at].to_owned()))
+        .collect()
+}
+
+/// A device fails and returns stale, a scrub corrects it, another one fails and is rebuilt: the
+/// server notices nothing.
+#[test]
+fn copies_survive_the_loss_of_a_device_under_load() {
+    if !can_make_volumes() {
+        return;
+    }
+    let before = scrubs();
+    let faults = [
+        "at = \"1s\"; fail_device = \"primary\"; device = 2; heal = \"2s\"",
+        "at = \"4s\"; scrub = \"primary\"",
+        // The scrub and the replacement have ended by the next fault, also on a busy machine.
+        "at = \"9s\"; fail_device = 1; heal = \"never\"",
+        "at = \"10s\"; replace_device = 1",
+        "at = \"16s\"; slow_device = 1; device = 2; write_iops = 20; heal = \"1s\"",
+        "at = \"19s\"; scrub = 1",
+    ];
+    let volume = "filesystem = \"btrfs\"; devices = 2; profile = \"raid1\"; write_iops = 100000";
+    let run = |time: &str| run(study("mariadb", volume, time, &faults));
+    let is_over = |done: &Finished| {
+        let mut faults = done.trial().faults.into_iter();
+        faults.all(|fault| fault.healed_s.is_some() || fault.kind == FaultKind::FailDevice)
+    };
+    let done = in_time(&["20s", "60s"], run, is_over);
+    let trial = done.trial();
+    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+    let [failed, scrubbed, lost, replaced, slow, clean] = trial.faults.as_slice() else {
+        panic!("{}", shown(&trial))
+    };
+    for fault in [failed, scrubbed, replaced, slow, clean] {
+        assert!(is_whole(fault), "{}", shown(&trial));
+    }
+    assert!(trial.faults.iter().all(|fault| fault.crash.is_none()));
+    assert_eq!((failed.device, lost.device), (Some(2), Some(1)));
+    assert_eq!((failed.kind, lost.healed_s), (FaultKind::FailDevice, None));
+    // What was written while the device was away is missing on it, and the other one has it.
+    let found = scrubbed.scrub.unwrap();
+    assert!(
+        found.found > 0 && found.corrected > 0 && found.uncorrectable == 0,
+        "{}",
+        shown(&trial)
+    );
+    assert_eq!(clean.scrub.unwrap().found, 0, "{}", shown(&trial));
+    let ledger = &trial.ledgers[0];
+    assert!(
+        ledger.acknowledged > 0 && ledger.is_intact(),
+        "{}",
+        shown(&trial)
+    );
+    assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
+    assert_no_new_scrubs(&before);
+
+    let names = [
+        "fault.kind",
+        "fault.device",
+        "scrub.found",
+        "fault.server_ended_s",
+    ];
+    let rows = columns(&done, names);
+    assert_eq!(rows[0], ["fail_device", "2", "", ""]);
+    assert_eq!(rows[1], ["scrub", "", &found.found.to_string(), ""]);
+    let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+    assert!(report.contains(&found.to_string()), "{report}");
+}
+
+/// Without copies the server ends, which is what the study found out; so is its return.
+#[test]
+fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
+    if !can_make_volumes() {
+        return;
+    }
+    for (engine, volume) in [
+        ("postgres", "filesystem = \"xfs\""),
+        (
+            "mariadb",
+            "filesystem = \"btrfs\"; devices = 2; profile = \"raid0\"",
+        ),
+    ] {
+        let run = |heal_s: u32| {
+            let fault = format!("at = \"1s\"; fail_device = \"primary\"; heal = \"{heal_s}s\"");
+            run(study(
+                engine,
+                volume,
+                &format!("{}s", 5 * heal_s),
+                &[&fault],
+            ))
+        };
+        let is_back = |done: &Finished| {
+            let healed_s = done.trial().faults[0].healed_s;
+            let mut seconds = done.series().into_iter();
+            seconds.any(|s| s.tps > Some(0.0) && healed_s.is_some_and(|healed_s| s.t_s > healed_s))
+        };
+        // PostgreSQL's postmaster may go on restarting its processes.
+        let has_ended =
+            |done: &Finished| engine == "postgres" || done.trial().faults[0].crash.is_some();
+        // A slow machine needs more time.
+        let mut runs = [2, 8].into_iter().map(run);
+        let done = runs.find(|done| has_ended(done) && is_back(done));
+        let done = done.unwrap_or_else(|| run(25));
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        let fault = &trial.faults[0];
+        assert!(is_whole(fault), "{engine}: {}", shown(&trial));
+        if let Some(crash) = &fault.crash {
+            assert!(crash.at_s >= fault.effect_s.unwrap() && crash.reason.contains("its log ends"));
+            assert_eq!(
+                columns(&done, ["fault.server_ended_s"; 4])[0][0],
+                crash.at_s.to_string()
+            );
+            let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+            assert!(report.contains("The server ended after"), "{report}");
+        }
+        assert!(has_ended(&done), "{}", shown(&trial));
+        assert!(
+            trial.failures() > 0 && trial.ledgers[0].checked.len() == 1,
+            "{}",
+            shown(&trial)
+        );
+        assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(&trial));
+        assert!(is_back(&done), "{engine}: {}", shown(&trial));
+    }
+}
+
+/// Volumes are filled up like directories. A server that cannot write its log may end; it starts again once
+/// there is room, and has every acknowledged commit.
+#[test]
+fn a_volume_that_was_full_takes_writes_again() {
+    if !can_make_volumes() {
+        return;
+    }
+    let log_apart =
+        "filesystem = \"ext4\"; device_size = \"512M\"; [log_volume]; filesystem = \"xfs\"";
+    for (engine, volume, which) in [
+        ("mariadb", "filesystem = \"btrfs\"", FaultVolume::Data),
+        ("postgres", log_apart, FaultVolume::Log),
+    ] {
+        let fault = format!(
+            "at = \"1s\"; fill_disk = \"primary\"; volume = \"{}\"; heal = \"2s\"",
+            which.name()
+        );
+        // A server that aborts may do so when there is room again.
+        let has_aborted = |done: &Finished| done.stderr.contains("killed by signal 6");
+        let mut runs = (0..3).map(|_| {
+            let cache = Cache::new();
+            let done = study(engine, volume, "10s", &[&fault]).cache(&cache).run();
+            assert_nothing_left(&cache);
+            done
+        });
+        let done = runs.find(|done| !has_aborted(done)).unwrap().succeeds();
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        let fault = &trial.faults[0];
+        assert_eq!(fault.volume, which);
+        assert!(
+            fault.healed_s.is_some() && fault.error.is_none(),
+            "{}",
+            shown(&trial)
+        );
+        let ledger = &trial.ledgers[0];
+        assert!(
+            ledger.acknowledged > 0 && ledger.is_intact(),
+            "{}",
+            shown(&trial)
+        );
+    }
+}
+
+/// Half of a stripe of pairs is enough.
+#[test]
+fn a_stripe_of_copies_survives_the_loss_of_a_device() {
+    if !can_make_volumes() {
+        return;
+    }
+    let volume = "filesystem = \"btrfs\"; devices = 4; profile = \"raid10\"";
+    let fault = "at = \"1s\"; fail_device = \"primary\"; device = 3; heal = \"1s\"";
+    let scrub = "at = \"3s\"; scrub = \"primary\"";
+    let trial = run(study("postgres", volume, "6s", &[fault, scrub])).trial();
+    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+    assert!(trial.faults.iter().all(is_whole), "{}", shown(&trial));
+    assert!(trial.faults[0].crash.is_none(), "{}", shown(&trial));
+    assert_eq!(
+        trial.faults[1].scrub.unwrap().uncorrectable,
+        0,
+        "{}",
+        shown(&trial)
+    );
+    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
+}
+
+/// A dyno that is killed while a device has failed, is slow, and another one is rebuilt leaves
+/// nothing behind a clean.
+#[test]
+fn a_killed_dyno_leaves_no_device_and_no_mount() {
+    if !can_make_volumes() {
+        return;
+    }
+    let before = scrubs();
+    let volume = "filesystem = \"btrfs\"; devices = 3; profile = \"raid1\"";
+    for fault in [
+        "at = \"500ms\"; fail_device = \"primary\"; heal = \"never\"",
+        "at = \"500ms\"; slow_device = \"primary\"; write_iops = 1; heal = \"never\"",
+        "at = \"500ms\"; scrub = \"primary\"",
+        "at = \"500ms\"; replace_device = \"primary\"",
+        "at = \"500ms\"; fill_disk = \"primary\"; heal = \"never\"",
+    ] {
+        let cache = Cache::new();
+        let mut dyno = study("mariadb", volume, "1h", &[fault])
+            .cache(&cache)
+            .start();
+        dyno.says("fault: at");
+        assert!(!left_in(cache.path()).is_empty());
+        dyno.signal(Signal::KILL);
+        assert_eq!(dyno.wait().code(), None);
+        Program::new().args("clean").cache(&cache).run().succeeds();
+        assert_nothing_left(&cache);
+    }
+    assert_no_new_scrubs(&before);
+}

@@ -1,0 +1,240 @@
+//! The papers' study of virtual machines, made small: servers in guests of QEMU, what the pages say of
+//! them, and what remains of them.
+
+use std::fs::{self, read_to_string};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::common::{Cache, Finished, Program, wait_until};
+use measure::ledger::LedgerSummary;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+use measure::warning::Warning;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+const QEMU: &str = "/usr/bin/qemu-system-x86_64";
+/// A study of one guest.
+const STUDY: &str = r#"
+title = "A guest"
+
+[server]
+engine = "mariadb"
+
+[data]
+rows = 500
+
+[load]
+threads = 2
+warmup = "0s"
+time = "3s"
+
+[site]
+kind = "vm"
+cpus = 1
+memory = "512M"
+"#;
+
+/// The directory of the image; records a skipped test where guests cannot run.
+fn image() -> Option<PathBuf> {
+    let image = engine::installations().unwrap().join("guest");
+    if Path::new(QEMU).exists() && image.join(".complete").exists() {
+        return Some(image);
+    }
+    testkit::skip("there is no QEMU or no guest (scripts/install-servers.sh vm)");
+    None
+}
+
+fn page(done: &Finished, name: &str) -> String {
+    read_to_string(done.out().join(name)).unwrap()
+}
+
+#[test]
+fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
+    let cache = Cache::new();
+    if image().is_none() {
+        return;
+    }
+    let words = "--set data.rows=500 --set load.warmup=0s --set load.time=3s --set load.repeats=1 \
+                 --set sweep.load.threads=[16]";
+    let study = Program::shipped("p1-physical-virtual").args(words);
+    let done = study.cache(&cache).run();
+    if done.stderr.contains("cannot enforce site.") {
+        return testkit::skip("no control groups can be made here");
+    }
+    let done = done.succeeds();
+    cache.assert_nothing_left();
+    let [process, guest] = <[_; 2]>::try_from(done.result().trials).unwrap();
+    for trial in [&process, &guest] {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        assert!(trial.transactions.count > 0);
+    }
+    // Sampled in the guest, which has the memory and the CPUs of its limits.
+    let metric = |name: &str| guest.metrics[name].mean;
+    assert!(metric("server[1].rss_bytes") > 0.0 && metric("site.cpu.idle") < 100.0);
+    let steal = metric("site.cpu.steal");
+    assert!((0.0..=100.0).contains(&steal), "{steal}");
+    assert!(metric("site.memory.available_bytes") < (1u64 << 30) as f64);
+    assert!(guest.metrics.contains_key("site.cpu[0].idle"));
+    assert!(!guest.metrics.contains_key("site.cpu[1].idle"));
+    assert!(!process.metrics.contains_key("site.cpu.steal"));
+
+    let emulated = guest.setup.emulated;
+    assert!(!process.setup.emulated);
+    let warned = |warning: &Warning| *warning == Warning::Emulated;
+    assert_eq!(guest.warnings.iter().any(warned), emulated);
+    let platform = guest.setup.platform.unwrap();
+    let expected = if emulated {
+        "emulated, not KVM: "
+    } else {
+        "KVM; "
+    };
+    assert!(platform.starts_with(expected), "{platform}");
+    assert!(
+        platform.contains("1 CPU,") && platform.contains("Linux"),
+        "{platform}"
+    );
+
+    let compared = Program::new()
+        .arg("compare")
+        .arg(&done.out().display().to_string())
+        .args("--out out")
+        .run()
+        .succeeds();
+    let pages = [
+        (page(&done, "report.md"), "emulated, not KVM"),
+        (page(&done, "report.html"), "emulated, not KVM"),
+        (page(&compared, "compare.md"), "emulated"),
+        (page(&compared, "compare.html"), "emulated"),
+        (done.stdout.clone(), "emulated"),
+        (compared.stdout.clone(), "emulated"),
+    ];
+    for (page, words) in &pages {
+        let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.contains(words), emulated, "{page}");
+    }
+    for table in [&pages[0].0, &pages[2].0] {
+        for row in ["process tps", "vm tps", "tps delta % (Virtualizing MySQL)"] {
+            assert!(table.contains(row), "{table}");
+        }
+    }
+}
+
+/// A server in a guest is killed and started again; then dyno is killed.
+#[test]
+fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
+    let cache = Cache::new();
+    if image().is_none() {
+        return;
+    }
+    let fault = "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nheal = \"300ms\"\n";
+    let study = format!("{STUDY}{fault}").replace("\"3s\"", "\"1h\"");
+    let mut dyno = Program::study(&study).cache(&cache).start();
+    wait_until("the second start of the server", || {
+        assert!(!dyno.has_ended(), "{}", dyno.stderr());
+        let log = find_log(dyno.dir()).and_then(|log| read_to_string(log).ok());
+        let log = log.unwrap_or_default();
+        log.matches("ready for connections").count() >= 2
+    });
+    let guests = cache.in_runs();
+    let mut guests = guests.iter().filter(|path| path.join("console").exists());
+    let mode = guests
+        .next()
+        .unwrap()
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o077, 0, "others may read keys and data: {mode:o}");
+    assert!(guests.next().is_none());
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    cache.wait_for_no_process();
+    Program::new().args("clean").cache(&cache).run().succeeds();
+    assert!(cache.runs().is_empty(), "{:?}", cache.runs());
+    cache.assert_nothing_left();
+}
+
+/// The log is written to the guest's page cache with every commit, and to its disk with every commit
+/// or never. An emulated guest takes long to boot, so only `./test --all` tries what loses nothing.
+#[test]
+fn a_guest_without_power_loses_what_was_not_written_to_its_disk() {
+    if image().is_none() {
+        return;
+    }
+    let lazy = without_power(2);
+    assert!(lazy.lost > 0, "{lazy:?}");
+    if std::env::var_os("DYNO_TEST_ALL").is_some() {
+        let durable = without_power(1);
+        assert_eq!(durable.lost, 0, "{durable:?}");
+    }
+}
+
+/// The ledger of a server in a guest whose power is cut, with this `innodb_flush_log_at_trx_commit`.
+fn without_power(flush: u8) -> LedgerSummary {
+    let cache = Cache::new();
+    let more = format!(
+        "[server.config]\ninnodb_log_file_buffering = \"ON\"\n\
+         innodb_flush_log_at_timeout = 2700\ninnodb_flush_log_at_trx_commit = {flush}\n\
+         [ledger]\nrate = 50\n\
+         [[fault]]\nat = \"4s\"\ncut_power = \"primary\"\nheal = \"1s\"\n"
+    );
+    let run = |time| {
+        let program = Program::study(&format!("{STUDY}{more}"));
+        let program = program
+            .args("--set load.rate=20 --set")
+            .arg(&format!("load.time={time}"));
+        program.cache(&cache).run().succeeds().trial()
+    };
+    let is_back = |trial: &TrialSummary| {
+        trial.faults[0].healed_s.is_some() && trial.ledgers[0].unchecked.is_empty()
+    };
+    // A busy machine takes longer to boot it again.
+    let trial = ["45s", "150s"].into_iter().map(run).find(is_back).unwrap();
+    assert_eq!(trial.outcome, Outcome::Completed);
+    assert_eq!(trial.faults[0].error, None);
+    assert!(trial.ledgers[0].acknowledged > 0, "{:?}", trial.ledgers);
+    cache.assert_nothing_left();
+    trial.ledgers[0].clone()
+}
+
+/// The log of the only server of the only trial.
+fn find_log(dir: &Path) -> Option<PathBuf> {
+    let trials = store::trial_dirs(&dir.join("out")).ok()?;
+    Some(trials.first()?.join("servers/1/error.log"))
+}
+
+/// An image whose root is not a file system.
+fn broken(image: &Path) -> TempDir {
+    let servers = tempfile::tempdir().unwrap();
+    let guest = servers.path().join("guest");
+    fs::create_dir(&guest).unwrap();
+    for name in ["vmlinuz", "initrd", ".complete"] {
+        symlink(image.join(name), guest.join(name)).unwrap();
+    }
+    fs::write(guest.join("root.img"), vec![0; 1 << 20]).unwrap();
+    servers
+}
+
+#[test]
+fn a_guest_that_cannot_boot_is_refused_with_the_reason() {
+    let cache = Cache::new();
+    let study = || Program::study(STUDY).cache(&cache);
+    let tools = tempfile::tempdir().unwrap();
+    symlink("/usr/bin/setpriv", tools.path().join("setpriv")).unwrap();
+    let without = study().env("PATH", &tools.path().display().to_string());
+    let said = ["study.toml:16", "qemu-system-x86_64 is not installed"];
+    without.run().fails(2, &said);
+    let Some(image) = image() else {
+        return;
+    };
+    let empty = tempfile::tempdir().unwrap();
+    let without = study().env("DYNO_SERVERS", &empty.path().display().to_string());
+    let said = ["study.toml:16", "no image in", "scripts/build-guest.sh"];
+    without.run().fails(2, &said);
+    let servers = broken(&image);
+    let broken = study().env("DYNO_SERVERS", &servers.path().display().to_string());
+    let said = ["QEMU ended", "its console ends: ", "Kernel panic"];
+    broken.run().fails(3, &said);
+    cache.assert_nothing_left();
+}

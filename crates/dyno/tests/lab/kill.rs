@@ -1,0 +1,388 @@
+//! What a dyno leaves that is killed in the middle of any phase: nothing that `dyno
+//! clean`, or the next run, does not remove.
+
+use std::fs::Permissions;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Cache, Program, Running, entries, has_second, trial_dir, wait_until};
+use rustix::process::Signal;
+use testkit::DockerDaemon;
+
+const TINY: &str = "title = \"tiny\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+                    [load]\nworkload = \"oltp_read_only\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
+
+/// How often a moment may be missed.
+const TRIES: u32 = 20;
+
+/// Engines whose servers consist of threads, and of processes.
+const ENGINES: [&str; 2] = ["", "--set server.engine=postgres"];
+
+/// Kills a run, in a place of its own, as soon as `holds`. A run that ended before anybody looked
+/// is followed by another.
+#[track_caller]
+fn killed_when(words: &str, what: &str, holds: impl Fn(&Cache, &Path) -> bool) -> Killed {
+    for _ in 0..TRIES {
+        let cache = Cache::new();
+        let mut dyno = Program::study(TINY).args(words).cache(&cache).start();
+        let out = dyno.dir().join("out");
+        wait_until(what, || holds(&cache, &out) || dyno.has_ended());
+        let ports = cache.ports();
+        if dyno.has_ended() {
+            continue;
+        }
+        dyno.signal(Signal::KILL);
+        if dyno.wait().code().is_none() {
+            return Killed { cache, ports };
+        }
+    }
+    panic!("{what} never came in {TRIES} runs");
+}
+
+/// What it left.
+struct Killed {
+    cache: Cache,
+    ports: Vec<u16>,
+}
+
+impl Killed {
+    /// `dyno clean` leaves nothing, and finds nothing when it is called again.
+    fn cleans_up(self) {
+        let clean = || {
+            Program::new()
+                .args("clean")
+                .cache(&self.cache)
+                .run()
+                .succeeds()
+        };
+        assert_eq!(self.cache.runs().len(), 1, "{:?}", self.cache.in_runs());
+        let first = clean();
+        assert!(first.stdout.contains("freed"), "{}", first.shown());
+        self.leaves_nothing();
+        assert!(clean().stdout.contains("nothing to clean up"));
+    }
+
+    /// The next run leaves nothing either, and is not disturbed.
+    fn next_run_sweeps(self) {
+        let next = Program::study(TINY).cache(&self.cache).run().succeeds();
+        assert!(next.trial().transactions.count > 0);
+        self.leaves_nothing();
+    }
+
+    fn leaves_nothing(&self) {
+        self.cache.assert_nothing_left();
+        for port in &self.ports {
+            TcpListener::bind(("127.0.0.1", *port)).unwrap_or_else(|e| panic!("port {port}: {e}"));
+        }
+    }
+}
+
+/// Whether the first trial has a second of this phase.
+fn tells_of(out: &Path, phase: &str) -> bool {
+    has_second(out, 1, phase)
+}
+
+/// A directory whose name begins with `build` in which `path` exists.
+fn is_built(cache: &Cache, path: &str) -> bool {
+    let is_build = |dir: &PathBuf| dir.display().to_string().contains("/build");
+    cache
+        .in_runs()
+        .iter()
+        .any(|dir| is_build(dir) && dir.join(path).exists())
+}
+
+#[test]
+fn while_a_data_directory_is_initialised() {
+    for engine in ENGINES {
+        let killed = killed_when(engine, "the initialising program", |cache, _| {
+            cache
+                .processes()
+                .iter()
+                .any(|p| p.words.contains("/build0/"))
+        });
+        killed.cleans_up();
+    }
+}
+
+#[test]
+fn while_a_template_is_loaded() {
+    let many = "--set data.tables=4 --set data.rows=500000";
+    let loaded = |cache: &Cache, _: &Path| is_built(cache, "own/data/sbtest/sbtest1.ibd");
+    let killed = killed_when(many, "the first table", loaded);
+    killed.cleans_up();
+    let killed = killed_when(many, "the first table", loaded);
+    killed.next_run_sweeps();
+    let many = format!("{many} {}", ENGINES[1]);
+    let loads = |cache: &Cache, _: &Path| {
+        let mut processes = cache.processes().into_iter();
+        processes.any(|process| process.words.contains(" COPY"))
+    };
+    let killed = killed_when(&many, "rows on their way", loads);
+    killed.cleans_up();
+}
+
+#[test]
+fn while_the_data_is_copied() {
+    let killed = killed_when(
+        "--set topology.instances=16",
+        "the second copy",
+        |cache, _| cache.server_dir(2).is_some() && cache.server(1).is_none(),
+    );
+    killed.cleans_up();
+}
+
+#[test]
+fn while_servers_start() {
+    let killed = killed_when(
+        "--set topology.instances=4",
+        "the first server's process",
+        |cache, _| cache.server(1).is_some() && cache.server(4).is_none(),
+    );
+    killed.cleans_up();
+}
+
+/// Connections of this host to a port, from /proc/net/tcp: state 01 is ESTABLISHED.
+fn connections(port: u16) -> usize {
+    let text = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let peer = format!("0100007F:{port:04X}");
+    let is_one = |line: &&str| {
+        let mut words = line.split_whitespace().skip(2);
+        (words.next(), words.next()) == (Some(peer.as_str()), Some("01"))
+    };
+    text.lines().filter(is_one).count()
+}
+
+#[test]
+fn while_users_connect() {
+    let killed = killed_when(
+        "--set load.threads=1000 --set load.warmup=1h",
+        "some connections of many",
+        |cache, out| {
+            let port = cache.server(1).and(cache.ports().pop());
+            port.is_some_and(|port| connections(port) >= 10) && !tells_of(out, "warmup")
+        },
+    );
+    killed.cleans_up();
+}
+
+#[test]
+fn in_the_warm_up() {
+    let killed = killed_when(
+        "--set load.warmup=1h --set topology.instances=2",
+        "a second of the warm-up",
+        |_, out| tells_of(out, "warmup"),
+    );
+    assert_eq!(killed.ports.len(), 2);
+    killed.cleans_up();
+}
+
+#[test]
+fn while_it_measures() {
+    let measures = |_: &Cache, out: &Path| tells_of(out, "measure");
+    let check = |engine: &str| {
+        let words = format!("--set load.time=1h --set topology.instances=2 {engine}");
+        let killed = killed_when(&words, "a second of the measurement", measures);
+        assert_eq!(killed.ports.len(), 2);
+        killed.cache.wait_for_no_process();
+        killed.cleans_up();
+        let killed = killed_when(&words, "a second of the measurement", measures);
+        killed.next_run_sweeps();
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(ENGINES[0]));
+        check(ENGINES[1]);
+    });
+}
+
+#[test]
+fn between_two_trials() {
+    let killed = killed_when(
+        "--set sweep.load.threads=[1,2,3,4]",
+        "the end of the first trial",
+        |_, out| trial_dir(out, 1).is_some_and(|dir| dir.join("trial.json").exists()),
+    );
+    killed.cleans_up();
+}
+
+/// The page is the last thing that is written; what it is made of was there before.
+#[test]
+fn while_the_report_is_written() {
+    let cache = Cache::new();
+    let mut dyno = Program::study(TINY).cache(&cache).start();
+    dyno.says("\nresults: ");
+    dyno.signal(Signal::KILL);
+    let done = dyno.wait();
+    let clean = Program::new().args("clean").cache(&cache).run();
+    clean.succeeds();
+    cache.assert_nothing_left();
+    assert!(done.trial().transactions.count > 0);
+    let out = done.out();
+    let report = Program::new().arg("report").arg(&out.display().to_string());
+    report.run().succeeds();
+    let half = |path: &PathBuf| path.extension().is_some_and(|end| end == "tmp");
+    assert!(!entries(&out).iter().any(half), "{:?}", entries(&out));
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.trim_end().ends_with("</html>"));
+}
+
+/// A server with limits in a container, with its data on a file system of its own.
+const WALLED: &str = "--set site.kind=container --set site.cpus=1 --set volume.filesystem=btrfs \
+                      --set volume.devices=2 --set volume.profile=raid1 \
+                      --set volume.device_size=512M --set load.warmup=1h";
+
+/// A program that stops before it does what it is asked for, if that contains a word.
+struct Stopping {
+    dir: tempfile::TempDir,
+}
+
+impl Stopping {
+    fn new(program: &str, word: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(program));
+        let real = found.find(|path| path.exists()).unwrap();
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *\"{word}\"*)\n\
+             echo $$ > {dir}/new && mv {dir}/new {dir}/pid\n\
+             exec sleep 1000;;\nesac\nexec {} \"$@\"\n",
+            real.display(),
+            dir = dir.path().display()
+        );
+        let own = dir.path().join(program);
+        std::fs::write(&own, script).unwrap();
+        std::fs::set_permissions(&own, Permissions::from_mode(0o755)).unwrap();
+        Self { dir }
+    }
+
+    fn path(&self) -> String {
+        let path = std::env::var("PATH").unwrap();
+        format!("{}:{path}", self.dir.path().display())
+    }
+
+    /// Its process, once it has stopped.
+    fn pid(&self) -> Option<String> {
+        std::fs::read_to_string(self.dir.path().join("pid")).ok()
+    }
+
+    /// Waits for its end: it has not been let go on.
+    fn ends(&self) {
+        let proc = PathBuf::from("/proc").join(self.pid().unwrap().trim());
+        wait_until("the program's end", || !proc.exists());
+    }
+}
+
+/// What a run has outside of its directory: control groups, mounts, loop devices, and containers with
+/// their images.
+fn outside(run: &Path, docker: &DockerDaemon) -> Vec<String> {
+    let (mut found, mut todo) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
+    while let Some(dir) = todo.pop() {
+        todo.extend(entries(&dir).into_iter().filter(|path| path.is_dir()));
+        found.push(dir.display().to_string());
+    }
+    let devices = entries(Path::new("/sys/block"));
+    let files = devices
+        .iter()
+        .map(|device| device.join("loop/backing_file"));
+    found.extend(files.filter_map(|file| std::fs::read_to_string(file).ok()));
+    let mut podman = std::process::Command::new("podman");
+    let containers = podman.args(["ps", "--all", "--format={{.Names}}"]).output();
+    let containers = containers.map(|output| String::from_utf8(output.stdout).unwrap());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let texts = [
+        mounts,
+        containers.unwrap_or_default(),
+        docker.ask(&["ps", "--all", "--format={{.Names}}"]),
+        docker.ask(&["images", "--format={{.Repository}}"]),
+    ];
+    found.extend(
+        texts
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(str::to_owned),
+    );
+    let name = run.file_name().unwrap().to_str().unwrap();
+    found.retain(|text| text.contains(name));
+    found
+}
+
+/// Nothing of a site or a volume outlives a dyno that is killed while it sets them up: no program
+/// that goes on with it, either.
+#[test]
+fn in_any_phase_of_a_container_and_a_file_system() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can set up containers and file systems");
+    }
+    let (cache, daemon) = (Cache::new(), DockerDaemon::start());
+    Program::study(TINY).cache(&cache).run().succeeds();
+    let namespaces = format!("{WALLED} --set site.runtime=namespaces");
+    let podman = format!("{WALLED} --set site.runtime=podman");
+    let docker = format!("{WALLED} --set site.runtime=docker");
+    let mut phases = vec![
+        (&namespaces, "unshare", "boot_id"),
+        (&namespaces, "mkfs.btrfs", "/dev/loop"),
+        (&namespaces, "mount", "/mounted"),
+        (&namespaces, "unshare", "mariadbd"),
+        (&docker, "docker", "import"),
+        (&docker, "docker", "boot_id"),
+        (&docker, "docker", "mariadbd"),
+    ];
+    match std::process::Command::new("podman")
+        .arg("--version")
+        .output()
+    {
+        Ok(_) => phases.extend([
+            (&podman, "podman", "boot_id"),
+            (&podman, "podman", "mariadbd"),
+        ]),
+        Err(_) => testkit::skip("podman is missing: scripts/install-servers.sh podman"),
+    }
+    for (words, program, word) in phases {
+        let what = format!("{program} {word} of {words}");
+        let stopping = Stopping::new(program, word);
+        let dyno = Program::study(TINY).args(words).cache(&cache);
+        let dyno = dyno.env("DOCKER_HOST", &daemon.host());
+        let dyno = dyno.env("PATH", &stopping.path()).start();
+        let stops = |_: &Path| stopping.pid().is_some();
+        killed(dyno, (&cache, &daemon), &what, stops, || stopping.ends());
+    }
+    for words in [&namespaces, &podman, &docker] {
+        let start = || {
+            let dyno = Program::study(TINY).args(words).cache(&cache);
+            dyno.env("DOCKER_HOST", &daemon.host()).start()
+        };
+        let starts = |_: &Path| cache.server(1).is_some();
+        let what = format!("a starting server of {words}");
+        killed(start(), (&cache, &daemon), &what, starts, || ());
+        let loads = |out: &Path| tells_of(out, "warmup");
+        let what = format!("a load of {words}");
+        killed(start(), (&cache, &daemon), &what, loads, || ());
+    }
+}
+
+/// Kills a dyno as soon as `holds`, and cleans up; `then` waits for what must end with it.
+fn killed(
+    mut dyno: Running,
+    (cache, docker): (&Cache, &DockerDaemon),
+    what: &str,
+    holds: impl Fn(&Path) -> bool,
+    then: impl Fn(),
+) {
+    let out = dyno.dir().join("out");
+    wait_until(what, || {
+        assert!(!dyno.has_ended(), "{what}: {}", dyno.stderr());
+        holds(&out)
+    });
+    let [run] = cache.runs().try_into().unwrap();
+    assert!(!outside(&run, docker).is_empty(), "{what}");
+    dyno.signal(Signal::KILL);
+    assert_eq!(dyno.wait().code(), None);
+    let clean = Program::new().args("clean").cache(cache).run().succeeds();
+    assert!(clean.stdout.contains("freed"), "{what}: {}", clean.shown());
+    then();
+    assert_eq!(outside(&run, docker), [] as [String; 0], "{what}");
+    // podman's monitor of a container ends a moment after it.
+    cache.wait_for_no_process();
+    cache.assert_nothing_left();
+}

@@ -1,0 +1,196 @@
+//! Too little of something: disk, memory, permission; and two dynos in one place.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::common::{self, Cache, Program, Running, SmallDisk, wait_until};
+use measure::setup::Outcome;
+
+const USAGE: i32 = 2;
+const SERVER: i32 = 3;
+const KEPT: i32 = 4;
+
+const STUDY: &str = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
+    [load]\nworkload = \"oltp_read_only\"\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1s\"\n";
+
+#[test]
+fn more_than_this_host_has_is_refused_with_the_numbers() {
+    for (words, what, remedy) in [
+        (
+            "--set data.rows=2000000000 --set data.tables=100",
+            "TiB of disk",
+            "fewer rows",
+        ),
+        (
+            "--set server.config.innodb_buffer_pool_size=8T",
+            "TiB of memory",
+            "smaller buffer pools",
+        ),
+    ] {
+        let texts = ["the study needs", what, "is available", remedy];
+        let done = Program::study(STUDY).args(words).run();
+        let done = done.fails(USAGE, &texts);
+        assert!(!done.out().exists());
+        let study = done.dir().join("study.toml").display().to_string();
+        let plan = Program::new().arg("plan").arg(&study).args(words).run();
+        let plan = plan.fails(USAGE, &texts);
+        assert!(plan.stdout.contains("up to"), "{}", plan.shown());
+    }
+}
+
+#[test]
+fn a_cache_that_is_too_small_is_refused_before_anything_is_built() {
+    let Some(disk) = SmallDisk::new("100m") else {
+        return;
+    };
+    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", &disk.shown());
+    let done = program.run();
+    done.fails(USAGE, &["the study needs", "of disk", "DYNO_CACHE_DIR"]);
+}
+
+#[test]
+fn a_cache_that_fills_up_while_it_is_built() {
+    // Far more rows than any machine loads before the disk is full.
+    let Some(disk) = SmallDisk::new("8g") else {
+        return;
+    };
+    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", &disk.shown());
+    let dyno = program.args("--set data.rows=4000000").start();
+    let tables = |run: &std::path::PathBuf| {
+        let data = common::entries(run).into_iter();
+        data.map(|dir| dir.join("own/data/sbtest/sbtest1.ibd"))
+            .any(|table| table.exists())
+    };
+    wait_until("the first table", || {
+        common::entries(&disk.path().join("run")).iter().any(tables)
+    });
+    disk.fill_except(0);
+    let done = dyno.wait();
+    let texts = [
+        "building the data",
+        "needs",
+        "is available",
+        "free some disk space",
+    ];
+    let done = done.fails(SERVER, &texts);
+    let Outcome::Failed { reason } = done.trial().outcome else {
+        panic!("{}", done.shown());
+    };
+    assert!(reason.contains("building the data"), "{reason}");
+    assert_eq!(common::entries(&disk.path().join("run")).len(), 0);
+}
+
+#[test]
+fn results_that_find_no_room() {
+    let cache = Cache::new();
+    // Room for the result, not for its report of more than 1 MB.
+    let run = |size: &str| {
+        let disk = SmallDisk::new(size)?;
+        let program = Program::new();
+        std::fs::write(program.dir().join("study.toml"), STUDY).unwrap();
+        let program = program.args("run study.toml --out").arg(&disk.shown());
+        Some((program.cache(&cache).run(), disk))
+    };
+    let Some((done, disk)) = run("1m") else {
+        return;
+    };
+    let done = done.fails(KEPT, &["report.html", "No space left", "--out"]);
+    let summary = "transactions per second";
+    assert!(done.stdout.contains(summary), "{}", done.shown());
+    let kept = store::read_result(disk.path()).unwrap();
+    assert_eq!(kept.trials[0].outcome, Outcome::Completed);
+    // Room for the study and the environment, not for a trial.
+    let (done, _disk) = run("32k").unwrap();
+    done.fails(KEPT, &["No space left", "--out"]);
+    cache.assert_nothing_left();
+}
+
+/// A place that `nobody` owns.
+fn of_nobody(dir: &Path) {
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
+}
+
+#[test]
+fn a_user_who_may_not() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip("only root can run dyno as somebody else");
+    }
+    let cache = Cache::new();
+    of_nobody(cache.path());
+    let program = || {
+        let program = Program::as_nobody();
+        std::fs::write(program.dir().join("study.toml"), STUDY).unwrap();
+        program.cache(&cache)
+    };
+    // Its own place, and a private server that runs as the same user.
+    let own = program().args("run study.toml --out out");
+    of_nobody(own.dir());
+    let done = own.run().succeeds();
+    assert!(done.trial().transactions.count > 0);
+    cache.assert_nothing_left();
+    let denied = program().args("run study.toml --out out").run();
+    let texts = ["cannot create out", "Permission denied", "--out"];
+    let denied = denied.fails(USAGE, &texts);
+    assert!(!denied.out().exists());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let place = elsewhere.path().join("cache").display().to_string();
+    let denied = program().args("run study.toml --out out");
+    let denied = denied.env("DYNO_CACHE_DIR", &place).run();
+    denied.fails(SERVER, &["Permission denied", &place, "DYNO_CACHE_DIR"]);
+    // The cache of one user is not another's.
+    let others = Program::study(STUDY).cache(&cache).run();
+    others.fails(USAGE, &["belongs to user 65534", "DYNO_CACHE_DIR"]);
+}
+
+/// Both build, copy and drive; what one of them cleans is not the other's.
+#[test]
+fn two_dynos_in_one_place_do_not_disturb_each_other() {
+    let cache = Cache::new();
+    let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2]\n";
+    let study = format!("{STUDY}{rest}");
+    let start = |time: &str| {
+        let program = Program::study(&study)
+            .args("--set")
+            .arg(&format!("load.time={time}"));
+        program.cache(&cache).start()
+    };
+    let clean = || {
+        Program::new()
+            .args("clean --templates")
+            .cache(&cache)
+            .run()
+            .succeeds()
+    };
+    // On a busy machine one may end before the other has its servers, or before the cleaning.
+    let together = |time| {
+        let mut dynos = [start(time), start(time)];
+        wait_until("both dynos' servers", || {
+            cache.ports().len() >= 4 || dynos.iter_mut().any(Running::has_ended)
+        });
+        let cleaned = clean().stdout;
+        let both_run = !dynos.iter_mut().any(Running::has_ended);
+        let done = dynos.map(|dyno| dyno.wait().succeeds());
+        both_run.then_some((cleaned, done))
+    };
+    let (mut cleaned, done) = ["1s", "5s", "60s"]
+        .into_iter()
+        .find_map(together)
+        .expect("both run at once");
+    for done in &done {
+        let trials = done.result().trials;
+        assert_eq!(trials.len(), 2);
+        for trial in trials {
+            assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
+            assert_eq!((trial.instances.len(), trial.reconnects), (2, 0));
+        }
+    }
+    assert!(
+        !cleaned.contains("processes") && !cleaned.contains("dead runs"),
+        "{cleaned}"
+    );
+    cache.assert_nothing_left();
+    cleaned = clean().stdout;
+    assert!(cleaned.contains("template"), "{cleaned}");
+    assert!(cache.templates().is_empty());
+}

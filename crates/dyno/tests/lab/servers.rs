@@ -1,0 +1,418 @@
+//! Servers that are not there, do not start, or die in the middle: a study says so in
+//! the server's own words, and goes on with the next trial.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::common::{Cache, Finished, Program, has_second, kill_server, trial_dir, wait_until};
+use measure::event::NodeEventKind;
+use measure::instance::ResetHow;
+use measure::setup::Outcome;
+
+const USAGE: i32 = 2;
+const SERVER: i32 = 3;
+
+/// A study of one short trial, with these lines more.
+fn study(server: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[data]\nrows = 100\n[load]\nworkload = \"oltp_read_only\"\n\
+         warmup = \"0s\"\ntime = \"1s\"\n[server]\n{server}\n{rest}\n"
+    ))
+}
+
+/// How each trial ended: `None` if it is whole.
+fn reasons(done: &Finished) -> Vec<Option<String>> {
+    let reason = |outcome| match outcome {
+        Outcome::Completed => None,
+        Outcome::Failed { reason } => Some(reason),
+        other => panic!("{other:?}"),
+    };
+    let trials = done.result().trials.into_iter();
+    trials.map(|trial| reason(trial.outcome)).collect()
+}
+
+/// The second of these trials failed for this reason, and the third was run.
+#[track_caller]
+fn only_the_second_failed(done: &Finished, words: &[&str]) {
+    let reasons = reasons(done);
+    assert_eq!(reasons.len(), 3, "{}", done.shown());
+    assert_eq!(
+        (&reasons[0], &reasons[2]),
+        (&None, &None),
+        "{}",
+        done.shown()
+    );
+    let reason = reasons[1].as_deref().unwrap();
+    for word in words {
+        assert!(reason.contains(word), "{word:?} is not in {reason}");
+    }
+    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    assert!(
+        page.contains(words[0]),
+        "the report tells of the failed trial"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_installed() {
+    let place = tempfile::tempdir().unwrap();
+    let empty = place.path().display().to_string();
+    for (engine, package) in [
+        ("mariadb", "mariadb-server"),
+        ("mysql", "mysql-server-core"),
+        ("postgres", "package postgresql"),
+    ] {
+        let server = format!("engine = \"{engine}\"\nbasedir = \"{empty}\"");
+        let done = study(&server, "").run();
+        done.fails(
+            SERVER,
+            &["study.toml:10:11", &empty, package, "install-servers.sh"],
+        );
+    }
+    // MySQL stands nowhere but where the script has put it.
+    std::os::unix::fs::symlink("/usr/bin/setpriv", place.path().join("setpriv")).unwrap();
+    let done = study("engine = \"mysql\"", "")
+        .env("DYNO_SERVERS", &empty)
+        .env("PATH", &empty)
+        .run();
+    done.fails(
+        SERVER,
+        &["no MySQL server was found", "on PATH", "mysql-server-core"],
+    );
+}
+
+#[test]
+fn a_server_of_another_version() {
+    let done = study("engine = \"mariadb\"\nversion = \"9.1\"", "").run();
+    let done = done.fails(SERVER, &["study.toml:10:11", "MariaDB 9.1", "found only 1"]);
+    assert!(!done.out().exists());
+}
+
+#[test]
+fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
+    let misspelled = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.innodb_bufer_pool_sise = \"64M\"\n\
+        [[variant]]\nname = \"three\"\n";
+    let swept = "[sweep]\n\"server.config.binlog_format\" = [\"ROW\", \"NONSENSE\"]\n";
+    let cases = [
+        (
+            misspelled,
+            "study.toml:14:40",
+            "unknown variable 'innodb_bufer_pool_sise=64M'",
+            "did you mean `innodb_buffer_pool_size`?",
+        ),
+        (
+            swept,
+            "study.toml:11:41",
+            "value 'NONSENSE' to 'binlog_format'",
+            "server.config",
+        ),
+    ];
+    let of_postgres = [
+        (
+            "[[variant]]\nname = \"one\"\n\
+             [[variant]]\nname = \"two\"\nserver.config.shared_bufers = \"64MB\"\n",
+            "study.toml:14:31",
+            "unrecognized configuration parameter \"shared_bufers\"",
+            "did you mean `shared_buffers`?",
+        ),
+        (
+            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"NONSENSE\"]\n",
+            "study.toml:11:41",
+            "invalid value for parameter \"wal_level\": \"NONSENSE\"",
+            "server.config",
+        ),
+        (
+            "[sweep]\n\"server.config.wal_level\" = [\"replica\", \"minimal\"]\n",
+            "study.toml:11:41",
+            "(max_wal_senders > 0) requires wal_level",
+            "server.config",
+        ),
+    ];
+    for (engine, cases) in [
+        ("mariadb", &cases[..]),
+        ("mysql", &cases),
+        ("postgres", &of_postgres),
+    ] {
+        let place = Cache::new();
+        for (rest, at, words, help) in cases {
+            let server = format!("engine = \"{engine}\"");
+            let done = study(&server, rest).cache(&place).run();
+            let done = done.fails(USAGE, &[at, words, help]);
+            assert!(!done.out().exists(), "{}", done.shown());
+            assert!(!done.stderr.contains("data:"), "{}", done.shown());
+            // A plan starts nothing, so it leaves that to the run.
+            let file = done.dir().join("study.toml").display().to_string();
+            let planned = Program::new().arg("plan").arg(&file).cache(&place).run();
+            let said = planned.succeeds().stdout;
+            assert!(said.contains("server.config: dyno run checks it"), "{said}");
+        }
+        place.assert_nothing_left();
+        let templates = place.path().join("templates");
+        let built = std::fs::read_dir(templates).map_or(0, Iterator::count);
+        assert_eq!(built, 0, "no data was built");
+    }
+    let refused = study("engine = \"mariadb\"", "config.datadir = \"/tmp\"").run();
+    refused.fails(
+        USAGE,
+        &["study.toml:10:8", "datadir", "a directory of its own"],
+    );
+}
+
+#[test]
+fn a_setting_that_the_server_does_not_know_any_more_is_noted_once() {
+    let config = "engine = \"mariadb\"\nconfig = { loose_innodb_buffer_pool_instances = 8 }";
+    let done = study(config, "[topology]\ninstances = 2").run().succeeds();
+    let notes = done
+        .stderr
+        .matches("'innodb-buffer-pool-instances' was removed");
+    assert_eq!(notes.count(), 1, "{}", done.shown());
+}
+
+/// A free port, and the one after it, taken.
+fn neighbors() -> (u16, TcpListener) {
+    let pairs = (0..1000).filter_map(|_| {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        let taken = TcpListener::bind(("127.0.0.1", port.checked_add(1)?)).ok()?;
+        Some((port, taken))
+    });
+    { pairs }.next().expect("two free ports side by side")
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let own = format!("(process {})", std::process::id());
+    let done = study(&format!("engine = \"mariadb\"\nport = {port}"), "").run();
+    let text = format!("port {port} is taken");
+    done.fails(
+        SERVER,
+        &["study.toml:10:8", &text, &own, "remove server.port"],
+    );
+    // The server before it has started by then.
+    let (first, taken) = neighbors();
+    let port = taken.local_addr().unwrap().port();
+    let text = format!("port {port} is taken");
+    let place = Cache::new();
+    let server = format!("engine = \"mariadb\"\nport = {first}");
+    let done = study(&server, "[topology]\ninstances = 2").cache(&place);
+    done.run().fails(SERVER, &["study.toml:10:8", &text]);
+    place.assert_nothing_left();
+}
+
+/// A program that is a server but for the trial whose settings tell it to die.
+fn mortal() -> tempfile::TempDir {
+    let found = lab::servers::find(engine::MARIADB, None, None).unwrap();
+    let dir = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o755))
+        .tempdir()
+        .unwrap();
+    let program = dir.path().join("mariadbd");
+    let text = format!(
+        "#!/bin/sh\ncase \"$1\" in --defaults-file=*)\n\
+         if grep -qs ^loose_die \"${{1#*=}}\"; then\n\
+         echo '2026-01-01 [ERROR] the disk hangs upside down' >&2; exit 7\nfi;;\nesac\n\
+         exec {} \"$@\"\n",
+        found.program.display()
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    dir
+}
+
+#[test]
+fn a_server_that_dies_at_its_start() {
+    let bin = mortal();
+    let path = std::env::var("PATH").unwrap();
+    let variants = "[[variant]]\nname = \"one\"\n\
+        [[variant]]\nname = \"two\"\nserver.config.loose_die = 1\n\
+        [[variant]]\nname = \"three\"\n";
+    let done = study("engine = \"mariadb\"", variants)
+        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .run();
+    let words = ["server 1", "exit code 7", "the disk hangs upside down"];
+    let done = done.fails(SERVER, &words);
+    only_the_second_failed(&done, &words);
+    let log = trial_dir(&done.out(), 2)
+        .unwrap()
+        .join("servers/1/error.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("upside down"), "{log}");
+}
+
+/// Each repeat of a server that does not start would fail in the same way.
+#[test]
+fn a_server_that_does_not_start_is_not_started_again() {
+    let bin = mortal();
+    let path = std::env::var("PATH").unwrap();
+    let variants = "[[variant]]\nname = \"one\"\nserver.config.loose_die = 1\n\
+        [[variant]]\nname = \"two\"\n";
+    let done = study("engine = \"mariadb\"", variants)
+        .args("--set load.repeats=2 --set load.order=written")
+        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .run();
+    let done = done.fails(SERVER, &["note: trial 3 is skipped", "upside down"]);
+    assert_eq!(
+        done.stderr.matches("upside down").count(),
+        2,
+        "{}",
+        done.shown()
+    );
+    let trials = done.result().trials;
+    let numbers: Vec<u32> = trials
+        .iter()
+        .map(|trial| trial.setup.planned.number)
+        .collect();
+    assert_eq!(numbers, [1, 2, 4]);
+}
+
+/// Three trials, of which the second lasts until its server dies.
+const SECOND_NEVER_ENDS: &str = "[sweep]\n\"load.time\" = [\"500ms\", \"1h\", \"600ms\"]\n";
+
+#[test]
+fn a_server_that_is_killed_in_the_middle_of_a_trial() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| kill_in_the_middle("mariadb", "my.cnf", "ready for connections"));
+        let (config, ready) = ("postgresql.conf", "ready to accept connections");
+        kill_in_the_middle("postgres", config, ready);
+    });
+}
+
+fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
+    let place = Cache::new();
+    let rest = format!("[topology]\ninstances = 2\n{SECOND_NEVER_ENDS}");
+    let program = study(&format!("engine = \"{engine}\""), &rest);
+    let dyno = program.cache(&place).start();
+    let out = dyno.dir().join("out");
+    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    kill_server(&place, 2);
+    let words = ["server 2", "was killed by signal 9", ready];
+    let done = dyno.wait().fails(SERVER, &words);
+    only_the_second_failed(&done, &words);
+    // What it gave until then is kept.
+    let dir = trial_dir(&done.out(), 2).unwrap();
+    let trial = store::read_trial(&dir).unwrap().unwrap();
+    assert!(trial.transactions.count > 0);
+    let [death] = trial.events.as_slice() else {
+        panic!("{:?}", trial.events)
+    };
+    assert_eq!((death.node, death.what), (2, NodeEventKind::Died));
+    assert!(
+        death.at_s > 0.0 && death.reason.contains("signal 9"),
+        "{death:?}"
+    );
+    assert!(!store::read_series(&dir).unwrap().is_empty());
+    for name in [config, "error.log"] {
+        assert!(dir.join("servers/2").join(name).exists(), "{name}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn no_trial_goes_on_with_what_a_dead_server_left() {
+    let place = Cache::new();
+    let server = "engine = \"mariadb\"\nreset = \"none\"";
+    let dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
+    let out = dyno.dir().join("out");
+    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    kill_server(&place, 1);
+    let words = ["server 1", "was killed by signal 9"];
+    let done = dyno.wait().fails(SERVER, &words);
+    let done = done.fails(
+        SERVER,
+        &["note: trial 3 starts with a new copy of the data"],
+    );
+    only_the_second_failed(&done, &words);
+    let trials = done.result().trials.into_iter();
+    let resets = trials.map(|trial| trial.reset.unwrap());
+    let resets: Vec<_> = resets
+        .map(|reset| (reset.how, reset.settle_s.is_some()))
+        .collect();
+    assert_eq!(
+        resets[1..],
+        [(ResetHow::Kept, false), (ResetHow::Copied, true)]
+    );
+    place.assert_nothing_left();
+}
+
+#[test]
+fn no_trial_goes_on_with_tables_of_another_kind() {
+    let place = Cache::new();
+    let server = "engine = \"mariadb\"\nreset = \"none\"\ncold_data = false";
+    let rest = "[sweep]\n\"data.storage_engine\" = [\"innodb\", \"myisam\"]\n";
+    let done = study(server, rest).cache(&place).run().succeeds();
+    let trials = done.result().trials.into_iter();
+    let resets = trials.map(|trial| trial.reset.unwrap());
+    let kept = resets.map(|reset| reset.how == ResetHow::Kept);
+    assert_eq!(kept.collect::<Vec<_>>(), [false, false]);
+}
+
+/// One word of each kind; the study crate proves the rest.
+#[test]
+fn studies_that_make_no_sense() {
+    let server = "engine = \"mariadb\"";
+    for (rest, texts) in [
+        (
+            "[topology]\ninstances = 0",
+            ["study.toml:11:13", "from 1 to 64"],
+        ),
+        (
+            "[topology]\ninstances = \"two\"",
+            ["study.toml:11:13", "a whole number"],
+        ),
+        (
+            "[topology]\ninstnaces = 2",
+            ["study.toml:11:1", "did you mean `instances`?"],
+        ),
+        (
+            "[sweep]\n\"load.threads\" = []",
+            ["study.toml:11:18", "has no values"],
+        ),
+        (
+            "[sweep]\n\"load.thraeds\" = [1]",
+            ["study.toml:11:1", "\"load.threads\""],
+        ),
+        (
+            "[sweep]\n\"load.threads\" = [1]\nload.threads = [2]",
+            ["study.toml:12:6", "duplicate axis"],
+        ),
+        (
+            "[sweep]\n\"load.time\" = [\"1x\"]",
+            ["study.toml:11:16", "unit"],
+        ),
+        (
+            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tsp\"] }]\n\
+             [sweep]\n\"load.threads\" = [1]",
+            ["study.toml:11:47", "did you mean `tps`?"],
+        ),
+        (
+            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tps.change_pct\"] }]\n\
+             [sweep]\n\"load.threads\" = [1]",
+            ["study.toml:11:47", "relative to the first [[variant]]"],
+        ),
+    ] {
+        for command in ["run", "plan"] {
+            let program = study(server, rest);
+            let study = program.dir().join("study.toml").display().to_string();
+            let done = Program::new().arg(command).arg(&study).run();
+            done.fails(USAGE, &texts);
+            drop(program);
+        }
+    }
+    let url = study(
+        "url = \"mysql://root@127.0.0.1/x\"",
+        "[topology]\ninstances = 2",
+    )
+    .run();
+    let url = url.fails(USAGE, &["study.toml:11:13", "a URL names a single server"]);
+    assert!(!url.out().exists());
+    study("engine = \"sqlite\"\nport = 3501", "")
+        .run()
+        .fails(USAGE, &["study.toml:10:1", "server.port"]);
+    study(server, "")
+        .args("--set sizes=paper")
+        .run()
+        .fails(USAGE, &["there is no size `paper`"]);
+}

@@ -1,0 +1,161 @@
+//! Studies whose servers have file systems of their own for their data and their log.
+
+use std::fs::read_to_string;
+
+use crate::common::{Cache, Finished, Program, in_time};
+use measure::instance::ResetHow;
+use measure::setup::Outcome;
+use measure::summary::TrialSummary;
+
+/// Runs a study of small trials whose servers have file systems of their own, with additional lines
+/// and arguments, for the first of these times that suffices; `None` where dyno cannot make file
+/// systems: the error says why.
+fn run(engine: &str, rest: &str, words: &str, times: &[&str]) -> Option<Finished> {
+    let text = format!(
+        "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 500\n\
+         [volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n\
+         [log_volume]\nfilesystem = \"ext4\"\ndevice_size = \"512M\"\n{rest}\n"
+    );
+    let cache = Cache::new();
+    let run = |time: &str| {
+        let words = format!("{words} --set load.time={time}");
+        Program::study(&text).args(&words).cache(&cache).run()
+    };
+    let is_enough = |done: &Finished| {
+        let is_whole = |trial: &TrialSummary| {
+            trial.transactions.count > 0
+                && trial.faults.iter().all(|fault| fault.healed_s.is_some())
+        };
+        done.code() != Some(0) || done.result().trials.iter().all(is_whole)
+    };
+    let done = in_time(times, run, is_enough);
+    if done.stderr.contains("cannot set up the volume") {
+        done.fails(2, &["study.toml:", "filesystem"]);
+        testkit::skip("no file systems can be made here");
+        return None;
+    }
+    let done = done.succeeds();
+    cache.assert_nothing_left();
+    for trial in done.result().trials {
+        assert_eq!(trial.outcome, Outcome::Completed);
+        assert!(trial.transactions.count > 0);
+    }
+    Some(done)
+}
+
+/// The means of a metric of each device of a trial.
+fn of_devices(trial: &TrialSummary, metric: &str) -> Vec<f64> {
+    let suffix = format!("].{metric}");
+    let is_its = |name: &str| name.starts_with("disk[") && name.ends_with(&suffix);
+    let metrics = trial.metrics.iter().filter(|(name, _)| is_its(name));
+    metrics.map(|(_, metric)| metric.mean).collect()
+}
+
+/// Also where only the container's own mounts are seen.
+#[test]
+fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
+    let rest = "[site]\nkind = \"container\"\n[load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
+                [ledger]\nrate = 50\n[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"1s\"\n";
+    let Some(done) = run("mariadb", rest, "", &["6s", "60s"]) else {
+        return;
+    };
+    let trial = done.trial();
+    assert!(trial.faults[0].healed_s.is_some(), "{:?}", trial.faults);
+    assert!(trial.ledgers[0].is_intact() && trial.ledgers[0].acknowledged > 10);
+    // Both volumes count.
+    let written = of_devices(&trial, "write_mb_per_s");
+    assert_eq!(written.len(), 2);
+    assert!(written.iter().all(|mb| *mb > 0.0), "{written:?}");
+    assert!(trial.metrics["write_amplification"].mean > 0.0);
+    assert!(trial.space.unwrap().used_bytes.is_some());
+    let report = read_to_string(done.out().join("report.md")).unwrap();
+    assert!(report.contains("Log volume"), "{report}");
+}
+
+#[test]
+fn a_log_apart_stays_with_its_data_from_trial_to_trial() {
+    let words = "--set server.reset=none --set server.config.max_wal_size=96MB";
+    let rest = "[load]\nwarmup = \"0s\"\n[sweep]\n\"load.threads\" = [1, 2]\n";
+    let Some(done) = run("postgres", rest, words, &["1s", "10s"]) else {
+        return;
+    };
+    let trials = done.result().trials;
+    let how = trials.iter().map(|trial| trial.reset.as_ref().unwrap().how);
+    let how: Vec<ResetHow> = how.collect();
+    assert_eq!(how.len(), 2);
+    assert_eq!(how[1], ResetHow::Kept);
+}
+
+/// How fast a device is below its limit is up to the host.
+#[test]
+fn no_device_does_more_than_its_limit() {
+    let limits = "read_iops = 200\nwrite_iops = 40\n";
+    let rest = format!(
+        "{limits}[load]\nwarmup = \"2s\"\nthreads = 8\ndistribution = \"uniform\"\n\
+         [server.config]\ninnodb_buffer_pool_size = \"8M\"\ninnodb_flush_method = \"O_DIRECT\"\n\
+         [[variant]]\nname = \"reads\"\nload.workload = \"oltp_point_select\"\n\
+         [[variant]]\nname = \"writes\"\nload.workload = \"oltp_update_non_index\"\n"
+    );
+    let words = "--set data.rows=60000 --set volume.read_iops=200 --set volume.write_iops=40";
+    let Some(done) = run("mariadb", &rest, words, &["4s", "20s"]) else {
+        return;
+    };
+    let limited = [("read_iops", 200.0), ("write_iops", 40.0)];
+    for (trial, (metric, limit)) in done.result().trials.iter().zip(limited) {
+        let each = of_devices(trial, metric);
+        assert!(each.iter().sum::<f64>() > 0.0, "{metric}: {each:?}");
+        let most = limit * 1.1;
+        assert!(each.iter().all(|iops| *iops <= most), "{metric}: {each:?}");
+    }
+}
+
+#[test]
+fn a_volume_that_cannot_be_is_refused_where_it_was_named() {
+    let study = "title = \"t\"\nserver.engine = \"mariadb\"\n[load]\ntime = \"1s\"\n\
+                 [log_volume]\nfilesystem = \"xfs\"\n";
+    let plan = |program: Program, words: &str| {
+        let path = program.dir().join("study.toml");
+        std::fs::write(path, study).unwrap();
+        program.args("plan study.toml").args(words).run()
+    };
+    if !rustix::process::geteuid().is_root() {
+        plan(Program::new(), "").fails(2, &["study.toml:6:14", "only root", "run dyno as root"]);
+        return testkit::skip("only root can make a file system");
+    }
+    let nobody = plan(Program::as_nobody(), "");
+    nobody.fails(2, &["study.toml:6:14", "only root", "run dyno as root"]);
+    let hidden = Program::new().env("PATH", "/nowhere");
+    let missing = [
+        "study.toml:6:14",
+        "the program mkfs.xfs is missing",
+        "xfsprogs",
+    ];
+    plan(hidden, "").fails(2, &missing);
+    for (words, said) in [
+        (
+            "--set log_volume.device_size=60T",
+            [
+                "(sparse files of loop devices may grow to 60.0 TiB)",
+                "a smaller device_size",
+            ],
+        ),
+        (
+            "--set log_volume.device=/dev/null --set log_volume.allow_format=[\"/dev/null\"]",
+            ["/dev/null is no block device", "lsblk"],
+        ),
+    ] {
+        plan(Program::new(), words).fails(2, &said);
+    }
+    let cache = Cache::new();
+    let words = "--set log_volume.scheduler=cfq";
+    let refused = Program::study(study).args(words).cache(&cache).run();
+    refused.fails(
+        2,
+        &[
+            "log_volume.scheduler=cfq",
+            "has no IO scheduler cfq",
+            "use one that it has",
+        ],
+    );
+    cache.assert_nothing_left();
+}

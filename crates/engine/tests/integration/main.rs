@@ -1,0 +1,12 @@
+//! Data and clusters on real servers.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail loudly"
+)]
+
+mod common;
+
+mod failover;
+mod mysql;
+mod postgres;

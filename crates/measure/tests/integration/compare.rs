@@ -1,0 +1,434 @@
+//! How often a comparison finds what is not there, and what is: simulated studies whose
+//! trials have lognormal noise.
+
+use crate::simulate::{Random, luck};
+use measure::compare::{
+    Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
+};
+use measure::interval::Estimate;
+
+/// Throughput in a closed loop, and two percentiles.
+const TPS: Question = Question {
+    sense: Sense::HigherIsBetter,
+    interleaved: true,
+    restarted: true,
+    least: LEAST,
+};
+const TIME: Question = Question {
+    sense: Sense::LowerIsBetter,
+    ..TPS
+};
+
+/// Standard deviations of logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Noise {
+    /// From block to block: the state of the host, the same for both sides.
+    block: f64,
+    /// From run to run.
+    run: f64,
+    /// Of a percentile besides that of its run.
+    tail: f64,
+}
+
+/// A study of two sides, of which the new one is slower by a share.
+struct Study {
+    blocks: u32,
+    noise: Noise,
+    slowdown: f64,
+}
+
+impl Study {
+    /// Throughput, 95th and 99th percentile of both sides.
+    fn numbers(&self, random: &mut Random) -> [[Vec<Measured>; 2]; 3] {
+        let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
+        for repeat in 1..=self.blocks {
+            let block = self.noise.block * random.normal();
+            for (side, speed) in [0.0, (1.0 - self.slowdown).ln()].into_iter().enumerate() {
+                let pace = speed + block + self.noise.run * random.normal();
+                let tails =
+                    [1.0, 1.5].map(|times| times * self.noise.tail * random.normal() - pace);
+                for (number, log) in [pace, tails[0], tails[1]].into_iter().enumerate() {
+                    let value = Estimate {
+                        value: 1000.0 * log.exp(),
+                        half_width: None,
+                    };
+                    numbers[number][side].push(Measured { repeat, value });
+                }
+            }
+        }
+        numbers
+    }
+
+    fn throughput(&self, random: &mut Random) -> Comparison {
+        let [[base, new], ..] = self.numbers(random);
+        compare(&base, &new, &TPS).unwrap()
+    }
+
+    /// Throughput first, then the percentiles.
+    fn gated(&self, random: &mut Random) -> [Comparison; 3] {
+        let questions = [TPS, TIME, TIME].into_iter();
+        let sides = self.numbers(random).into_iter().zip(questions);
+        let found = sides.map(|([base, new], question)| compare(&base, &new, &question).unwrap());
+        let mut found: Vec<Comparison> = found.collect();
+        let [tps, p95, p99] = found.as_mut_slice() else {
+            panic!("three numbers");
+        };
+        decide(&mut [Gated {
+            first: Some(tps),
+            then: vec![p95, p99],
+        }]);
+        [found[0], found[1], found[2]]
+    }
+}
+
+fn is_different(found: &Comparison) -> bool {
+    matches!(found.decision, Decision::Faster | Decision::Slower)
+}
+
+/// The share (0 to 1) of so many studies that something holds for.
+fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
+    (0..studies).filter(|_| holds()).count() as f64 / studies as f64
+}
+
+/// What of the numbers of a study without any difference is called different.
+#[test]
+fn the_same_against_itself_differs_in_at_most_5_of_100() {
+    let mut random = Random::new(20_240_301);
+    let studies = 2000;
+    for blocks in [2, 5, 10] {
+        for run in [0.01, 0.03, 0.07, 0.14] {
+            let noise = Noise {
+                block: 0.1,
+                run,
+                tail: run,
+            };
+            let study = Study {
+                blocks,
+                noise,
+                slowdown: 0.0,
+            };
+            let (mut throughput, mut any) = (0, 0);
+            for _ in 0..studies {
+                let found = study.gated(&mut random);
+                throughput += usize::from(is_different(&found[0]));
+                any += usize::from(found.iter().any(is_different));
+            }
+            let [throughput, any] = [throughput, any].map(|n| n as f64 / studies as f64);
+            println!(
+                "A/A: {blocks} blocks, {run} from run to run: throughput {:.1} %, any number {:.1} %",
+                throughput * 100.0,
+                any * 100.0
+            );
+            assert!(throughput <= 0.05 + luck(0.05, studies), "{throughput}");
+            assert!(any <= 0.05 + luck(0.05, studies), "{any}");
+        }
+    }
+}
+
+#[test]
+fn a_family_of_points_without_a_difference_rarely_shows_one() {
+    let mut random = Random::new(20_240_304);
+    let study = Study {
+        blocks: 5,
+        noise: Noise {
+            block: 0.1,
+            run: 0.07,
+            tail: 0.07,
+        },
+        slowdown: 0.0,
+    };
+    let families = 1000;
+    let shown = share(families, || {
+        let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
+        let gated = family.iter_mut().map(|one| Gated {
+            first: Some(one),
+            then: Vec::new(),
+        });
+        decide(&mut gated.collect::<Vec<_>>());
+        family.iter().any(is_different)
+    });
+    println!(
+        "A/A: of families of ten points {:.1} % show a difference",
+        shown * 100.0
+    );
+    assert!(shown <= 0.05 + luck(0.05, families), "{shown}");
+}
+
+/// The intervals that stand beside the verdicts, over few blocks of heavy noise.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    let mut random = Random::new(20_240_305);
+    let studies = 2000;
+    for blocks in [3, 5, 10] {
+        for run in [0.02, 0.07, 0.14] {
+            let study = Study {
+                blocks,
+                noise: Noise {
+                    block: 0.1,
+                    run,
+                    tail: 0.1,
+                },
+                slowdown: 0.05,
+            };
+            let mut held = [0.0; 2];
+            for _ in 0..studies {
+                let found = study.gated(&mut random);
+                // A percentile changes by the inverse of throughput.
+                for (place, truth) in [(0, -5.0), (2, 100.0 * (1.0 / 0.95 - 1.0))] {
+                    let one = found[place];
+                    let range = one.change_pct.interval.unwrap();
+                    let is_in = range.low <= truth && truth <= range.high;
+                    // As a surplus over what the interval itself claims.
+                    held[place.min(1)] += f64::from(u8::from(is_in)) - one.confidence;
+                }
+            }
+            let surplus = held.map(|sum| sum / studies as f64);
+            println!(
+                "coverage over nominal: {blocks} blocks, {run} from run to run: throughput {:+.1}, \
+                 p99 {:+.1} points",
+                surplus[0] * 100.0,
+                surplus[1] * 100.0
+            );
+            assert!(surplus[0].abs() < luck(0.05, studies), "{surplus:?}");
+            // Those behind the gate are there because throughput stood out.
+            assert!(surplus[1] > -luck(0.05, studies) - 0.01, "{surplus:?}");
+        }
+    }
+}
+
+/// Two one-sided tests at 2.5 % each: of sides that differ by just as much as matters.
+#[test]
+fn sameness_is_rarely_claimed_of_what_differs() {
+    let mut random = Random::new(20_240_307);
+    let studies = 2000;
+    let is_same = |found: Comparison| found.decision == Decision::Equivalent;
+    for blocks in [3, 5, 10] {
+        for run in [0.002, 0.005, 0.01, 0.02] {
+            let noise = Noise {
+                block: 0.1,
+                run,
+                tail: run,
+            };
+            let mut claimed = [LEAST, 0.0].map(|slowdown| {
+                let study = Study {
+                    blocks,
+                    noise,
+                    slowdown,
+                };
+                share(studies, || is_same(study.throughput(&mut random)))
+            });
+            println!(
+                "{blocks} blocks, {run} from run to run: equivalent at -2 % {:.1} %, at 0 {:.1} %",
+                claimed[0] * 100.0,
+                claimed[1] * 100.0
+            );
+            assert!(claimed[0] <= 0.025 + luck(0.025, studies), "{claimed:?}");
+            // The same is called the same where the noise allows.
+            claimed[1] += f64::from(u8::from(run > 0.002 || blocks < 5));
+            assert!(claimed[1] > 0.95, "{claimed:?}");
+        }
+    }
+}
+
+/// What gating is for: throughput does not share its error rate with the percentiles.
+#[test]
+fn a_slowdown_of_5_percent_is_found() {
+    let mut random = Random::new(20_240_302);
+    let studies = 3000;
+    let mut detection = |blocks, run| {
+        let noise = Noise {
+            block: 0.1,
+            run,
+            tail: 0.03,
+        };
+        let study = Study {
+            blocks,
+            noise,
+            slowdown: 0.05,
+        };
+        let (mut gated, mut p95, mut shared) = (0, 0, 0);
+        for _ in 0..studies {
+            let found = study.gated(&mut random);
+            gated += usize::from(found[0].decision == Decision::Slower);
+            p95 += usize::from(found[1].decision == Decision::Slower);
+            // The rule of one family for four numbers, of which two are the same.
+            let p = found.map(|one| one.p.unwrap());
+            let smaller = |other: &&f64| **other < p[0];
+            let before = p[1..].iter().filter(smaller).count();
+            shared += usize::from(p[0] * (4 - before) as f64 <= 0.05);
+        }
+        let [gated, p95, shared] = [gated, p95, shared].map(|n| 100.0 * n as f64 / studies as f64);
+        println!(
+            "5 % slower: {blocks} blocks, {run} from run to run: throughput {gated:.1} %, then p95 \
+             {p95:.1} %; as one family of four {shared:.1} %"
+        );
+        (gated, shared)
+    };
+    let (gated, shared) = detection(5, 0.02);
+    assert!(gated > 75.0 && gated > shared + 15.0, "{gated} {shared}");
+    assert!(detection(5, 0.01).0 > 97.0);
+    let (gated, shared) = detection(5, 0.035);
+    assert!(gated > 1.5 * shared, "{gated} {shared}");
+}
+
+/// A study of so many blocks of a base of 100 and of new values with this mean and standard
+/// deviation of the logarithm.
+fn blocks(random: &mut Random, mean: f64, spread: f64, blocks: u32) -> Comparison {
+    let side = |of: &mut dyn FnMut() -> f64| -> Vec<Measured> {
+        let trials = (1..=blocks).map(|repeat| Measured {
+            repeat,
+            value: Estimate {
+                value: of(),
+                half_width: None,
+            },
+        });
+        trials.collect()
+    };
+    let base = side(&mut || 100.0);
+    let new = side(&mut || 100.0 * (mean + spread * random.normal()).exp());
+    compare(&base, &new, &TPS).unwrap()
+}
+
+/// So many comparisons of the same data, decided together: each is tested at the error rate
+/// divided by their number.
+fn among(found: Comparison, tests: usize) -> Comparison {
+    let mut family = vec![found; tests];
+    let gated = family.iter_mut().map(|one| Gated {
+        first: Some(one),
+        then: Vec::new(),
+    });
+    decide(&mut gated.collect::<Vec<_>>());
+    family[0]
+}
+
+/// With as many repeats as a few blocks say are needed, four of five studies decide, although both
+/// the effect and the noise of these blocks are estimates.
+#[test]
+fn repeats_needed_give_the_power_that_is_promised() {
+    let mut random = Random::new(20_240_303);
+    for (change, spread, tests) in [
+        (-0.05, 0.05, 1),
+        (-0.05, 0.10, 1),
+        (-0.05, 0.10, 4),
+        (-0.04, 0.04, 10),
+        (0.20, 0.20, 3),
+        (0.0, 0.03, 1),
+        (0.005, 0.03, 2),
+    ] {
+        let log: f64 = f64::ln_1p(change);
+        for first in [3, 5, 10] {
+            let (mut planned, mut decided, mut repeats_of_all) = (0, 0, Vec::new());
+            for _ in 0..1000 {
+                let seen = among(blocks(&mut random, log, spread, first), tests);
+                let Decision::Undecided {
+                    repeats_needed: Some(repeats),
+                } = seen.decision
+                else {
+                    continue;
+                };
+                planned += 1;
+                repeats_of_all.push(repeats);
+                let found = among(blocks(&mut random, log, spread, repeats), tests);
+                decided += usize::from(found.is_conclusive());
+            }
+            repeats_of_all.sort_unstable();
+            let share = decided as f64 / f64::from(planned);
+            println!(
+                "{:+.1} % with a spread of {spread} among {tests}, {first} blocks: {} repeats \
+                 (median of {planned}), {:.1} % decided",
+                change * 100.0,
+                repeats_of_all[repeats_of_all.len() / 2],
+                share * 100.0
+            );
+            assert!(share >= 0.8 - luck(0.8, planned as usize), "{share}");
+        }
+    }
+}
+
+/// Results of different times, between which the host changed.
+#[test]
+fn what_was_not_interleaved_is_never_called_different() {
+    let mut random = Random::new(20_240_306);
+    let apart = Question {
+        interleaved: false,
+        ..TPS
+    };
+    let mut called = 0;
+    let studies = 500;
+    let would_be = share(studies, || {
+        let mut side = || -> Vec<Measured> {
+            let day = 0.05 * random.normal();
+            let trials = (1..=5).map(|repeat| Measured {
+                repeat,
+                value: Estimate {
+                    value: 1000.0 * (day + 0.02 * random.normal()).exp(),
+                    half_width: None,
+                },
+            });
+            trials.collect()
+        };
+        let found = compare(&side(), &side(), &apart).unwrap();
+        called += usize::from(found.is_tested());
+        found.p.unwrap() < 0.05
+    });
+    println!(
+        "A/A at different times: p below 5 % in {:.1} %, a verdict in {called} of {studies}",
+        would_be * 100.0
+    );
+    assert_eq!(called, 0);
+    assert!(
+        would_be > 0.4,
+        "the noise of this test is the reason for the rule: {would_be}"
+    );
+}
+
+/// Throughput falls at ten points, and the percentiles stay; what chance moves, it moves in all
+/// numbers of a run.
+#[test]
+fn percentiles_behind_open_gates_keep_their_error_rate() {
+    const POINTS: usize = 10;
+    const STUDIES: usize = 1000;
+    let mut random = Random::new(20_240_307);
+    for slowdown in [0.0, 0.02, 0.04, 0.1] {
+        let alarms = share(STUDIES, || {
+            let mut all: Vec<[Comparison; 3]> = (0..POINTS)
+                .map(|_| {
+                    let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
+                    for repeat in 1..=5 {
+                        for (side, speed) in [0.0, f64::ln(1.0 - slowdown)].into_iter().enumerate()
+                        {
+                            let luck = 0.02 * random.normal();
+                            let tails =
+                                [1.0, 1.5].map(|times| -luck + 0.02 * times * random.normal());
+                            let logs = [speed + luck, tails[0], tails[1]];
+                            for (number, log) in logs.into_iter().enumerate() {
+                                let value = Estimate::exact(1000.0 * log.exp());
+                                numbers[number][side].push(Measured { repeat, value });
+                            }
+                        }
+                    }
+                    let [tps, p95, p99] = numbers;
+                    [(tps, TPS), (p95, TIME), (p99, TIME)]
+                        .map(|([base, new], question)| compare(&base, &new, &question).unwrap())
+                })
+                .collect();
+            let mut gated: Vec<Gated<'_>> = all
+                .iter_mut()
+                .map(|[first, p95, p99]| Gated {
+                    first: Some(first),
+                    then: vec![p95, p99],
+                })
+                .collect();
+            decide(&mut gated);
+            drop(gated);
+            all.iter()
+                .any(|[_, p95, p99]| is_different(p95) || is_different(p99))
+        });
+        println!(
+            "{POINTS} points, throughput {:.0} % lower: any percentile in {:.1} %",
+            100.0 * slowdown,
+            100.0 * alarms
+        );
+        assert!(alarms <= 0.05 + luck(0.05, STUDIES), "{alarms}");
+    }
+}

@@ -1,0 +1,305 @@
+//! Whether 95 % intervals hold the truth in 95 of 100 cases. `benches/RESULTS.md` has
+//! the tables that these tests print:
+//! `cargo test -p measure --test integration coverage -- --nocapture --test-threads 1`.
+
+use crate::simulate::{Random, luck, seconds};
+use measure::interval::{Estimate, estimate};
+use measure::quantile::Range;
+use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
+use measure::slice::{Phase, Second, Slice};
+use measure::summarize::summarize;
+use measure::warning::Warning;
+use plan::StatementClass;
+
+const RUNS: usize = 1000;
+
+/// What 1,000 runs of one kind gave.
+struct Held {
+    /// Share of runs that got an interval.
+    given: f64,
+    /// Share of those that hold the mean.
+    holds: f64,
+    /// Share of all runs that got an interval which does not hold it.
+    misled: f64,
+    /// Mean half width against that of somebody who knows the true variance.
+    width: f64,
+}
+
+/// Series of mean 1,000; `spread` is the standard deviation of the mean of one.
+fn run(spread: f64, mut series: impl FnMut() -> Vec<f64>) -> Held {
+    let (mut given, mut held, mut width) = (0, 0, 0.0);
+    for _ in 0..RUNS {
+        let Some(Estimate {
+            value,
+            half_width: Some(half),
+        }) = estimate(&seconds(&series()))
+        else {
+            continue;
+        };
+        given += 1;
+        held += usize::from((value - 1000.0).abs() <= half);
+        width += half;
+    }
+    Held {
+        given: given as f64 / RUNS as f64,
+        holds: held as f64 / given as f64,
+        misled: (given - held) as f64 / RUNS as f64,
+        width: width / given as f64 / (1.959_964 * spread),
+    }
+}
+
+/// First-order autoregressions, whose means have a known spread.
+fn wandering(random: &mut Random, correlation: f64, length: usize) -> Held {
+    let spread = 50.0 * ((1.0 + correlation) / (1.0 - correlation) / length as f64).sqrt();
+    run(spread, || random.throughput(0.05, correlation, length))
+}
+
+impl Held {
+    #[allow(clippy::print_stdout, reason = "the table of benches/RESULTS.md")]
+    fn print(&self, model: &str, length: usize) {
+        println!(
+            "| {model} | {length} | {:.1} | {:.1} | {:.1} | {:.2} |",
+            self.given * 100.0,
+            self.holds * 100.0,
+            self.misled * 100.0,
+            self.width
+        );
+    }
+}
+
+/// A series of so many seconds.
+type Noise = fn(&mut Random, usize) -> Vec<f64>;
+
+const HEAD: &str =
+    "| model | length s | given % | hold % | misled % | width |\n|---|---|---|---|---|---|";
+
+#[test]
+fn intervals_of_a_mean_hold_it() {
+    let mut random = Random::new(20_240_117);
+    println!("{HEAD}");
+    for correlation in [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9] {
+        for length in [60, 120, 300, 600] {
+            let found = wandering(&mut random, correlation, length);
+            found.print(&format!("correlation {correlation}"), length);
+            // A few minutes of what wanders more slowly are hardly one observation.
+            if correlation <= 0.8 || length >= 300 {
+                assert!((0.93..=0.97).contains(&found.holds), "{}", found.holds);
+            }
+            // Where hardly anything can be known, it is refused, so that few are misled.
+            assert!(found.misled <= 0.07 + luck(0.07, RUNS), "{}", found.misled);
+        }
+    }
+}
+
+/// Nothing that the method assumes: throughput that is skewed, that stalls, that a
+/// checkpoint halves every half minute, that has a fast and a slow noise.
+#[test]
+fn so_do_those_of_other_noises() {
+    let mut random = Random::new(20_240_120);
+    println!("{HEAD}");
+    for length in [60, 120, 300, 600] {
+        let models: [(&str, Noise); 4] = [
+            ("skewed", skewed),
+            ("stalls", stalls),
+            ("checkpoints", checkpoints),
+            ("fast and slow", two_noises),
+        ];
+        for (name, series) in models {
+            let means: Vec<f64> = (0..RUNS)
+                .map(|_| series(&mut random, length).iter().sum::<f64>() / length as f64)
+                .collect();
+            let off: f64 = means.iter().map(|mean| (mean - 1000.0).powi(2)).sum();
+            let found = run((off / RUNS as f64).sqrt(), || series(&mut random, length));
+            found.print(name, length);
+            // A minute holds hardly three stalls, or two checkpoints.
+            let least = if length >= 300 { 0.92 } else { 0.82 };
+            assert!(found.holds >= least, "{name} {length}: {}", found.holds);
+        }
+    }
+}
+
+/// Lognormal, correlation of the logarithms 0.5.
+fn skewed(random: &mut Random, length: usize) -> Vec<f64> {
+    const SIGMA: f64 = 0.3;
+    let values = random.wander(0.5, length).into_iter();
+    values
+        .map(|value| 1000.0 * (SIGMA * value - SIGMA * SIGMA / 2.0).exp())
+        .collect()
+}
+
+/// A second in twenty begins a stall to a tenth, which lasts for two seconds on average.
+fn stalls(random: &mut Random, length: usize) -> Vec<f64> {
+    let (begins, ends) = (0.05, 0.5);
+    let share = begins / (begins + ends);
+    let level = 1000.0 / (1.0 - 0.9 * share);
+    let mut stalled = random.chance() < share;
+    let second = |_| {
+        let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * random.normal());
+        stalled = random.chance() < if stalled { 1.0 - ends } else { begins };
+        value
+    };
+    (0..length).map(second).collect()
+}
+
+/// Half of it for 5 s of every 30 s, the first of them at any time.
+fn checkpoints(random: &mut Random, length: usize) -> Vec<f64> {
+    let start = (random.chance() * 30.0) as usize;
+    let level = 1000.0 / (1.0 - 0.5 * 5.0 / 30.0);
+    let share = |i: usize| if (start + i) % 30 < 5 { 0.5 } else { 1.0 };
+    (0..length)
+        .map(|i| level * share(i) * (1.0 + 0.05 * random.normal()))
+        .collect()
+}
+
+/// Independent noise, and as much again that correlates by 0.8.
+fn two_noises(random: &mut Random, length: usize) -> Vec<f64> {
+    let slow = random.wander(0.8, length);
+    let both = slow.iter().map(|slow| 0.035 * (slow + random.normal()));
+    both.map(|noise| 1000.0 * (1.0 + noise)).collect()
+}
+
+/// The shortest for which there is one.
+#[test]
+fn so_do_those_of_short_runs() {
+    let mut random = Random::new(20_240_118);
+    for correlation in [0.0, 0.3, 0.5] {
+        for length in [10, 20, 30] {
+            let found = wandering(&mut random, correlation, length);
+            found.print(&format!("correlation {correlation}"), length);
+            assert!(found.misled <= 0.07 + luck(0.07, RUNS), "{}", found.misled);
+        }
+    }
+}
+
+/// The only trial of a study with these keys.
+fn planned(keys: &str) -> plan::Trial {
+    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
+    let study = study::Study::parse("test", &text, &[]).unwrap();
+    study.plan().unwrap().trials.remove(0)
+}
+
+fn input() -> Input {
+    Input {
+        started_at: None,
+        setup: Setup::new(&planned("[load]\nwarmup = '0s'")),
+        instances: Vec::new(),
+        metrics: std::collections::BTreeMap::new(),
+        reset: None,
+        ended: None,
+        unfinished: Unfinished::default(),
+        outcome: Outcome::Completed,
+    }
+}
+
+/// One second of transactions whose times are lognormal around a level.
+fn second(random: &mut Random, number: u64, level: f64, spread: f64) -> Second {
+    let mut slice = Slice::new(1);
+    for _ in 0..100 {
+        let time_ns = 5e6 * (level + spread * random.normal()).exp();
+        slice.response.record(time_ns as u64);
+    }
+    Second {
+        start_ns: number * 1_000_000_000,
+        end_ns: (number + 1) * 1_000_000_000,
+        phase: Phase::Measure,
+        slice,
+        backlog: None,
+        workers: Vec::new(),
+    }
+}
+
+/// The level of response times wanders from second to second, so that slow transactions
+/// come together; all of them are lognormal, with percentiles that are known.
+#[test]
+fn ranges_of_percentiles_hold_them() {
+    let mut random = Random::new(20_240_119);
+    let kinds = [StatementKind {
+        name: "point_select".into(),
+        class: StatementClass::Read,
+    }];
+    for (level_spread, correlation) in [(0.0, 0.0), (0.2, 0.5), (0.2, 0.8)] {
+        for length in [60, 120] {
+            let (mut p95, mut p99) = (Ranges::default(), Ranges::default());
+            for _ in 0..RUNS {
+                let levels = random.wander(correlation, length);
+                let seconds: Vec<Second> = (0..)
+                    .zip(levels)
+                    .map(|(i, level)| second(&mut random, i, level_spread * level, 0.5))
+                    .collect();
+                let times = summarize(input(), &kinds, &seconds).response_ms.unwrap();
+                let sigma = f64::hypot(level_spread, 0.5);
+                p95.add(times.p95_range, 5.0 * (1.644_854 * sigma).exp());
+                p99.add(times.p99_range, 5.0 * (2.326_348 * sigma).exp());
+            }
+            for (name, found) in [("p95", p95), ("p99", p99)] {
+                println!(
+                    "| {name} | {level_spread} | {correlation} | {length} | {:.1} | {:.1} | ±{:.1} |",
+                    100.0 * found.given as f64 / RUNS as f64,
+                    100.0 * found.held as f64 / found.given as f64,
+                    100.0 * found.width / found.given as f64
+                );
+                let share = found.held as f64 / found.given as f64;
+                // Slow transactions that come together for long are known to be missed.
+                let least = if correlation > 0.5 { 0.86 } else { 0.93 };
+                assert!(share >= least, "{share}");
+            }
+        }
+    }
+}
+
+/// Steady loads whose throughput fluctuates by 5 or 15 %: how often is one said to be unsteady?
+#[test]
+fn steady_loads_are_hardly_ever_warned_of() {
+    const STUDIES: usize = 400;
+    let mut random = Random::new(20_240_121);
+    let counted = |number: u64, transactions: f64| {
+        let mut slice = Slice::new(1);
+        let count = (transactions / 10.0).round().max(1.0) as u64;
+        (0..count).for_each(|_| slice.response.record(5_000_000));
+        Second {
+            start_ns: number * 1_000_000_000,
+            end_ns: (number + 1) * 1_000_000_000,
+            phase: Phase::Measure,
+            slice,
+            backlog: None,
+            workers: Vec::new(),
+        }
+    };
+    for (spread, correlation) in [(0.05, 0.0), (0.05, 0.5), (0.15, 0.0), (0.15, 0.5)] {
+        for length in [20, 25, 30] {
+            let mut alarms = 0;
+            for _ in 0..STUDIES {
+                let values = random.throughput(spread, correlation, length);
+                let seconds = (0..).zip(values).map(|(i, value)| counted(i, value));
+                let seconds: Vec<Second> = seconds.collect();
+                let found = summarize(input(), &[], &seconds).warnings;
+                let warned = |warning: &Warning| matches!(warning, Warning::Unsteady { .. });
+                alarms += usize::from(found.iter().any(warned));
+            }
+            let share = alarms as f64 / STUDIES as f64;
+            println!(
+                "| {spread} | {correlation} | {length} | {:.1} |",
+                share * 100.0
+            );
+            assert!(share <= 0.05, "{share}");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ranges {
+    given: usize,
+    held: usize,
+    /// Sum of half widths, as shares of the percentile.
+    width: f64,
+}
+
+impl Ranges {
+    fn add(&mut self, range: Option<Range>, truth: f64) {
+        if let Some(Range { low, high }) = range {
+            self.given += 1;
+            self.held += usize::from((low..=high).contains(&truth));
+            self.width += (high - low) / 2.0 / truth;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What is true of trials that ended when they were sure.
+
+use crate::simulate::{Random, luck, seconds};
+use measure::ended::Until;
+use measure::interval::estimate;
+use measure::until::is_precise;
+
+const RUNS: usize = 400;
+const LONGEST: usize = 900;
+
+/// A host's seconds, with a mean of 1,000.
+type Host = fn(&mut Random, usize) -> Vec<f64>;
+
+struct Ended {
+    /// Share of trials that ended before their time.
+    early: f64,
+    /// Median length of all.
+    median_s: usize,
+    /// Coverage: the share of trials whose interval contains the mean. Trials that ended early have
+    /// the interval that was requested; the others, that of their seconds.
+    holds: f64,
+}
+
+fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
+    let rule = Until { ci, least_s: 1.0 };
+    let (mut early, mut holds, mut lengths) = (0, 0, Vec::new());
+    for _ in 0..RUNS {
+        let all = seconds(&host(random, LONGEST + 10));
+        let (warmup, measured) = all.split_at(10);
+        let end = (1..LONGEST).find(|length| is_precise(&rule, warmup, &measured[..*length]));
+        let seen = &measured[..end.unwrap_or(LONGEST)];
+        lengths.push(seen.len());
+        early += usize::from(end.is_some());
+        let mean = estimate(seen).unwrap();
+        let half = match end {
+            Some(_) => Some(ci * mean.value),
+            None => mean.half_width,
+        };
+        holds += usize::from(half.is_some_and(|half| (mean.value - 1000.0).abs() <= half));
+    }
+    lengths.sort_unstable();
+    Ended {
+        early: early as f64 / RUNS as f64,
+        median_s: lengths[RUNS / 2],
+        holds: holds as f64 / RUNS as f64,
+    }
+}
+
+#[test]
+fn who_ends_when_sure_is_right() {
+    let hosts: [(&str, Host, f64); 8] = [
+        (
+            "calm, correlation 0",
+            |random, length| random.throughput(0.02, 0.0, length),
+            0.02,
+        ),
+        (
+            "correlation 0.5",
+            |random, length| random.throughput(0.05, 0.5, length),
+            0.02,
+        ),
+        (
+            "correlation 0.8",
+            |random, length| random.throughput(0.05, 0.8, length),
+            0.02,
+        ),
+        (
+            "correlation 0.8, coarse",
+            |random, length| random.throughput(0.05, 0.8, length),
+            0.05,
+        ),
+        ("dips", dips, 0.05),
+        ("stalls", stalls, 0.05),
+        ("fast and slow", fast_and_slow, 0.05),
+        ("fast and slow, coarse", fast_and_slow, 0.1),
+    ];
+    let mut random = Random::new(20_240_501);
+    println!("| host | asked for % | ended early % | median s | interval holds % |");
+    println!("|---|---|---|---|---|");
+    for (name, host, ci) in hosts {
+        let found = run(&mut random, host, ci);
+        println!(
+            "| {name} | {} | {:.1} | {} | {:.1} |",
+            ci * 100.0,
+            found.early * 100.0,
+            found.median_s,
+            found.holds * 100.0
+        );
+        assert!(
+            found.holds >= 0.93 - luck(0.93, RUNS),
+            "{name}: {}",
+            found.holds
+        );
+        assert!(found.early > 0.4, "{name}: {}", found.early);
+    }
+}
+
+/// 40 % less for 8 s of each minute, from any time on.
+fn dips(random: &mut Random, length: usize) -> Vec<f64> {
+    let start = (random.chance() * 60.0) as usize;
+    let level = 1000.0 / (1.0 - 0.4 * 8.0 / 60.0);
+    let share = |i: usize| if (start + i) % 60 < 8 { 0.6 } else { 1.0 };
+    let seconds = (0..length).map(|i| level * share(i) * (1.0 + 0.03 * random.normal()));
+    seconds.collect()
+}
+
+/// One second in fifty begins a stall to a tenth, which lasts for three on average.
+fn stalls(random: &mut Random, length: usize) -> Vec<f64> {
+    let (begins, ends) = (0.02, 0.3);
+    let share = begins / (begins + ends);
+    let level = 1000.0 / (1.0 - 0.9 * share);
+    let mut stalled = random.chance() < share;
+    let second = |_| {
+        let value = level * if stalled { 0.1 } else { 1.0 } * (1.0 + 0.02 * random.normal());
+        stalled = random.chance() < if stalled { 1.0 - ends } else { begins };
+        value
+    };
+    (0..length).map(second).collect()
+}
+
+/// Independent noise of 5 %, and as much again that correlates by 0.97.
+fn fast_and_slow(random: &mut Random, length: usize) -> Vec<f64> {
+    let slow = random.wander(0.97, length);
+    let both = slow.iter().map(|slow| 0.05 * (slow + random.normal()));
+    both.map(|noise| 1000.0 * (1.0 + noise)).collect()
+}

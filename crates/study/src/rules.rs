@@ -1,0 +1,320 @@
+//! What the values of a point must have in common; what is wrong is reported at the point.
+
+use plan::key::{CHAOS, KEYS};
+use plan::{
+    EngineTraits, Reset, ServerSpec, SiteKind, Span, Spanned, Trial, Value, alternatives,
+    format_duration, parse_bytes, shown,
+};
+
+use crate::content::Content;
+use crate::error::Diagnostic;
+use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::read::not_one_of;
+use crate::{chaos, faults, volume};
+
+/// Keys that limit what a site may use.
+const SITE_LIMITS: [&str; 3] = ["site.cpus", "site.cpuset", "site.memory"];
+/// Least memory of a guest: less than its kernel and a small server need.
+const GUEST_BYTES: u64 = 256 << 20;
+/// Most CPUs of a guest, which QEMU's machine can have.
+const GUEST_CPUS: f64 = 255.0;
+const MAX_PORT: u32 = u16::MAX as u32;
+
+/// Checks a point and its trial.
+pub(crate) fn check(at: &Point<'_>, trial: &Trial, content: &Content) {
+    has_one_server(at, content);
+    one_url_is_one_server(at, trial);
+    clusters_are_copied(at);
+    ports_for_all(at, trial);
+    running_servers_have_urls(at);
+    processes_have_no_limits(at);
+    hosts(at);
+    guests(at);
+    measurement_ends(at, trial);
+    let is_known = at.is_given(URL) || at.engine().is_some();
+    let has_cluster = trial.topology.cluster.is_some();
+    if has_cluster {
+        can_form_its_cluster(at);
+    }
+    if at.is_started() {
+        settings_are_free(at);
+    }
+    if is_known && (!has_cluster || at.cluster().is_some()) {
+        faults::check(&content.faults, trial, at);
+        if at.is_given(CHAOS) {
+            chaos::check(trial, at);
+        }
+    }
+}
+
+fn has_one_server(at: &Point<'_>, content: &Content) {
+    match (at.find(ENGINE), at.find(URL)) {
+        (Some(engine), Some(url)) => at.refuse_two(
+            engine.at,
+            url.at,
+            "both `server.engine` and `server.url` are given",
+            "keep `engine` to let dyno start a server, or `url` to use a running one",
+        ),
+        (None, None) => has_no_server(at, content),
+        _ => {}
+    }
+    if let Some(typed) = at.given(ENGINE)
+        && at.in_process().is_none()
+        && at.engine().is_none()
+    {
+        let names = EngineTraits::names(at.engines, |_| true);
+        at.add(typed.span, not_one_of(ENGINE, &typed.to_string(), &names));
+    }
+}
+
+fn has_no_server(at: &Point<'_>, content: &Content) {
+    let is_elsewhere = [ENGINE, URL]
+        .iter()
+        .any(|name| content.place(name).is_some());
+    match at.variant().filter(|_| is_elsewhere) {
+        Some(variant) => at.refuse(
+            variant.name.span,
+            format!("the variant `{}` has no server", shown(&variant.name)),
+            "add server.engine or server.url to it, or to [server] for all variants",
+        ),
+        None => at.refuse(
+            Span::NOWHERE,
+            "missing key `server.engine` or `server.url`",
+            format!(
+                "under [server], write engine = {}, or the url of a running server",
+                EngineTraits::quoted(at.engines, |_| true)
+            ),
+        ),
+    }
+}
+
+fn can_form_its_cluster(at: &Point<'_>) {
+    let (Some(engine), Some(typed)) = (at.engine(), at.given(CLUSTER)) else {
+        return;
+    };
+    let Some(kind) = at.cluster() else {
+        let name = typed.to_string();
+        let message = format!(
+            "`{}` cannot form the cluster `{}`",
+            engine.name,
+            shown(&name)
+        );
+        let help = match engine.cluster_names().as_slice() {
+            [] => "leave out `topology.cluster`, or choose an engine that replicates".to_owned(),
+            kinds => format!("it can form {}", alternatives(kinds)),
+        };
+        return at.refuse(typed.span, message, help);
+    };
+    if let Some(failover) = at.given("topology.failover").filter(|_| kind.elects) {
+        let message = format!(
+            "the members of a `{}` cluster elect their primary themselves",
+            kind.name
+        );
+        let help =
+            "remove `failover`, or set it only in a [[variant]] whose cluster does not elect";
+        at.add(
+            failover.span,
+            Diagnostic::new(message, help).also(typed.span),
+        );
+    }
+}
+
+fn settings_are_free(at: &Point<'_>) {
+    let Some(engine) = at.engine() else { return };
+    for (setting, given) in at.settings() {
+        if let Some(why) = (engine.reserved_setting)(setting) {
+            let message = format!("the setting `{}` is reserved", shown(setting));
+            at.refuse(given.at, message, why);
+        }
+    }
+}
+
+fn one_url_is_one_server(at: &Point<'_>, trial: &Trial) {
+    let url = at.find(URL);
+    let typed = at.given("topology.instances");
+    if let (Some(url), Some(typed), count @ 2..) = (url, typed, trial.topology.instances) {
+        let message = format!("{count} instances of a server that is already running");
+        let help = "a URL names a single server: remove `instances`, or let dyno start the servers with `server.engine`";
+        at.add(typed.span, Diagnostic::new(message, help).also(url.at));
+    }
+}
+
+/// The members of a cluster start from copies of the same data.
+fn clusters_are_copied(at: &Point<'_>) {
+    let (Some(cluster), Some(reset)) = (at.given(CLUSTER), at.given("server.reset")) else {
+        return;
+    };
+    if reset.as_text() != Some(Reset::Copy.name()) {
+        let message = format!("a cluster cannot be reset by `{}`", reset.value);
+        let help = "its members start from copies of the same data: remove `reset`, or write reset = \"copy\"";
+        at.add(
+            reset.span,
+            Diagnostic::new(message, help).also(cluster.span),
+        );
+    }
+}
+
+fn ports_for_all(at: &Point<'_>, trial: &Trial) {
+    let ServerSpec::Engine(spec) = &trial.server else {
+        return;
+    };
+    let Some(port) = &spec.port else { return };
+    let count = trial.topology.nodes();
+    let last = u32::from(port.value) + count - 1;
+    if last > MAX_PORT {
+        let diagnostic = Diagnostic::new(
+            format!(
+                "{count} servers with ports from {} would need port {last}",
+                port.value
+            ),
+            format!("the highest port is {MAX_PORT}: use a lower `port`"),
+        );
+        let several = ["topology.instances", "topology.members"].into_iter();
+        let also = several.filter_map(|name| Some(at.given(name)?.span));
+        at.add(port.span, also.fold(diagnostic, Diagnostic::also));
+    }
+}
+
+fn kind<'a>(at: &Point<'a>, wanted: SiteKind) -> Option<&'a Spanned<Value>> {
+    let kind = at.given("site.kind");
+    kind.filter(|kind| kind.as_text() == Some(wanted.name()))
+}
+
+fn running_servers_have_urls(at: &Point<'_>) {
+    if let Some(kind) = kind(at, SiteKind::Url).filter(|_| !at.is_given(URL)) {
+        let message = "a site of the kind `url` needs the URL of a server that is running";
+        let help = "add server.url, or choose the kind of site on which dyno starts the server";
+        at.refuse(kind.span, message, help);
+    }
+}
+
+/// A site of the kind `process` has no limits.
+fn processes_have_no_limits(at: &Point<'_>) {
+    let Some(kind) = kind(at, SiteKind::Process) else {
+        return;
+    };
+    for name in SITE_LIMITS {
+        if let Some(limit) = at.given(name) {
+            let message = format!("a site of the kind `process` has no limit `{name}`");
+            let help = "use kind = \"limited\" or \"container\" for servers with limits, or remove the limit";
+            at.refuse_two(limit.span, kind.span, message, help);
+        }
+    }
+}
+
+/// What servers on another host need and cannot have.
+fn hosts(at: &Point<'_>) {
+    let cause = match (
+        kind(at, SiteKind::Ssh),
+        at.given("site.host"),
+        at.given("site.kind"),
+    ) {
+        (None, None, _) => return,
+        (Some(kind), None, _) => {
+            let message = "a site of the kind `ssh` needs a host";
+            let help = "under [site], write its name for ssh: host = \"me@db1\"";
+            return at.refuse(kind.span, message, help);
+        }
+        (None, Some(host), Some(kind)) => {
+            let message = format!("a site of the kind `{}` has no host", kind.value);
+            let help = "remove `host`, or use kind = \"ssh\"";
+            return at.refuse_two(host.span, kind.span, message, help);
+        }
+        (None, Some(host), None) => host.span,
+        (Some(kind), Some(_), _) => kind.span,
+    };
+    let place = "on another host";
+    for name in SITE_LIMITS {
+        let help = "remove the limit, or let servers run on this host";
+        has_no(at, place, cause, name, help);
+    }
+    let directory = "name the directory on that host: directory = \"/…\" under [site]";
+    has_no(at, place, cause, "volume.directory", directory);
+    let help = "remove it, or let servers run on this host: remove the host";
+    has_nothing_of_this_host(at, place, cause, help);
+}
+
+/// What servers in a guest need and cannot have.
+fn guests(at: &Point<'_>) {
+    let Some(cause) = kind(at, SiteKind::Vm).map(|kind| kind.span) else {
+        return;
+    };
+    let (place, help) = ("in a guest", "remove it, or use another kind of site");
+    has_no(at, place, cause, "server.port", help);
+    has_no(at, place, cause, "volume.directory", help);
+    has_nothing_of_this_host(at, place, cause, help);
+    let is_count = |value: &Value| {
+        let cpus = value.as_number();
+        cpus.is_some_and(|cpus| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0)
+    };
+    let is_enough = |value: &Value| {
+        let bytes = value.as_text().and_then(parse_bytes);
+        bytes.is_none_or(|bytes| bytes >= GUEST_BYTES)
+    };
+    let must = |name: &str, fits: &dyn Fn(&Value) -> bool, message: &str| {
+        if let Some(typed) = at.given(name).filter(|typed| !fits(&typed.value)) {
+            let help = format!("write another `{name}`, or use another kind of site");
+            at.refuse_two(typed.span, cause, message, help);
+        }
+    };
+    must(
+        "site.cpus",
+        &is_count,
+        "a guest has whole CPUs, from 1 to 255",
+    );
+    must("site.memory", &is_enough, "a guest needs 256M at least");
+}
+
+/// Refuses what servers neither on another host nor in a guest can have.
+fn has_nothing_of_this_host(at: &Point<'_>, place: &str, cause: Span, help: &str) {
+    has_no(at, place, cause, CLUSTER, help);
+    let of_volumes = KEYS
+        .iter()
+        .filter(|key| key.axis && volume::SECTIONS.contains(&key.section()));
+    for key in of_volumes.filter(|key| key.name != "volume.directory") {
+        has_no(at, place, cause, key.name, help);
+    }
+    let reset = at.given("server.reset");
+    if let Some(typed) = reset.filter(|reset| reset.as_text() == Some(Reset::None.name())) {
+        let message = format!("servers {place} can have no `server.reset` = `none`");
+        let help = "write reset = \"copy\", or let servers run on this host";
+        at.refuse_two(typed.span, cause, message, help);
+    }
+}
+
+fn has_no(at: &Point<'_>, place: &str, cause: Span, name: &str, help: &str) {
+    if let Some(typed) = at.given(name) {
+        let message = format!("servers {place} can have no `{name}`");
+        at.refuse_two(typed.span, cause, message, help);
+    }
+}
+
+/// A measurement ends, and not before its minimum length.
+fn measurement_ends(at: &Point<'_>, trial: &Trial) {
+    let load = &trial.load;
+    let time = at.given("load.time");
+    let ends = || {
+        ["load.events", "load.until.ci"]
+            .iter()
+            .any(|name| at.is_given(name))
+    };
+    if let Some(time) = time.filter(|_| load.time.is_zero() && !ends()) {
+        let message = "`load.time` 0 means no time limit, and nothing else ends the measurement";
+        let help = "set a time, or a number of transactions with `load.events`";
+        at.refuse(time.span, message, help);
+    }
+    if let Some(until) = load.until.filter(|until| load.time > until.max) {
+        let message = format!(
+            "the minimum length, `load.time`, is longer than the maximum, {}",
+            format_duration(until.max)
+        );
+        let help = "with `load.until.ci`, a trial lasts from `load.time` to `load.until.max`: use a shorter `load.time`";
+        let typed = time.or_else(|| at.given("load.until.max"));
+        let place = typed.or_else(|| at.given("load.until.ci"));
+        at.refuse(
+            place.map_or(Span::NOWHERE, |typed| typed.span),
+            message,
+            help,
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! Builds the trial of a point. What it does not read has no effect.
+
+use std::time::Duration;
+
+use crate::chaos;
+use crate::point::{CLUSTER, ENGINE, Point, URL};
+use crate::servers::Servers;
+use crate::volume;
+use plan::key::{
+    CHAOS, IN_PROCESS_USERS, KEYS, LEDGER_RATE, Needs, OPEN_LOOP_USERS, SWITCHES, THREADS,
+};
+use plan::{
+    Chaos, Cluster, ClusterProfile, Configured, CpuSet, Detector, Durability, EngineSpec, FindMax,
+    Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site, SiteKind, Span,
+    Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
+    parse_frequency,
+};
+use serde::de::DeserializeOwned;
+
+const TTL: &str = "topology.ttl";
+/// Name of the only trial of a study.
+const SINGLE: &str = "single";
+
+/// The first trial of a point, without its faults.
+pub(crate) fn trial(at: &Point<'_>) -> Option<Trial> {
+    let label = at.label();
+    let server = server(at);
+    let mut trial = Trial {
+        number: 1,
+        label: if label.is_empty() {
+            SINGLE.into()
+        } else {
+            label
+        },
+        repeat: 1,
+        place: 0,
+        topology: topology(at, &server),
+        server,
+        data: section(at, "data")?,
+        load: load(at)?,
+        transaction: section(at, "transaction")?,
+        ledger: ledger(at),
+        chaos: None,
+        monitors: at.get("monitors.enabled"),
+        point: at.values(),
+    };
+    trial.chaos = chaos(at, &trial);
+    Some(trial)
+}
+
+fn server(at: &Point<'_>) -> ServerSpec {
+    if let Some(url) = at.maybe_spanned(URL) {
+        return ServerSpec::Url(url, Box::new(login(at)));
+    }
+    let mut spec = EngineSpec {
+        engine: at.maybe_spanned(ENGINE).unwrap_or_default(),
+        basedir: None,
+        version: None,
+        port: None,
+        config: Vec::new(),
+        reset: Reset::default(),
+        cold_data: true,
+    };
+    // In a study of several engines, the keys below belong to the others.
+    if at.is_started() {
+        spec.basedir = at.maybe_spanned("server.basedir");
+        spec.version = at.maybe_spanned("server.version");
+        spec.port = at.maybe_spanned("server.port");
+        spec.config = config(at);
+        spec.reset = at.get("server.reset");
+        spec.cold_data = at.get("server.cold_data");
+    }
+    ServerSpec::Engine(Box::new(spec))
+}
+
+/// The settings of the study, and those that it asks for by a word.
+fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
+    at.mark("server.config");
+    let settings = at.settings().into_iter();
+    let settings = settings.filter_map(|(name, given)| {
+        let (value, span) = (given.value?.to_string(), given.value?.span);
+        Some((name.to_owned(), Spanned { value, span }))
+    });
+    let mut config = settings.collect();
+    if let Some(kind) = at.cluster() {
+        let conduct = &kind.conduct;
+        let (durability, profile) = words(at);
+        let durable = (durability == Durability::Equal).then_some(conduct.durable);
+        let tuned = (profile == ClusterProfile::Tuned).then_some(conduct.tuned);
+        let settings = durable.into_iter().chain(tuned).flatten();
+        settings.for_each(|setting| add(&mut config, *setting));
+    }
+    config
+}
+
+/// What a study asks for by a word.
+fn words(at: &Point<'_>) -> (Durability, ClusterProfile) {
+    (at.get("topology.durability"), at.get("topology.profile"))
+}
+
+/// Adds a setting, unless the study has it.
+fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str)) {
+    if !config.iter().any(|(known, _)| is_same_setting(known, name)) {
+        let (value, span) = (value.to_owned(), Span::NOWHERE);
+        config.push((name.to_owned(), Spanned { value, span }));
+    }
+}
+
+fn login(at: &Point<'_>) -> LoginSpec {
+    LoginSpec {
+        tls_mode: at.maybe("server.tls.mode"),
+        tls_ca: at.maybe("server.tls.ca"),
+        tls_cert: at.maybe("server.tls.cert"),
+        tls_key: at.maybe("server.tls.key"),
+        get_server_public_key: at.get("server.get_server_public_key"),
+        server_public_key_path: at.maybe("server.server_public_key_path"),
+        enable_cleartext_plugin: at.get("server.enable_cleartext_plugin"),
+    }
+}
+
+fn topology(at: &Point<'_>, server: &ServerSpec) -> Topology {
+    let is_started = at.is_started();
+    let cluster = at.find(CLUSTER).map(|_| cluster(at, server));
+    let node = match is_started {
+        true => Node {
+            site: site(at),
+            volume: volume::volume(at),
+            log_volume: volume::log_volume(at),
+        },
+        false => Node {
+            site: site_of_another(at),
+            ..Node::default()
+        },
+    };
+    let topology = Topology {
+        instances: at.get("topology.instances"),
+        follow: match cluster.is_some() || server_count(server) > 1 {
+            true => at.get("topology.follow"),
+            false => plan::Follow::default(),
+        },
+        cluster: cluster.filter(|_| is_started),
+        node,
+        faults: Vec::new(),
+    };
+    volume::check(&topology, at);
+    topology
+}
+
+/// How many servers a URL names.
+pub(crate) fn server_count(server: &ServerSpec) -> u32 {
+    let ServerSpec::Url(url, _) = server else {
+        return 1;
+    };
+    let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or("");
+    let hosts = authority.rsplit('@').next().unwrap_or("");
+    u32::try_from(hosts.split(',').count()).unwrap_or(u32::MAX)
+}
+
+fn cluster(at: &Point<'_>, server: &ServerSpec) -> Cluster {
+    let known = at.cluster();
+    let settings: &[_] = match server {
+        ServerSpec::Engine(spec) => &spec.config,
+        ServerSpec::Url(..) => &[],
+    };
+    let configured = Configured {
+        settings,
+        members: at.get("topology.members"),
+        ttl: match known {
+            Some(kind) if !kind.has_manager => at.default(TTL).unwrap_or_default(),
+            _ => at.get(TTL),
+        },
+    };
+    let (durability, profile) = words(at);
+    let failover = at.maybe("topology.failover");
+    let conduct = known.map(|kind| &kind.conduct);
+    let detector = conduct.and_then(|conduct| (conduct.detector)(&configured));
+    let detector = detector.or_else(|| Some(promoter(failover?)));
+    Cluster {
+        detected_within: detector.as_ref().map(|detector| detector.within),
+        detector: detector.map_or_else(|| "nobody".to_owned(), |detector| detector.text),
+        acknowledged: conduct
+            .map_or_else(String::new, |conduct| (conduct.acknowledged)(&configured)),
+        kind: match at.is_started() {
+            true => at.maybe_spanned(CLUSTER).unwrap_or_default(),
+            false => Spanned::default(),
+        },
+        members: configured.members,
+        ttl: configured.ttl,
+        failover,
+        network: at.spanned("topology.network"),
+        durability,
+        profile,
+    }
+}
+
+/// What detects the loss of a primary whose members do not elect another one.
+fn promoter(within: Duration) -> Detector {
+    let text = format!("dyno, {} after the loss", format_duration(within));
+    Detector { text, within }
+}
+
+fn site(at: &Point<'_>) -> Site {
+    let limits = Limits {
+        cpus: at.maybe_spanned("site.cpus"),
+        cpuset: at.maybe_parsed("site.cpuset", CpuSet::parse),
+        memory: at.maybe_parsed("site.memory", parse_bytes),
+    };
+    let (ssh_config, directory) = (at.maybe("site.ssh_config"), at.get("site.directory"));
+    let host = at.maybe_spanned("site.host").map(|name| Host {
+        name,
+        ssh_config,
+        directory,
+    });
+    let implied = match (&host, limits == Limits::default()) {
+        (Some(_), _) => SiteKind::Ssh,
+        (None, true) => SiteKind::Process,
+        (None, false) => SiteKind::Limited,
+    };
+    let kind: Option<Spanned<SiteKind>> = at.maybe_spanned("site.kind");
+    let is_container = kind
+        .as_ref()
+        .is_some_and(|kind| kind.value == SiteKind::Container);
+    Site {
+        runtime: match is_container {
+            true => at.get("site.runtime"),
+            false => plan::Runtime::default(),
+        },
+        kind: kind.unwrap_or(Spanned {
+            value: implied,
+            span: Span::NOWHERE,
+        }),
+        host,
+        limits,
+    }
+}
+
+/// The site of a server that dyno does not start, or of an engine inside dyno.
+fn site_of_another(at: &Point<'_>) -> Site {
+    let mut site = Site::default();
+    if at.is_given(URL) && at.in_process().is_none() {
+        site.kind.value = SiteKind::Url;
+    }
+    if at.word("site.kind") == Some(SiteKind::Url.name()) {
+        // It says what `server.url` says.
+        at.mark("site.kind");
+    }
+    site
+}
+
+/// The ledger, which random faults turn on.
+fn ledger(at: &Point<'_>) -> Option<Ledger> {
+    let has_chaos = at.find(CHAOS).is_some();
+    let replica_reads = match has_chaos || at.find(LEDGER_RATE).is_some() {
+        true => at.get("ledger.replica_reads"),
+        false => 0.0,
+    };
+    if at.in_process().is_some() {
+        return None;
+    }
+    let default = SWITCHES.iter().find(|(key, _)| *key == LEDGER_RATE);
+    let default = default.and_then(|(_, rate)| rate.parse().ok());
+    let rate = at.maybe(LEDGER_RATE).or(default.filter(|_| has_chaos));
+    let rate = rate.filter(|rate| *rate > 0.0)?;
+    Some(Ledger {
+        rate,
+        replica_reads,
+    })
+}
+
+/// What the faults are drawn from, if they are random.
+fn chaos(at: &Point<'_>, trial: &Trial) -> Option<Chaos> {
+    at.find(CHAOS)?;
+    let rate = at.maybe_parsed("chaos.rate", parse_frequency)?;
+    let seed = at.get("chaos.seed");
+    let kinds: String = at.is_started().then(|| at.maybe(CHAOS)).flatten()?;
+    let servers = Servers::of(trial, at.engines);
+    Some(Chaos {
+        kinds: chaos::named(&kinds).unwrap_or_else(|| chaos::possible(&servers)),
+        per_s: rate.value,
+        seed,
+    })
+}
+
+/// A part of a trial whose fields are named after the keys of its section.
+fn section<T: DeserializeOwned>(at: &Point<'_>, section: &str) -> Option<T> {
+    let is_open = at.is_given("load.rate");
+    let keys = KEYS.iter().filter(|key| key.section() == section);
+    let fields = keys.filter_map(|key| {
+        let typed = match key.needs {
+            Needs::Rate if !is_open => at.defaults.get(key.name),
+            Needs::Until => None,
+            _ => at.typed(key.name),
+        };
+        let value = serde_json::to_value(typed?).ok()?;
+        Some((key.last().to_owned(), value))
+    });
+    let fields: serde_json::Map<_, _> = fields.collect();
+    let read = serde_json::from_value(fields.into());
+    read.map_err(|error| at.internal(&error.to_string())).ok()
+}
+
+fn load(at: &Point<'_>) -> Option<Load> {
+    let mut load = Load {
+        workload: at.spanned("load.workload"),
+        distribution: at.spanned("load.distribution"),
+        until: until(at),
+        find_max: find_max(at),
+        ..section(at, "load")?
+    };
+    let is_open = load.rate.is_some() || load.find_max.is_some();
+    if is_open && at.given(THREADS).is_none() {
+        load.threads = match at.in_process() {
+            Some(_) => IN_PROCESS_USERS,
+            None => OPEN_LOOP_USERS,
+        };
+    }
+    Some(load)
+}
+
+fn until(at: &Point<'_>) -> Option<Until> {
+    at.find("load.until.ci")?;
+    let max = at.get("load.until.max");
+    at.maybe("load.until.ci").map(|ci| Until { ci, max })
+}
+
+fn find_max(at: &Point<'_>) -> Option<FindMax> {
+    let mut limits = Limited::KEYS.into_iter();
+    limits.find_map(|(name, of)| at.maybe(name).map(|limit| FindMax { of, limit }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_the_study_goes_before_one_that_a_word_stands_for() {
+        let own = |value: &str| Spanned {
+            value: value.to_owned(),
+            span: Span::NOWHERE,
+        };
+        let mut config = vec![("Sync-Binlog".to_owned(), own("0"))];
+        add(&mut config, ("sync_binlog", "1"));
+        add(&mut config, ("sync_relay_log", "1"));
+        assert_eq!(config[0].1.value, "0");
+        assert_eq!((config.len(), &*config[1].1.value), (2, "1"));
+    }
+}

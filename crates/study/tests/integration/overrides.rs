@@ -1,0 +1,69 @@
+//! How overrides are read, and how a result keeps them.
+
+use crate::common::{SMALLEST, config, engine, fails, plan, study};
+use study::Study;
+
+#[test]
+fn overrides_are_read_as_the_key_wants() {
+    let overrides = [
+        ("server.config.a", "256M"),
+        ("server.config.b", "1"),
+        ("server.config.c", "true"),
+        ("server.config.d", "2024-01-01"),
+        ("server.config.e", "[1]"),
+        ("server.version", "10.11"),
+        ("monitors.enabled", "false"),
+        ("load.preload", "true"),
+        ("server.basedir", "/opt/x y"),
+    ];
+    let plan = plan(SMALLEST, &overrides);
+    let trial = &plan.trials[0];
+    assert_eq!(
+        config(trial),
+        [
+            ("a", "256M"),
+            ("b", "1"),
+            ("c", "ON"),
+            ("d", "2024-01-01"),
+            ("e", "[1]")
+        ]
+    );
+    assert_eq!(engine(trial).version.as_deref().unwrap(), "10.11");
+    assert_eq!((trial.monitors, trial.load.preload), (false, true));
+    for (key, value, said) in [
+        ("server.config.datadir", "/x", "reserved"),
+        ("server.config", "x", "takes a table of settings"),
+        ("server.confg.x", "1", "did you mean"),
+        ("variant", "a", "variant.NAME.KEY"),
+        ("variant.name", "a", "this study has no variants"),
+        ("sweep.server.config.port", "[1]", "server.port"),
+        (
+            "monitors.enabled",
+            "no",
+            "write enabled = true or enabled = false",
+        ),
+    ] {
+        let error = fails(SMALLEST, &[(key, value)]);
+        assert!(error.contains(said) && error.contains("--set"), "{error}");
+        assert!(!error.contains("\n\n"), "one fault, told once: {error}");
+    }
+}
+
+#[test]
+fn the_text_as_run_tells_studies_apart() {
+    let text = format!("{SMALLEST}[sweep]\nload.threads = [1, 2]\n");
+    let of = |overrides: &[(&str, &str)]| study(&text, overrides).as_run();
+    assert_eq!(of(&[]), text);
+    assert_eq!(
+        of(&[("load.time", "1s"), ("load.think", "2s")]),
+        format!("# --set load.time=1s\n# --set load.think=2s\n{text}")
+    );
+    // What was typed cannot leave its comment, and a password does not reach it.
+    let hostile = of(&[
+        ("title", "a\nload.time = 5"),
+        ("server.url", "mysql://u:hunter2@h/d"),
+    ]);
+    assert!(hostile.starts_with("# --set title=a\\nload.time = 5\n# --set server.url="));
+    assert!(!hostile.contains("hunter2"));
+    assert!(Study::parse("s.toml", &hostile, engine::catalog()).is_ok());
+}

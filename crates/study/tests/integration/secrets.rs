@@ -1,0 +1,81 @@
+//! A password is in the address to connect to, and nowhere else.
+
+use plan::ServerSpec;
+use study::Study;
+
+fn check(server: &str, overrides: &[(&str, &str)], secret: &str) {
+    let text = format!("title = \"t\"\n{server}\n[load]\nthreads = 4 # end\n");
+    let study = Study::parse_with_overrides("s.toml", &text, overrides, engine::catalog()).unwrap();
+    let plan = study.plan().unwrap();
+    let shown = format!(
+        "{study:?} {plan:?} {} {:?}",
+        study.source_redacted(),
+        study.overrides_redacted()
+    );
+    assert!(!shown.contains(secret), "{shown}");
+    assert!(study.source_redacted().ends_with("threads = 4 # end\n"));
+    let ServerSpec::Url(url, _) = &plan.trials[0].server else {
+        panic!("no address")
+    };
+    assert!(url.expose().contains(secret));
+    let again = Study::parse("s.toml", study.source_redacted(), engine::catalog());
+    assert!(again.is_ok() || !overrides.is_empty(), "{again:?}");
+    let error = study.error_at(url.span, "m", "h").to_string();
+    assert!(!error.contains(secret), "{error}");
+}
+
+#[test]
+fn in_the_file() {
+    check(
+        "server.url = \"mysql://u:hunter2@h:3306/d\"",
+        &[],
+        "hunter2",
+    );
+    check("server.url = 'mysql://u:hun\"ter2@h'", &[], "hun\"ter2");
+    check("server.url = \"mysql://u:a@hunter2@h\"", &[], "hunter2");
+    check("server.url = \"mysql:\\u002f/u:hunter2@h\"", &[], "hunter2");
+    check(
+        "server.url = \"\"\"\nmysql://u:hunter2@h\"\"\"",
+        &[],
+        "hunter2",
+    );
+    check(
+        "server.url = \"mysql://h/d?user=u&password=hunter2\"",
+        &[],
+        "hunter2",
+    );
+    check(
+        "# was mysql://root:hunter2@old\nserver.url = \"mysql://u:hunter2@h\"",
+        &[],
+        "hunter2",
+    );
+    check(
+        "[[variant]]\nname = \"v\"\nserver.url = \"mysql:\\u002f/u:hunter2@h\"",
+        &[],
+        "hunter2",
+    );
+    check(
+        "sweep.\"server.url\" = [\"a://u:hunter2@h\", \"b://u:hunter2@h\"]",
+        &[],
+        "hunter2",
+    );
+}
+
+#[test]
+fn in_an_override() {
+    check("", &[("server.url", "mysql://u:hunter2@h")], "hunter2");
+    check("", &[("server.url", "\"mysql://u:hun ter2@h\"")], "ter2");
+    check("", &[("server.url", "mysql://u:hun ter2@h")], "ter2");
+    check(
+        "",
+        &[("sweep.server.url", "[\"mysql://u:hunter2@h\"]")],
+        "hunter2",
+    );
+}
+
+#[test]
+fn the_redacted_text_keeps_the_rest() {
+    let text = "title = \"t\"\n[server]\nurl = \"mysql://root:secret@host:3306/db\" # live\n";
+    let study = Study::parse("s.toml", text, engine::catalog()).unwrap();
+    assert_eq!(study.source_redacted(), text.replace("secret", "***"));
+}

@@ -1,0 +1,159 @@
+//! A session that records what it is sent.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use workload::built_in::{BuiltIn, BuiltInUser};
+use workload::catalog::{Catalog, Label, StatementClass};
+use workload::name::WorkloadName;
+use workload::options::Options;
+use workload::schema::Dialect;
+use workload::session::{Param, Reply, Session, SessionError};
+use workload::virtual_user::{VirtualUser, Workload};
+
+/// A parameter that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Int(i64),
+    Text(String),
+}
+
+impl Value {
+    /// Bytes of a text; 0 for a number.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Value::Int(_) => 0,
+            Value::Text(text) => text.len(),
+        }
+    }
+}
+
+/// A statement that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) label: String,
+    pub(crate) class: StatementClass,
+    pub(crate) sql: String,
+    pub(crate) params: Vec<Value>,
+}
+
+/// Answers every statement with `found` rows.
+pub(crate) struct Recorder {
+    catalog: Arc<Catalog>,
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) found: u64,
+    failure: Option<(usize, SessionError)>,
+}
+
+/// User `index` of four, and a recorder for its statements.
+pub(crate) fn user(
+    name: WorkloadName,
+    options: &Options,
+    dialect: &Dialect,
+    index: u32,
+) -> (BuiltInUser, Recorder) {
+    let workload = BuiltIn::new(name, options, dialect, 11, 4).unwrap();
+    let user = workload.user(index).unwrap();
+    (user, Recorder::new(&workload))
+}
+
+/// What user `index` of four sends.
+pub(crate) fn record(
+    name: WorkloadName,
+    options: &Options,
+    index: u32,
+    transactions: u32,
+) -> Recorder {
+    let (mut user, mut recorder) = user(name, options, &Dialect::STANDARD, index);
+    for _ in 0..transactions {
+        run(user.transaction(&mut recorder)).unwrap();
+    }
+    recorder
+}
+
+impl Recorder {
+    fn new(workload: &BuiltIn) -> Recorder {
+        Recorder {
+            catalog: Arc::clone(workload.catalog()),
+            sent: Vec::new(),
+            found: 1,
+            failure: None,
+        }
+    }
+
+    /// Fails the statement after so many, once.
+    pub(crate) fn fail_at(&mut self, statements: usize, error: SessionError) {
+        self.failure = Some((statements, error));
+    }
+
+    /// The integers sent as parameter `place` of the statements of that label.
+    pub(crate) fn numbers(&self, label: &str, place: usize) -> impl Iterator<Item = i64> {
+        let labeled = self.sent.iter().filter(move |sent| sent.label == label);
+        labeled.filter_map(move |sent| match sent.params.get(place) {
+            Some(Value::Int(number)) => Some(*number),
+            _ => None,
+        })
+    }
+
+    fn answer(
+        &mut self,
+        label: Label,
+        sql: &str,
+        params: Vec<Value>,
+    ) -> Result<Reply, SessionError> {
+        let (name, class) = self.catalog.labels.iter().nth(label.index()).unwrap();
+        let sent = Sent {
+            label: name.to_owned(),
+            class,
+            sql: sql.to_owned(),
+            params,
+        };
+        let number = self.sent.len();
+        self.sent.push(sent);
+        if let Some((_, error)) = self.failure.take_if(|(at, _)| *at == number) {
+            return Err(error);
+        }
+        Ok(Reply {
+            rows: self.found,
+            affected: self.found,
+        })
+    }
+}
+
+impl Session for Recorder {
+    async fn execute(
+        &mut self,
+        statement: u32,
+        params: &[Param<'_>],
+    ) -> Result<Reply, SessionError> {
+        let statement = self.catalog.statements[statement as usize].clone();
+        let owned = |param: &Param<'_>| match param {
+            Param::Int(number) => Value::Int(*number),
+            Param::Text(text) => Value::Text((*text).to_owned()),
+        };
+        let params = params.iter().map(owned).collect();
+        self.answer(statement.label, &statement.sql, params)
+    }
+
+    async fn query(&mut self, label: Label, sql: &str) -> Result<Reply, SessionError> {
+        self.answer(label, sql, Vec::new())
+    }
+
+    async fn rollback(&mut self) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+/// Runs a future that never has to wait.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            return value;
+        }
+    }
+}
