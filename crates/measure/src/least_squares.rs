@@ -16,6 +16,8 @@ pub(crate) struct Fit<const P: usize> {
     pub(crate) free: [bool; P],
     /// Their covariances, from the residuals; 0 of those that were not fitted.
     pub(crate) covariance: [[f64; P]; P],
+    /// Squares of the residuals.
+    pub(crate) squares: f64,
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
     /// Points less all numbers that were fitted to them.
@@ -131,6 +133,7 @@ impl<const P: usize> Normal<P> {
             values: self.values,
             free,
             covariance,
+            squares: self.squares,
             r_squared: 1.0 - self.squares / all,
             degrees,
         })

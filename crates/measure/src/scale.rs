@@ -228,21 +228,18 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     let per_s = |size: f64| universal_law(size, &found.values).0;
     let parameters = found.free.iter().filter(|free| **free).count();
     let goodness_of_fit = goodness_of_fit::test(points, &data, per_s, parameters)?;
-    let off = |(size, log): &(f64, f64)| (log - per_s(*size).ln()).powi(2);
-    let squares: f64 = data.points.iter().map(off).sum();
-    let bounded = |place, cost| match parameter(&found, place) {
-        bound @ Estimate {
-            half_width: None, ..
-        } => Estimate {
-            half_width: highest(&data.points, cost, squares, found.degrees),
-            ..bound
-        },
-        within => within,
+    let cost = |cost| {
+        let fitted = parameter(&found, cost as usize);
+        let half_width = fitted.half_width;
+        Estimate {
+            half_width: half_width.or_else(|| highest(&data.points, cost, &found)),
+            ..fitted
+        }
     };
     Ok(Scaling {
         alone_per_s: alone(&found, &data),
-        contention: bounded(1, Cost::Contention),
-        coherency: bounded(2, Cost::Coherency),
+        contention: cost(Cost::Contention),
+        coherency: cost(Cost::Coherency),
         r_squared: found.r_squared,
         goodness_of_fit,
         peak: peak(&found, largest, &data),

@@ -10,9 +10,9 @@ use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::cell::{Cell, INTERVALS};
-use crate::column::Heading;
 use crate::columns::Columns;
 use crate::findings::ended;
+use crate::heading::Heading;
 use crate::keys;
 use crate::list::distinct;
 use crate::table::{self, PaperRow, PaperTable};
@@ -151,41 +151,51 @@ fn reason(outcome: &Outcome) -> &str {
     }
 }
 
+/// A cell of one of the study's tables, and where it stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    number: usize,
+    table: &'a PaperTable,
+    row: &'a PaperRow,
+    variant: &'a str,
+    heading: &'a Heading,
+    cell: &'a Cell,
+}
+
 /// The study's tables, a line for each cell.
 pub fn tables(result: &RunResult) -> String {
-    type Line<'a> = (
-        usize,
-        &'a PaperTable,
-        &'a PaperRow,
-        &'a str,
-        &'a Heading,
-        &'a Cell,
-    );
     let tables = table::tables(result);
-    let lines = (1..).zip(&tables).flat_map(|(number, table)| {
+    let places = (1..).zip(&tables).flat_map(|(number, table)| {
         table.rows.iter().flat_map(move |row| {
             let groups = table.groups.iter().zip(&row.cells);
-            groups.flat_map(move |(group, cells)| {
+            groups.flat_map(move |(variant, cells)| {
                 let columns = table.columns.iter().zip(cells);
-                columns.map(move |(column, cell)| (number, table, row, &**group, column, cell))
+                columns.map(move |(heading, cell)| Place {
+                    number,
+                    table,
+                    row,
+                    variant,
+                    heading,
+                    cell,
+                })
             })
         })
     });
-    let columns = Columns::<Line<'_>>::new()
-        .with("table", |(number, ..)| number)
-        .with("of", |(_, table, ..)| {
-            let fixed = table.fixed.iter();
+    let columns = Columns::<Place<'_>>::new()
+        .with("table", |place| place.number)
+        .with("of", |place| {
+            let fixed = place.table.fixed.iter();
             let fixed: Vec<_> = fixed.map(|(key, value)| format!("{key}={value}")).collect();
             fixed.join(", ")
         })
-        .with("key", |(_, table, ..)| &table.row_key)
-        .with("value", |(_, _, row, ..)| &row.value)
-        .with("variant", |(.., group, _, _)| group)
-        .with("column", |(.., heading, _)| &heading.column)
-        .with("estimate", |(.., cell)| cell.value())
-        .with("half_width", |(.., cell)| cell.half_width())
-        .with("low", |(.., cell)| Some(cell.range?.low))
-        .with("high", |(.., cell)| Some(cell.range?.high))
-        .with("n", |(.., cell)| cell.n);
-    columns.csv(lines)
+        .with("key", |place| &place.table.row_key)
+        .with("value", |place| &place.row.value)
+        .with("variant", |place| place.variant)
+        .with("column", |place| &place.heading.column)
+        .with("estimate", |place| place.cell.value())
+        .with("half_width", |place| place.cell.half_width())
+        .with("low", |place| Some(place.cell.range?.low))
+        .with("high", |place| Some(place.cell.range?.high))
+        .with("n", |place| place.cell.n);
+    columns.csv(places)
 }

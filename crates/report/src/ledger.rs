@@ -10,91 +10,114 @@ use crate::grid::Grid;
 use crate::keys;
 use crate::number;
 
+/// One of the numbers of a ledger.
+type Count = fn(&LedgerSummary) -> u64;
+
+/// What should not be, besides losses.
+const ANOMALIES: [(Count, &str); 10] = [
+    (
+        |ledger| ledger.phantom,
+        "Transfers present though they failed or were never made",
+    ),
+    (
+        |ledger| ledger.duplicated,
+        "Transfers present more than once",
+    ),
+    (
+        |ledger| ledger.behind,
+        "Transfers that the primary has and another member had not applied",
+    ),
+    (
+        |ledger| ledger.lost_appends,
+        "Acknowledged appends to lists that are missing",
+    ),
+    (
+        |ledger| ledger.misordered_reads,
+        "Reads of lists that their last contents contradict",
+    ),
+    (
+        |ledger| ledger.aborted_reads,
+        "Reads of transfers that failed",
+    ),
+    (
+        |ledger| ledger.vanished_reads,
+        "Reads of transfers that are missing now",
+    ),
+    (
+        |ledger| ledger.backward_reads,
+        "Reads that found less than an earlier one of the same member",
+    ),
+    (
+        |ledger| ledger.diverged,
+        "Members that differ from the primary",
+    ),
+    (
+        |ledger| ledger.unbalanced,
+        "Members that have balances that do not add up",
+    ),
+];
+
 /// The verdict on all trials in a sentence; `None` without a ledger.
 pub(crate) fn sentence(result: &RunResult) -> Option<String> {
-    let ledgers = || result.trials.iter().flat_map(|trial| &trial.ledgers);
-    let total = |of: fn(&LedgerSummary) -> u64| ledgers().map(of).sum::<u64>();
-    let checked: Vec<&LedgerSummary> = ledgers().filter(|l| !l.checked.is_empty()).collect();
-    ledgers().next()?;
+    ledgers(result).next()?;
+    let anomalies = ANOMALIES
+        .iter()
+        .map(|(of, what)| (total(result, *of), what));
+    let anomalies = anomalies.filter(|(count, _)| *count > 0);
+    let anomalies = anomalies.map(|(count, what)| format!("{what}: {}.", number::count(count)));
+    let sentences = losses(result).into_iter().chain(anomalies);
+    let sentences: Vec<String> = sentences.chain(unchecked(result)).collect();
+    Some(sentences.join(" "))
+}
+
+fn ledgers(result: &RunResult) -> impl Iterator<Item = &LedgerSummary> {
+    result.trials.iter().flat_map(|trial| &trial.ledgers)
+}
+
+fn total(result: &RunResult, of: Count) -> u64 {
+    ledgers(result).map(of).sum()
+}
+
+/// Whether acknowledged commits were lost, as far as members were checked.
+fn losses(result: &RunResult) -> Vec<String> {
+    let checked: Vec<&LedgerSummary> = ledgers(result).filter(|l| !l.checked.is_empty()).collect();
     let acknowledged: u64 = checked.iter().map(|ledger| ledger.acknowledged).sum();
-    let lost = total(|ledger| ledger.lost);
-    let mut sentences = Vec::new();
-    if lost > 0 {
-        sentences.push(format!(
+    match (total(result, |ledger| ledger.lost), acknowledged) {
+        (0, 0) if checked.is_empty() => Vec::new(),
+        (0, 0) => vec!["No transfer was acknowledged, so the ledger proves nothing.".to_owned()],
+        (0, _) => {
+            let none = format!(
+                "No acknowledged commit was lost: {} transfers checked {}.",
+                number::count(acknowledged),
+                places(result, &checked)
+            );
+            [none].into_iter().chain(exposure(result)).collect()
+        }
+        (lost, _) => vec![format!(
             "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
             number::count(lost),
             number::count(acknowledged),
             if lost == 1 { "is" } else { "are" },
             of_trials(result, |ledger| ledger.lost > 0)
-        ));
-    } else if acknowledged > 0 {
-        sentences.push(format!(
-            "No acknowledged commit was lost: {} transfers checked {}.",
-            number::count(acknowledged),
-            places(result, &checked)
-        ));
-        sentences.extend(exposure(result));
-    } else if !checked.is_empty() {
-        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
+        )],
     }
-    let anomalies: [(fn(&LedgerSummary) -> u64, &str); 10] = [
-        (
-            |ledger| ledger.phantom,
-            "Transfers present though they failed or were never made",
-        ),
-        (
-            |ledger| ledger.duplicated,
-            "Transfers present more than once",
-        ),
-        (
-            |ledger| ledger.behind,
-            "Transfers that the primary has and another member had not applied",
-        ),
-        (
-            |ledger| ledger.lost_appends,
-            "Acknowledged appends to lists that are missing",
-        ),
-        (
-            |ledger| ledger.misordered_reads,
-            "Reads of lists that their last contents contradict",
-        ),
-        (
-            |ledger| ledger.aborted_reads,
-            "Reads of transfers that failed",
-        ),
-        (
-            |ledger| ledger.vanished_reads,
-            "Reads of transfers that are missing now",
-        ),
-        (
-            |ledger| ledger.backward_reads,
-            "Reads that found less than an earlier one of the same member",
-        ),
-        (
-            |ledger| ledger.diverged,
-            "Members that differ from the primary",
-        ),
-        (
-            |ledger| ledger.unbalanced,
-            "Members that have balances that do not add up",
-        ),
-    ];
-    let counts = anomalies.into_iter().map(|(of, what)| (total(of), what));
-    let counts = counts.filter(|(count, _)| *count > 0);
-    sentences.extend(counts.map(|(count, what)| format!("{what}: {}.", number::count(count))));
-    let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
-    if absent > 0 {
-        let members = if absent == 1 { "member" } else { "members" };
-        sentences.push(format!("{absent} {members} could not be checked."));
-    }
-    let unchecked = ledgers().count() - checked.len();
-    if unchecked > 0 {
-        sentences.push(match ledgers().count() {
-            1 => "The ledger could not be checked.".to_owned(),
-            all => format!("{unchecked} of {all} ledgers could not be checked."),
-        });
-    }
-    Some(sentences.join(" "))
+}
+
+/// How many members and ledgers could not be checked.
+fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
+    let (checked, unchecked): (Vec<_>, Vec<_>) =
+        ledgers(result).partition(|ledger| !ledger.checked.is_empty());
+    let members: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
+    let members = (members > 0).then(|| {
+        let noun = if members == 1 { "member" } else { "members" };
+        format!("{members} {noun} could not be checked.")
+    });
+    let all = checked.len() + unchecked.len();
+    let ledgers = (!unchecked.is_empty()).then(|| match all {
+        1 => "The ledger could not be checked.".to_owned(),
+        _ => format!("{} of {all} ledgers could not be checked.", unchecked.len()),
+    });
+    members.into_iter().chain(ledgers)
 }
 
 /// How little it proves that none of a few faults lost a commit.

@@ -10,9 +10,9 @@ use measure::summary::TrialSummary;
 use plan::{Cluster, Value};
 
 use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
-use crate::column::{self, Heading};
 use crate::columns::Columns;
 use crate::grid::Grid;
+use crate::heading::Heading;
 use crate::keys::{self, Group};
 use crate::number;
 
@@ -133,11 +133,7 @@ fn one_table(
             .iter()
             .map(|group| keys::name(across, &group.values, axes))
             .collect(),
-        columns: table
-            .columns
-            .iter()
-            .map(|name| column::heading(name))
-            .collect(),
+        columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
         has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),

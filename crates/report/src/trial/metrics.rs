@@ -3,9 +3,9 @@
 use measure::metric::{Metric, MetricSummary, bracketed, split};
 use measure::summary::TrialSummary;
 
-use crate::column;
 use crate::columns::Columns;
 use crate::grid::Grid;
+use crate::heading;
 
 /// The metrics of the host and of all servers together; a figure has those of each core, another
 /// table those of each server.
@@ -31,11 +31,11 @@ pub(super) fn of_all(trial: &TrialSummary) -> Grid {
 }
 
 fn unit(name: &str) -> &'static str {
-    column::shown_in(measure::column::unit(name)).0
+    heading::shown_in(measure::column::unit(name)).0
 }
 
 fn scale(name: &str) -> f64 {
-    column::shown_in(measure::column::unit(name)).1
+    heading::shown_in(measure::column::unit(name)).1
 }
 
 /// Whether there are several things that have this metric.
