@@ -163,8 +163,8 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
         format!("{} ({tps})", point.name)
     });
     let mut text = named.collect::<Vec<_>>().join(", ");
-    if near.len() > MOST {
-        text.push_str(&format!(" and {} others", near.len() - MOST));
+    if let Some(more @ 1..) = near.len().checked_sub(MOST) {
+        text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
     }
     (!near.is_empty()).then(|| format!("not significantly more than at {text}"))
 }

@@ -70,12 +70,14 @@ fn a_link_that_leads_nowhere_is_found() {
 
 /// What nobody links to, nobody finds.
 #[test]
-fn every_page_is_linked_from_the_readme() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let linked: Vec<PathBuf> = links(&readme)
-        .iter()
-        .map(|target| root().join(target.split('#').next().unwrap()))
-        .collect();
+fn every_page_is_linked_from_the_readme_or_the_architecture() {
+    let mut linked = Vec::new();
+    for page in ["README.md", "ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let paths = links(&text).into_iter();
+        linked.extend(paths.map(|target| root().join(target.split('#').next().unwrap())));
+    }
+    assert!(linked.contains(&root().join("ARCHITECTURE.md")));
     for page in files_below(&root().join("docs"), "md") {
         assert!(linked.contains(&page), "{}", page.display());
     }

@@ -243,6 +243,7 @@ fn only_copies_survive_the_loss_of_a_disk() {
             "[[variant]]\nname = \"RAID 5\"\nvolume.profile = \"raid5\"\n",
             "",
         ),
+        ("device_size = \"4G\"", "device_size = \"1G\""),
         ("warmup = \"5s\"", "warmup = \"1s\""),
         ("heal = \"10s\"", "heal = \"2s\""),
         ("at = \"15s\"", "at = \"1s\""),

@@ -51,6 +51,11 @@ fn lost_quorum(fault: &FaultRecord) -> bool {
     error.is_some_and(|error| error.starts_with("quorum lost: "))
 }
 
+/// The longest time, in seconds, without writes after this fault.
+fn longest_outage_s(fault: &FaultRecord) -> Option<f64> {
+    fault.recovery.as_ref()?.unavailable_longest_s
+}
+
 /// Whether transactions were completed after this time.
 fn has_completed_after(done: &Finished, at_s: f64) -> bool {
     let series = done.series();
@@ -85,10 +90,19 @@ fn is_the_end_of_a_trial(engine: &str, cluster: &str) {
 fn is_measured_if_it_is_expected(engine: &str, cluster: &str) {
     let place = Cache::new();
     let faults = kill_all("1s", 2, "never") + &kill_all("2s", 3, "never");
-    let begun = Instant::now();
-    let done = study(engine, cluster, "9s", &faults).cache(&place).run();
-    let done = done.succeeds();
-    assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
+    let run = |time: &str| {
+        let begun = Instant::now();
+        let done = study(engine, cluster, time, &faults).cache(&place).run();
+        assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
+        done.succeeds()
+    };
+    // A slow machine may notice the loss so late that the load ends with it.
+    let is_whole = |done: &Finished| {
+        let trial = trial(done);
+        let longest_s = trial.faults.last().and_then(longest_outage_s);
+        longest_s.is_some_and(|longest_s| longest_s > 1.0)
+    };
+    let done = in_time(&["9s", "60s"], run, is_whole);
     let trial = trial(&done);
     assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
     let second = trial.faults.last().unwrap();
@@ -103,9 +117,11 @@ fn is_measured_if_it_is_expected(engine: &str, cluster: &str) {
     // What the standby had confirmed before it died may be acknowledged just after that.
     let is_last = |write_s: Option<f64>| write_s.is_none_or(|write_s| write_s < 1.0);
     assert!(is_last(recovery.first_write_s) && is_last(recovery.load_write_s));
+    let longest_s = longest_outage_s(second);
     assert!(
-        recovery.unavailable_longest_s.unwrap() > 1.0,
-        "{recovery:?}"
+        longest_s.is_some_and(|longest_s| longest_s > 1.0),
+        "{}",
+        shown(&trial)
     );
     place.assert_nothing_left();
 }

@@ -197,11 +197,7 @@ fn values_have_ranges() {
         ("volume.allow_format", "/dev/a", "takes a list of strings"),
         ("volume.allow_format", "[\"dev\"]", "not an absolute path"),
         ("volume.device", "sda", "not an absolute path"),
-        (
-            "server.directory",
-            "/mnt",
-            "`directory` belongs under",
-        ),
+        ("server.directory", "/mnt", "`directory` belongs under"),
         (
             "volume.filesystem",
             "ntfs-3g",
