@@ -106,35 +106,15 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
-    let rows = all
-        .iter()
-        .flat_map(|both| numbers(both).map(move |(point, number)| (both, point, number)));
-    let columns = Columns::<(&ResultComparison, &Matched, &Number)>::new()
-        .key("name", |(both, ..)| &both.new)
-        .when(all.iter().any(is_named), |columns| {
-            columns.key("point", |(_, point, _)| &point.name)
-        })
-        .key("metric", |(.., number)| head(number))
-        .with(base, |(.., number)| number.base)
-        .with("variant", |(.., number)| number.new)
-        .with("change %", |(.., number)| {
-            number::change(shown_change(number), "")
-        })
-        .with("verdict", |(.., number)| words::cell(number, untested));
-    let caption = format!(
-        "Each metric. Change: the variant relative to {base}, {}.",
-        methods(all.iter().flat_map(numbers))
-    );
-    let grid = with_verdicts(columns.grid(caption, rows), all);
     let mut blocks: Vec<Block> = sheet::words(words).collect();
-    blocks.push(Block::Table(grid));
+    blocks.push(Block::Table(verdicts(all)));
     Section::new(format!("Variants against {base}"), blocks)
 }
 
 /// How alike the platforms are, both sides by point, and what each number shows.
 fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = table::grids(both);
-    grids.push(verdicts(both));
+    grids.push(verdicts(std::slice::from_ref(both)));
     let platforms = platforms::statement(both).map(Block::Words).into_iter();
     platforms
         .chain(grids.into_iter().map(Block::Table))
@@ -168,40 +148,46 @@ fn rule(all: &[ResultComparison]) -> String {
     )
 }
 
-fn verdicts(both: &ResultComparison) -> Grid {
-    let one = std::slice::from_ref(both);
-    let untested = words::untested(one);
-    let columns = Columns::<(&Matched, &Number)>::new()
-        .when(is_named(both), |columns| {
-            columns.key("point", |(point, _)| &point.name)
+/// Each metric of comparisons with one base; the verdicts, where there is any.
+fn verdicts(all: &[ResultComparison]) -> Grid {
+    type Row<'a> = (&'a ResultComparison, &'a Matched, &'a Number);
+    let rows = all.iter().flat_map(|both| {
+        let numbers = numbers(both);
+        numbers.map(move |(point, number)| (both, point, number))
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    let (base, new, relative) = match all {
+        [] => return Grid::default(),
+        [one] => (&*one.base, &*one.new, &*one.new),
+        [first, ..] => (&*first.base, "variant", "the variant"),
+    };
+    let untested = words::untested(all);
+    let verdict = |number: &Number| words::cell(number, untested);
+    let columns = Columns::<Row<'_>>::new()
+        .when(all.len() > 1, |columns| {
+            columns.key("name", |(both, ..)| &both.new)
         })
-        .key("metric", |(_, number)| head(number))
-        .with(&*both.base, |(_, number)| number.base)
-        .with(&*both.new, |(_, number)| number.new)
-        .with("change %", |(_, number)| {
+        .when(all.iter().any(is_named), |columns| {
+            columns.key("point", |(_, point, _)| &point.name)
+        })
+        .key("metric", |(.., number)| head(number))
+        .with(base, |(.., number)| number.base)
+        .with(new, |(.., number)| number.new)
+        .with("change %", |(.., number)| {
             number::change(shown_change(number), "")
         })
-        .with("verdict", |(_, number)| words::cell(number, untested));
+        .when(
+            rows.iter().any(|(.., number)| !verdict(number).is_empty()),
+            |columns| columns.words("verdict", |(.., number)| verdict(number)),
+        );
     let caption = format!(
-        "Each metric. Change: {} relative to {}, {}.",
-        both.new,
-        both.base,
-        methods(numbers(both))
+        "Each metric. Change: {relative} relative to {base}, {}.",
+        methods(all.iter().flat_map(numbers))
     );
-    with_verdicts(columns.grid(caption, numbers(both)), one)
-}
-
-/// With the rule of the verdicts, and without their column, the last, where that says nothing.
-fn with_verdicts(mut grid: Grid, all: &[ResultComparison]) -> Grid {
-    grid.note = rule(all);
-    let verdict = grid.heads.len() - 1;
-    if grid.rows.iter().all(|row| row[verdict].text() == Some("")) {
-        grid.heads.truncate(verdict);
-        grid.rows.iter_mut().for_each(|row| row.truncate(verdict));
-    } else {
-        grid.words = 1;
+    Grid {
+        note: rule(all),
+        ..columns.grid(caption, rows.iter().copied())
     }
-    grid
 }
 
 /// Whether there are points to tell apart.
