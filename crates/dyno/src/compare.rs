@@ -56,25 +56,10 @@ fn two_results(
             .as_deref()
             .map_or(theirs, |path| path.display().to_string());
     }
-    for (stored, variant) in [(base, &args.base), (new, &args.new)] {
-        if let Some(variant) = variant {
-            check_variant(stored, variant)?;
-        }
-    }
-    let meant = meant((base, args.base.as_deref()), (new, args.new.as_deref()));
-    Ok(ResultComparison::of(
-        &Side {
-            name: &ours,
-            result: &base.result,
-            variant: args.base.as_deref(),
-        },
-        &Side {
-            name: &theirs,
-            result: &new.result,
-            variant: args.new.as_deref(),
-        },
-        &meant,
-    ))
+    comparison([
+        (base, &ours, args.base.as_deref()),
+        (new, &theirs, args.new.as_deref()),
+    ])
 }
 
 /// Compares the selected variants: by default, the only two, or one with the study's first.
@@ -102,19 +87,31 @@ fn two_variants(args: &CompareArgs, stored: &StoredResult) -> Result<ResultCompa
                 .remedy("name one with --new; --base is the first unless it is given"));
         }
     };
-    check_variant(stored, base)?;
-    check_variant(stored, new)?;
     if base == new {
         let message = format!("the variant {base} is given twice");
         return Err(Failure::usage(message).remedy("name two variants with --base and --new"));
     }
-    let meant = meant((stored, Some(base)), (stored, Some(new)));
-    let side = |variant| Side {
-        name: variant,
+    comparison([base, new].map(|variant| (stored, variant, Some(variant))))
+}
+
+/// A side: its result, what it is called, and the variant that is meant.
+type Selected<'a> = (&'a StoredResult, &'a str, Option<&'a str>);
+
+fn comparison(sides: [Selected<'_>; 2]) -> Result<ResultComparison, Failure> {
+    for (stored, _, variant) in sides {
+        variant.map_or(Ok(()), |variant| check_variant(stored, variant))?;
+    }
+    let [ours, theirs] = sides.map(|(stored, _, variant)| settings(stored, variant));
+    let [base, new] = sides.map(|(stored, name, variant)| Side {
+        name,
         result: &stored.result,
-        variant: Some(variant),
-    };
-    Ok(ResultComparison::of(&side(base), &side(new), &meant))
+        variant,
+    });
+    Ok(ResultComparison::of(
+        &base,
+        &new,
+        &differing(&ours, &theirs),
+    ))
 }
 
 fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
@@ -130,21 +127,10 @@ fn check_variant(stored: &StoredResult, variant: &str) -> Result<(), Failure> {
     Err(Failure::usage(message).remedy(remedy))
 }
 
-/// The server settings in which the studies of the two sides differ.
-fn meant(
-    base: (&StoredResult, Option<&str>),
-    new: (&StoredResult, Option<&str>),
-) -> Vec<IntendedSetting> {
-    let side = |(stored, variant): (&StoredResult, Option<&str>)| {
-        let study = stored.study.as_deref().unwrap_or_default();
-        settings(study, variant)
-    };
-    differing(&side(base), &side(new))
-}
-
 /// Each setting with its values in the trials of a variant.
 type SettingValues = BTreeMap<String, Vec<String>>;
 
+/// The server settings in which the studies of the two sides differ.
 fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> {
     let names: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
     let differing = names
@@ -152,16 +138,17 @@ fn differing(base: &SettingValues, new: &SettingValues) -> Vec<IntendedSetting> 
         .filter(|name| base.get(*name) != new.get(*name));
     let value =
         |side: &SettingValues, name: &String| side.get(name).map(|values| values.join(", "));
-    let meant = differing.map(|name| IntendedSetting {
+    let settings = differing.map(|name| IntendedSetting {
         name: name.clone(),
         base: value(base, name),
         new: value(new, name),
     });
-    meant.collect()
+    settings.collect()
 }
 
-/// The settings in a study; empty if it cannot be read or is of a running server.
-fn settings(text: &str, variant: Option<&str>) -> SettingValues {
+/// The settings in the study of a result; empty if it cannot be read or is of a running server.
+fn settings(stored: &StoredResult, variant: Option<&str>) -> SettingValues {
+    let text = stored.study.as_deref().unwrap_or_default();
     let plan = Study::parse_as_run("study.toml", text, engine::catalog());
     let plan = plan.and_then(|study| study.plan());
     let trials = plan.map_or(Vec::new(), |plan| plan.trials);

@@ -17,10 +17,8 @@ mod disks;
 mod doctor;
 mod failure;
 mod fault_schedule;
-mod history;
 mod plan;
 mod progress;
-mod rank;
 mod report;
 mod results;
 mod resume;
@@ -28,7 +26,6 @@ mod run;
 mod secrets;
 mod server;
 mod signals;
-mod size;
 mod stored_result;
 mod study_file;
 mod thresholds;
@@ -61,9 +58,9 @@ fn dispatch(command: &Command) -> Result<(), Failure> {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Report(args) => report::report(args),
         Command::Compare(args) => compare::compare(args),
-        Command::Rank(args) => rank::rank(args),
-        Command::History(args) => history::history(args),
-        Command::Size(args) => size::size(args),
+        Command::Rank(args) => answer::rank(args),
+        Command::History(args) => answer::history(args),
+        Command::Size(args) => answer::size(args),
         Command::Clean(args) => clean::clean(args),
         Command::Completions(args) => completions::completions(args),
         Command::Man => completions::man(),

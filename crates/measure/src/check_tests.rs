@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use plan::ReplyTime;
-use plan::StatementClass;
+use plan::{ReplyTime, StatementClass};
 
 use crate::change_point::LevelChange;
 use crate::setup::{Input, Outcome, Setup, StatementKind, Unfinished};

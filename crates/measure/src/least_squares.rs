@@ -12,36 +12,41 @@ const DONE: f64 = 1e-14;
 pub(crate) struct Fit<const P: usize> {
     /// Its parameters.
     pub(crate) values: [f64; P],
-    /// Their covariances, from the residuals.
+    /// Which of them were fitted; the others are as in the first guess.
+    pub(crate) free: [bool; P],
+    /// Their covariances, from the residuals; 0 of those that were not fitted.
     pub(crate) covariance: [[f64; P]; P],
+    /// Squares of the residuals.
+    pub(crate) squares: f64,
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
     /// Points less all numbers that were fitted to them.
     pub(crate) degrees: f64,
 }
 
-/// Value and gradient of a curve at x.
-pub(crate) type Curve<const P: usize> = fn(f64, &[f64; P]) -> (f64, [f64; P]);
-
-/// Fits `curve` to points (x, y) from a first guess, `fitted` numbers having been fitted to them
-/// before; `None` when there are too few points or no curve is found.
+/// Fits `curve`, its value and gradient at x, to points (x, y) from a first guess by its `free`
+/// parameters, `fitted` numbers having been fitted to the points before; `None` when there are too
+/// few points or no curve is found.
 pub(crate) fn fit<const P: usize>(
     points: &[(f64, f64)],
-    curve: Curve<P>,
+    curve: impl Fn(f64, &[f64; P]) -> (f64, [f64; P]),
     guess: [f64; P],
+    free: [bool; P],
     fitted: usize,
 ) -> Option<Fit<P>> {
-    if points.len() <= P + fitted {
+    let unknowns = free.iter().filter(|free| **free).count() + fitted;
+    let degrees = points.len().checked_sub(unknowns)?;
+    if degrees == 0 {
         return None;
     }
-    let mut now = Normal::at(points, curve, guess);
+    let mut now = Normal::at(points, &curve, guess, free);
     let mut damping = 1e-3;
     for _ in 0..MOST_STEPS {
-        let next = Normal::at(points, curve, now.step(damping)?);
+        let next = Normal::at(points, &curve, now.step(damping)?, free);
         if next.squares >= now.squares || !next.squares.is_finite() {
             // Nothing is better in any direction.
             if damping > 1e12 {
-                return now.fit(points, fitted);
+                return now.fit(points, free, degrees as f64);
             }
             damping *= 4.0;
             continue;
@@ -50,7 +55,7 @@ pub(crate) fn fit<const P: usize>(
         now = next;
         damping = (damping / 4.0).max(1e-15);
         if gain < DONE || now.squares <= 0.0 {
-            return now.fit(points, fitted);
+            return now.fit(points, free, degrees as f64);
         }
     }
     None
@@ -65,7 +70,12 @@ struct Normal<const P: usize> {
 }
 
 impl<const P: usize> Normal<P> {
-    fn at(points: &[(f64, f64)], curve: Curve<P>, values: [f64; P]) -> Self {
+    fn at(
+        points: &[(f64, f64)],
+        curve: impl Fn(f64, &[f64; P]) -> (f64, [f64; P]),
+        values: [f64; P],
+        free: [bool; P],
+    ) -> Self {
         let mut normal = Self {
             values,
             squares: 0.0,
@@ -73,7 +83,10 @@ impl<const P: usize> Normal<P> {
             curvature: [[0.0; P]; P],
         };
         for (x, y) in points {
-            let (found, slope) = curve(*x, &values);
+            let (found, mut slope) = curve(*x, &values);
+            for (slope, _) in slope.iter_mut().zip(free).filter(|(_, free)| !free) {
+                *slope = 0.0;
+            }
             let off = y - found;
             normal.squares += off * off;
             for (i, row) in normal.curvature.iter_mut().enumerate() {
@@ -82,6 +95,10 @@ impl<const P: usize> Normal<P> {
                     *cell += slope[i] * other;
                 }
             }
+        }
+        // A parameter that is not free has no part in the inverse.
+        for i in (0..P).filter(|i| !free[*i]) {
+            normal.curvature[i][i] = 1.0;
         }
         normal
     }
@@ -104,14 +121,19 @@ impl<const P: usize> Normal<P> {
         Some(next)
     }
 
-    fn fit(&self, points: &[(f64, f64)], fitted: usize) -> Option<Fit<P>> {
-        let degrees = (points.len() - P - fitted) as f64;
+    fn fit(&self, points: &[(f64, f64)], free: [bool; P], degrees: f64) -> Option<Fit<P>> {
         let mean = points.iter().map(|(_, y)| y).sum::<f64>() / points.len() as f64;
         let all: f64 = points.iter().map(|(_, y)| (y - mean).powi(2)).sum();
         let variance = self.squares / degrees;
+        let mut covariance = inverse(self.curvature)?.map(|row| row.map(|cell| cell * variance));
+        for i in (0..P).filter(|i| !free[*i]) {
+            covariance[i][i] = 0.0;
+        }
         Some(Fit {
             values: self.values,
-            covariance: inverse(self.curvature)?.map(|row| row.map(|cell| cell * variance)),
+            free,
+            covariance,
+            squares: self.squares,
             r_squared: 1.0 - self.squares / all,
             degrees,
         })
@@ -130,9 +152,7 @@ impl<const P: usize> Fit<P> {
 
     /// Standard error of a parameter.
     pub(crate) fn error_of(&self, parameter: usize) -> f64 {
-        let mut gradient = [0.0; P];
-        gradient[parameter] = 1.0;
-        self.error(&gradient)
+        self.covariance[parameter][parameter].max(0.0).sqrt()
     }
 }
 
@@ -188,15 +208,24 @@ mod tests {
     #[test]
     fn a_line_is_a_regression() {
         let points = [(1.0, 2.1), (2.0, 3.9), (3.0, 6.2), (4.0, 7.8)];
-        let found = fit(&points, line, [0.0, 0.0], 0).unwrap();
+        let found = fit(&points, line, [0.0, 0.0], [true; 2], 0).unwrap();
         let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-6, "{one} {other}");
         near(found.values[0], 0.150000000);
         near(found.values[1], 1.940000000);
         near(found.error_of(0), 0.247991935);
         near(found.error_of(1), 0.090553851);
         near(found.r_squared, 0.995661376);
-        assert!(fit(&points[..2], line, [0.0, 0.0], 0).is_none());
+        assert!(fit(&points[..2], line, [0.0, 0.0], [true; 2], 0).is_none());
         // All at one place: no slope.
-        assert!(fit(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)], line, [0.0, 0.0], 0).is_none());
+        assert!(
+            fit(
+                &[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)],
+                line,
+                [0.0, 0.0],
+                [true; 2],
+                0
+            )
+            .is_none()
+        );
     }
 }

@@ -27,12 +27,10 @@ mod laws;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
+use crate::summary::TrialSummary;
 use blocks::adjusted;
 use bound::{Cost, highest};
-use laws::{
-    amdahl_law, amdahl_log, fit_log, gustafson_law, gustafson_log, proportional_log, serial,
-    universal, universal_law,
-};
+use laws::{alone, fit, gustafson_law, parameter, peak, serial, universal, universal_law};
 
 pub use goodness_of_fit::GoodnessOfFit;
 
@@ -55,6 +53,19 @@ pub struct Observation {
     pub half_width: Option<f64>,
     /// The block that it ran in, with one trial of each size: its repeat.
     pub block: u32,
+}
+
+impl Observation {
+    /// Of a trial with such a size; `None` without a throughput.
+    pub fn of(trial: &TrialSummary, size: f64) -> Option<Self> {
+        let per_s = trial.transactions.per_s?;
+        Some(Self {
+            size,
+            per_s: per_s.value,
+            half_width: per_s.half_width,
+            block: trial.setup.planned.repeat,
+        })
+    }
 }
 
 /// A law with one serial share.
@@ -116,14 +127,18 @@ impl Scaling {
 
     /// The same by Amdahl's law.
     pub fn amdahl_per_s(&self, size: f64) -> Option<f64> {
-        let law = self.amdahl?;
-        Some(amdahl_law(size, &[law.alone_per_s.value, law.share.value]).0)
+        Some(universal_law(size, &self.amdahl?.parameters()).0)
     }
 
     /// The same by Gustafson's law.
     pub fn gustafson_per_s(&self, size: f64) -> Option<f64> {
-        let law = self.gustafson?;
-        Some(gustafson_law(size, &[law.alone_per_s.value, law.share.value]).0)
+        Some(gustafson_law(size, &self.gustafson?.parameters()).0)
+    }
+}
+
+impl Serial {
+    fn parameters(&self) -> laws::Parameters {
+        [self.alone_per_s.value, self.share.value, 0.0]
     }
 }
 
@@ -202,36 +217,34 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
         });
     }
     let data = adjusted(points);
-    let alone = points
-        .iter()
-        .map(|point| point.per_s / point.size)
-        .fold(0.0, f64::max);
+    let each = points.iter().map(|point| point.per_s / point.size);
+    let guess = each.fold(0.0, f64::max);
     let largest = sizes.last().copied().unwrap_or(0.0);
-    let line = fit_log(&data, proportional_log, [alone]).ok_or(NoLaw::NotFound)?;
-    let amdahl = fit_log(&data, amdahl_log, [alone, 0.05]);
-    let gustafson = fit_log(&data, gustafson_log, [alone, 0.5]);
-    let found = universal(&data, alone, amdahl, line)?;
-    let law = found.scaling(&data);
-    let goodness_of_fit =
-        goodness_of_fit::test(points, &data, |size| law.per_s(size), found.parameters())?;
-    let off = |(size, log): &(f64, f64)| (log - law.per_s(*size).ln()).powi(2);
-    let squares: f64 = data.points.iter().map(off).sum();
-    let degrees = (points.len() - found.parameters() - data.fitted) as f64;
-    let bounded = |cost: Estimate, which| match cost.half_width {
-        Some(_) => cost,
-        None => Estimate {
-            half_width: highest(&data.points, which, squares, degrees),
-            ..cost
-        },
+    let (no_costs, one_cost) = ([true, false, false], [true, true, false]);
+    let line = fit(&data, universal_law, [guess, 0.0, 0.0], no_costs).ok_or(NoLaw::NotFound)?;
+    let amdahl = fit(&data, universal_law, [guess, 0.05, 0.0], one_cost);
+    let gustafson = fit(&data, gustafson_law, [guess, 0.5, 0.0], one_cost);
+    let found = universal(&data, guess, amdahl, line)?;
+    let per_s = |size: f64| universal_law(size, &found.values).0;
+    let parameters = found.free.iter().filter(|free| **free).count();
+    let goodness_of_fit = goodness_of_fit::test(points, &data, per_s, parameters)?;
+    let cost = |cost| {
+        let fitted = parameter(&found, cost as usize);
+        let half_width = fitted.half_width;
+        Estimate {
+            half_width: half_width.or_else(|| highest(&data.points, cost, &found)),
+            ..fitted
+        }
     };
     Ok(Scaling {
-        contention: bounded(law.contention, Cost::Contention),
-        coherency: bounded(law.coherency, Cost::Coherency),
+        alone_per_s: alone(&found, &data),
+        contention: cost(Cost::Contention),
+        coherency: cost(Cost::Coherency),
+        r_squared: found.r_squared,
         goodness_of_fit,
-        peak: found.peak(largest, &data),
+        peak: peak(&found, largest, &data),
         amdahl: amdahl.and_then(|fit| serial(fit, line, &data)),
         gustafson: gustafson.and_then(|fit| serial(fit, line, &data)),
-        ..law
     })
 }
 

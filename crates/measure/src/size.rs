@@ -13,15 +13,6 @@ use crate::scale::Scaling;
 /// Relative rounding error of a number of servers.
 const ROUNDING: f64 = 1e-9;
 
-/// The throughput of one server.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Capacity {
-    /// Instances on the server, at least 1.
-    pub instances: u32,
-    /// All of them together, in transactions per second.
-    pub per_s: Estimate,
-}
-
 /// What is needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Need {
@@ -70,49 +61,38 @@ pub enum NoPlan {
     /// The efficiency is out of range.
     #[error("the efficiency must be above 0 and at most 1, not {0}")]
     Efficiency(f64),
-    /// No throughput was measured.
-    #[error("no trial measured any throughput")]
-    Nothing,
 }
 
-/// The plan for every number of instances, in the order given; one that gave nothing is
-/// left out.
-pub fn plan(measured: &[Capacity], need: &Need) -> Result<Vec<Choice>, NoPlan> {
+/// The plan for every number of instances with the throughput of one server, above 0 transactions
+/// per second.
+pub fn plan(measured: &[(u32, Estimate)], need: &Need) -> Result<Vec<Choice>, NoPlan> {
     if !(need.per_s.is_finite() && need.per_s > 0.0) {
         return Err(NoPlan::Need(need.per_s));
     }
     if !(need.efficiency.value > 0.0 && need.efficiency.value <= 1.0) {
         return Err(NoPlan::Efficiency(need.efficiency.value));
     }
-    let gives = |of: &&Capacity| of.per_s.value > 0.0;
-    let alone = measured.iter().filter(gives).find(|of| of.instances == 1);
-    let alone = alone.map(|alone| servers(need.per_s, added(alone, need).value));
-    let choices: Vec<Choice> = measured
-        .iter()
-        .filter(gives)
-        .map(|of| {
-            let added = added(of, need);
-            let servers = servers(need.per_s, added.value);
-            Choice {
-                instances: of.instances,
-                per_s: of.per_s,
-                servers,
-                range: range(need.per_s, added),
-                saved: alone.map(|alone| 1.0 - servers as f64 / alone as f64),
-                price: need.price.map(|price| price * servers as f64),
-            }
-        })
-        .collect();
-    match choices.is_empty() {
-        true => Err(NoPlan::Nothing),
-        false => Ok(choices),
-    }
+    let alone = measured.iter().find(|(instances, _)| *instances == 1);
+    let alone = alone.map(|(_, per_s)| servers(need.per_s, added(*per_s, need).value));
+    let choices = measured.iter().map(|(instances, per_s)| {
+        let added = added(*per_s, need);
+        let servers = servers(need.per_s, added.value);
+        Choice {
+            instances: *instances,
+            per_s: *per_s,
+            servers,
+            range: range(need.per_s, added),
+            saved: alone.map(|alone| 1.0 - servers as f64 / alone as f64),
+            price: need.price.map(|price| price * servers as f64),
+        }
+    });
+    Ok(choices.collect())
 }
 
 /// What each server adds, in transactions per second. The two parts may be of the same trials, so
 /// that their errors may add up.
-fn added(of: &Capacity, need: &Need) -> Estimate {
-    let (per_s, share) = (of.per_s, need.efficiency);
+fn added(per_s: Estimate, need: &Need) -> Estimate {
+    let share = need.efficiency;
     let of_share = per_s.value * share.half_width.unwrap_or(0.0);
     let half_width = per_s.half_width.map(|half| share.value * half + of_share);
     Estimate {
@@ -183,11 +163,8 @@ mod tests {
         }
     }
 
-    fn capacity(instances: u32, per_s: f64) -> Capacity {
-        Capacity {
-            instances,
-            per_s: exact(per_s),
-        }
+    fn capacity(instances: u32, per_s: f64) -> (u32, Estimate) {
+        (instances, exact(per_s))
     }
 
     fn need(per_s: f64) -> Need {
@@ -222,10 +199,7 @@ mod tests {
     #[test]
     fn an_interval_is_carried_into_the_number_of_servers() {
         let of = |per_s, efficiency| {
-            let measured = [Capacity {
-                instances: 6,
-                per_s,
-            }];
+            let measured = [(6, per_s)];
             let need = Need {
                 efficiency,
                 ..need(17_000.0)
@@ -297,6 +271,5 @@ mod tests {
             ..need(1.0)
         };
         assert_eq!(plan(&six, &greedy), Err(NoPlan::Efficiency(1.5)));
-        assert_eq!(plan(&[capacity(1, 0.0)], &need(1.0)), Err(NoPlan::Nothing));
     }
 }

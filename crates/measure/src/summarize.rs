@@ -1,7 +1,6 @@
 //! Summarizes the seconds of a trial.
 
-use plan::ReplyTime;
-use plan::StatementClass;
+use plan::{ReplyTime, StatementClass};
 
 use crate::bottleneck;
 use crate::check;

@@ -1,9 +1,13 @@
 //! A report in every format.
 
+use measure::result::RunResult;
+use measure::scale::NoLaw;
+use measure::size::NoPlan;
 use serde::Serialize;
 
 use crate::figures::Figures;
 use crate::html::{self, ReportError};
+use crate::point::{self, NoSuchKey};
 use crate::sheet::Sheet;
 use crate::text::Layout;
 
@@ -38,5 +42,61 @@ pub trait Answer: Serialize {
     /// A self-contained page.
     fn html(&self) -> Result<String, ReportError> {
         html::write(&self.sheet(), self.figures().as_ref())
+    }
+}
+
+/// A result that a question is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// What it competes with; all that are of one category may leave it empty.
+    pub category: &'a str,
+    /// What tells it from the others, such as the name of its directory.
+    pub name: &'a str,
+    pub result: &'a RunResult,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AnswerError {
+    #[error(transparent)]
+    NoSuchKey(#[from] NoSuchKey),
+    #[error("no result has a valid trial{}", point::at(.0))]
+    NoTrial(Vec<(String, String)>),
+    #[error("no trial has a valid throughput{}", point::at(.0))]
+    NoThroughput(Vec<(String, String)>),
+    #[error("{one} and {other} ran different workloads: {unlike}")]
+    OtherWork {
+        one: String,
+        other: String,
+        unlike: String,
+    },
+    #[error(
+        "all trials ran {0} on the server, so its scalability and the efficiency of further servers \
+         are unknown"
+    )]
+    NoSweep(String),
+    #[error("the efficiency is unknown because no scalability law was fitted: {0}")]
+    NoLaw(#[from] NoLaw),
+    #[error(
+        "the efficiency is unknown: the fitted contention (σ) is 0, but the data do not bound it"
+    )]
+    UnknownEfficiency,
+    #[error(transparent)]
+    NoPlan(#[from] NoPlan),
+}
+
+impl AnswerError {
+    /// Which arguments give an answer.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::OtherWork { .. } => Some(
+                "choose a point that all results have with --point, or rank them anyway with --force",
+            ),
+            Self::NoSweep(_) | Self::NoLaw(_) | Self::UnknownEfficiency => Some(
+                "give the efficiency: with --efficiency 0.9, each additional server adds 90 % of the \
+                 throughput of a single one",
+            ),
+            _ => None,
+        }
     }
 }

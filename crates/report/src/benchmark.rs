@@ -5,7 +5,7 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::describe;
-use crate::findings;
+use crate::lead;
 use crate::number;
 use crate::sheet::{Block, Section, Sheet};
 use crate::summary::{cut, distorting};
@@ -54,7 +54,7 @@ pub(crate) fn sheet(result: &RunResult, trial: &TrialSummary) -> Sheet {
 
 /// The result in a sentence or two, and whether it is good enough.
 pub(crate) fn headline(result: &RunResult) -> Section {
-    let words = [thresholds::lead(result), Some(findings::lead(result))];
+    let words = [thresholds::lead(result), Some(lead::lead(result))];
     let words: Vec<String> = words.into_iter().flatten().collect();
     Section::new("", vec![Block::Words(words.join(" "))])
 }

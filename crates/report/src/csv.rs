@@ -5,56 +5,74 @@ use std::collections::BTreeSet;
 use measure::column::{TEXTS, all_names, value};
 use measure::metric::Metric;
 use measure::result::RunResult;
+use measure::setup::Outcome;
 use measure::steady::Steady;
 use measure::summary::{LatencySummary, TrialSummary};
 
-use crate::cell::INTERVALS;
-use crate::csv_writer::Csv;
+use crate::cell::{Cell, INTERVALS};
+use crate::columns::Columns;
 use crate::findings::ended;
+use crate::heading::Heading;
 use crate::keys;
 use crate::list::distinct;
-use crate::table;
+use crate::table::{self, PaperRow, PaperTable};
 
 /// A line for each trial.
 pub fn results(result: &RunResult) -> String {
-    let axes = keys::axes(result);
     let trials = &result.trials;
-    let columns = columns(result);
-
-    let mut csv = Csv::default();
-    csv.names("number label");
-    axes.iter().for_each(|name| csv.text(name));
-    csv.names("repeat started_at instances outcome reason measured_s transactions");
-    for name in INTERVALS {
-        csv.text(name);
-        csv.text(&format!("{name}.half_width"));
-    }
-    for prefix in ["response_ms", "service_ms"] {
-        for (name, _) in STATISTICS {
-            csv.text(&format!("{prefix}.{name}"));
-        }
-        for name in RANGES {
-            csv.text(&format!("{prefix}.{name}"));
-        }
-    }
-    csv.names("errors restarts reconnects steady_from_s never_steady");
-    csv.names("little.users little.accounted verdict evidence");
-    columns.iter().for_each(|name| csv.text(name));
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
-    let texts = if has_faults { &TEXTS[..] } else { &[] };
-    texts.iter().for_each(|name| csv.text(name));
-    csv.end_line();
-
-    for trial in trials {
-        line(&mut csv, trial, &axes, &columns);
-        if has_faults {
-            let first = trial.faults.first();
-            csv.text(&first.map_or(String::new(), |fault| fault.kind.to_string()));
-            csv.text(first.map_or("", |fault| &fault.target));
-        }
-        csv.end_line();
-    }
-    csv.text
+    let times: [(&str, OfTrial); 2] = [
+        ("response_ms", |trial| trial.response_ms),
+        ("service_ms", |trial| trial.service_ms),
+    ];
+    let columns = Columns::<&TrialSummary>::new()
+        .with("number", |trial| trial.setup.planned.number)
+        .with("label", |trial| &trial.setup.planned.label)
+        .each(keys::axes(result), |columns, key| {
+            columns.with(key, move |trial| keys::value(trial, key))
+        })
+        .with("repeat", |trial| trial.setup.planned.repeat)
+        .with("started_at", |trial| trial.started_at.as_ref())
+        .with("instances", |trial| trial.setup.planned.topology.instances)
+        .with("outcome", |trial| ended(&trial.outcome))
+        .with("reason", |trial| reason(&trial.outcome))
+        .with("measured_s", |trial| trial.measured_s)
+        .with("transactions", |trial| trial.transactions.count)
+        .each(INTERVALS, |columns, name| {
+            columns.estimate(name, move |trial| value(trial, name))
+        })
+        .each(times, |columns, (prefix, times)| {
+            columns.each(STATISTICS, |columns, (name, of)| {
+                columns.with(format!("{prefix}.{name}"), move |trial| of(times(trial)?))
+            })
+        })
+        .each(COUNTS, |columns, name| {
+            columns.with(name, move |trial| Some(value(trial, name)?.value))
+        })
+        .with("steady_from_s", |trial| match trial.steady {
+            Some(Steady::From { s }) => Some(s),
+            _ => None,
+        })
+        .with("never_steady", |trial| match &trial.steady {
+            Some(Steady::Never { reason }) => Some(reason.to_string()),
+            _ => None,
+        })
+        .with("little.users", |trial| Some(trial.little?.users))
+        .with("little.accounted", |trial| Some(trial.little?.accounted))
+        .with("verdict", |trial| {
+            Some(trial.verdict.as_ref()?.bound.to_string())
+        })
+        .with("evidence", |trial| Some(&trial.verdict.as_ref()?.evidence))
+        .each(columns(result), |columns, name| {
+            columns.with(name.clone(), move |trial| Some(value(trial, &name)?.value))
+        })
+        .when(has_faults, |columns| {
+            let [kind, target] = TEXTS;
+            columns
+                .with(kind, |trial| Some(trial.faults.first()?.kind.to_string()))
+                .with(target, |trial| Some(&trial.faults.first()?.target))
+        });
+    columns.csv(trials)
 }
 
 /// The columns that not every result has: those of the study's own tables first.
@@ -102,105 +120,82 @@ fn is_in_every_result(name: &str) -> bool {
 /// Counts of every trial.
 const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
-/// Where percentiles lie with 95 % confidence.
-const RANGES: [&str; 4] = ["p95.low", "p95.high", "p99.low", "p99.high"];
+/// One of the distributions of a trial.
+type OfTrial = fn(&TrialSummary) -> Option<LatencySummary>;
 
 /// One thing that is said of a distribution.
-type Statistic = (&'static str, fn(LatencySummary) -> f64);
+type Statistic = (&'static str, fn(LatencySummary) -> Option<f64>);
 
-/// All that is said of one besides its mean.
-const STATISTICS: [Statistic; 9] = [
-    ("stddev", |times| times.stddev),
-    ("min", |times| times.min),
-    ("p50", |times| times.p50),
-    ("p75", |times| times.p75),
-    ("p90", |times| times.p90),
-    ("p95", |times| times.p95),
-    ("p99", |times| times.p99),
-    ("p999", |times| times.p999),
-    ("max", |times| times.max),
+/// All that is said of one besides its mean; ranges are where percentiles lie with 95 % confidence.
+const STATISTICS: [Statistic; 13] = [
+    ("stddev", |times| Some(times.stddev)),
+    ("min", |times| Some(times.min)),
+    ("p50", |times| Some(times.p50)),
+    ("p75", |times| Some(times.p75)),
+    ("p90", |times| Some(times.p90)),
+    ("p95", |times| Some(times.p95)),
+    ("p99", |times| Some(times.p99)),
+    ("p999", |times| Some(times.p999)),
+    ("max", |times| Some(times.max)),
+    ("p95.low", |times| Some(times.p95_range?.low)),
+    ("p95.high", |times| Some(times.p95_range?.high)),
+    ("p99.low", |times| Some(times.p99_range?.low)),
+    ("p99.high", |times| Some(times.p99_range?.high)),
 ];
 
-fn line(csv: &mut Csv, trial: &TrialSummary, axes: &[&str], columns: &[String]) {
-    csv.count(trial.setup.planned.number);
-    csv.text(&trial.setup.planned.label);
-    for key in axes {
-        csv.value(keys::value(trial, key));
-    }
-    csv.count(trial.setup.planned.repeat);
-    csv.text(trial.started_at.as_deref().unwrap_or_default());
-    csv.count(trial.setup.planned.topology.instances);
-    csv.text(ended(&trial.outcome));
-    csv.text(&reason(trial));
-    csv.number(Some(trial.measured_s));
-    csv.count(trial.transactions.count);
-    for name in INTERVALS {
-        csv.estimate(value(trial, name));
-    }
-    for times in [trial.response_ms, trial.service_ms] {
-        for (_, of) in STATISTICS {
-            csv.number(times.map(of));
-        }
-        let ranges = times.map(|times| [times.p95_range, times.p99_range]);
-        for range in ranges.unwrap_or_default() {
-            csv.number(range.map(|range| range.low));
-            csv.number(range.map(|range| range.high));
-        }
-    }
-    for name in COUNTS {
-        csv.number(value(trial, name).map(|count| count.value));
-    }
-    let (from_s, never) = match trial.steady {
-        Some(Steady::From { s }) => (Some(s), String::new()),
-        Some(Steady::Never { reason }) => (None, reason.to_string()),
-        None => (None, String::new()),
-    };
-    csv.number(from_s);
-    csv.text(&never);
-    csv.number(trial.little.map(|little| little.users));
-    csv.number(trial.little.map(|little| little.accounted));
-    let verdict = trial.verdict.as_ref();
-    csv.text(&verdict.map_or(String::new(), |verdict| verdict.bound.to_string()));
-    csv.text(verdict.map_or("", |verdict| &verdict.evidence));
-    for name in columns {
-        csv.number(value(trial, name).map(|number| number.value));
+fn reason(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Completed | Outcome::Interrupted => "",
+        Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error,
+        Outcome::Failed { reason } => reason,
     }
 }
 
-fn reason(trial: &TrialSummary) -> String {
-    use measure::setup::Outcome;
-    match &trial.outcome {
-        Outcome::Completed | Outcome::Interrupted => String::new(),
-        Outcome::Stopped { error } | Outcome::ServerLost { error, .. } => error.clone(),
-        Outcome::Failed { reason } => reason.clone(),
-    }
+/// A cell of one of the study's tables, and where it stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    number: usize,
+    table: &'a PaperTable,
+    row: &'a PaperRow,
+    variant: &'a str,
+    heading: &'a Heading,
+    cell: &'a Cell,
 }
 
 /// The study's tables, a line for each cell.
 pub fn tables(result: &RunResult) -> String {
-    let mut csv = Csv::default();
-    csv.names("table of key value variant column estimate half_width low high n");
-    csv.end_line();
-    for (number, table) in table::tables(result).iter().enumerate() {
-        let fixed = table.fixed.iter();
-        let fixed: Vec<String> = fixed.map(|(key, value)| format!("{key}={value}")).collect();
-        for row in &table.rows {
-            for (group, cells) in table.groups.iter().zip(&row.cells) {
-                for (column, cell) in table.columns.iter().zip(cells) {
-                    csv.count(number + 1);
-                    csv.text(&fixed.join(", "));
-                    csv.text(&table.row_key);
-                    csv.text(&row.value);
-                    csv.text(group);
-                    csv.text(&column.column);
-                    csv.estimate(cell.estimate);
-                    csv.number(cell.range.map(|range| range.low));
-                    csv.number(cell.range.map(|range| range.high));
-                    csv.count(cell.n);
-                    csv.end_line();
-                }
-            }
-        }
-    }
-    csv.text
+    let tables = table::tables(result);
+    let places = (1..).zip(&tables).flat_map(|(number, table)| {
+        table.rows.iter().flat_map(move |row| {
+            let groups = table.groups.iter().zip(&row.cells);
+            groups.flat_map(move |(variant, cells)| {
+                let columns = table.columns.iter().zip(cells);
+                columns.map(move |(heading, cell)| Place {
+                    number,
+                    table,
+                    row,
+                    variant,
+                    heading,
+                    cell,
+                })
+            })
+        })
+    });
+    let columns = Columns::<Place<'_>>::new()
+        .with("table", |place| place.number)
+        .with("of", |place| {
+            let fixed = place.table.fixed.iter();
+            let fixed: Vec<_> = fixed.map(|(key, value)| format!("{key}={value}")).collect();
+            fixed.join(", ")
+        })
+        .with("key", |place| &place.table.row_key)
+        .with("value", |place| &place.row.value)
+        .with("variant", |place| place.variant)
+        .with("column", |place| &place.heading.column)
+        .with("estimate", |place| place.cell.value())
+        .with("half_width", |place| place.cell.half_width())
+        .with("low", |place| Some(place.cell.range?.low))
+        .with("high", |place| Some(place.cell.range?.high))
+        .with("n", |place| place.cell.n);
+    columns.csv(places)
 }

@@ -3,7 +3,8 @@
 use measure::finding::{self, Finding, Level};
 use measure::result::RunResult;
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::sheet::{Block, Item, Section, Sheet};
 
 /// The findings, the worst first, and with `is_verbose` what passed; the last line counts them.
@@ -86,18 +87,13 @@ fn name(finding: &Finding) -> String {
 pub(crate) fn others(result: &RunResult) -> Grid {
     let findings = result.findings.iter();
     let others = findings.filter(|finding| finding.level >= Level::Note);
-    let rows = others.map(|finding| {
-        let level = finding.level.to_string();
-        vec![name(finding), level, finding.observed.clone()]
-    });
-    Grid {
-        caption: "Other findings about host and servers before the first load, and what could not \
-                  be checked."
-            .to_owned(),
-        heads: heads(["check", "level", "observed"]),
-        keys: 1,
-        words: 2,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<&Finding>::new()
+        .key("check", name)
+        .words("level", |finding| finding.level.to_string())
+        .words("observed", |finding| &finding.observed);
+    columns.grid(
+        "Other findings about host and servers before the first load, and what could not \
+         be checked.",
+        others,
+    )
 }

@@ -1,219 +1,23 @@
-//! What a study found, in words: the result in a sentence, failed trials, bottlenecks, and
-//! warnings.
+//! What a study found besides its numbers: trials that failed, bottlenecks, and warnings.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use measure::interval::FEWEST_RUNS;
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use measure::summary::{TrialSummary, counted};
 use measure::verdict::Bottleneck;
 use measure::warning::Warning;
 
-use crate::cell::Cell;
-use crate::compare;
 use crate::keys;
 use crate::list::distinct;
-use crate::metric_comparison::{self, is_significant};
 use crate::number;
-use crate::point::{self, Point, best};
-use crate::search;
-
-/// The result in a few sentences.
-pub(crate) fn lead(result: &RunResult) -> String {
-    if result.trials.is_empty() {
-        return "No trial has finished yet.".to_owned();
-    }
-    if let Some(found) = search::lead(result) {
-        return found;
-    }
-    if let [only] = result.trials.as_slice()
-        && matches!(
-            only.outcome,
-            Outcome::ServerLost { .. } | Outcome::Failed { .. }
-        )
-    {
-        return only.outcome.to_string();
-    }
-    let points = points(result);
-    let Some(best) = best(&points) else {
-        return "No valid results: all trials failed.".to_owned();
-    };
-    let mean = Cell::of(&best.trials, "response_ms.mean");
-    if mean.estimate.is_none() {
-        return "No transactions completed during the measurement.".to_owned();
-    }
-    let p99 = Cell::of(&best.trials, "response_ms.p99");
-    let numbers = format!(
-        "{} transactions per second, mean response time {} ms, 99th percentile {} ms",
-        best.tps.shown(),
-        mean.shown(),
-        p99.shown()
-    );
-    let mut text = match (points.as_slice(), best.trials.first()) {
-        ([_], Some(first)) => {
-            let setup = &first.setup;
-            format!(
-                "{}{} under {}: {numbers}.",
-                served(first).map_or_else(String::new, |words| format!("{words} ")),
-                setup.engine,
-                setup.planned.load.workload.value
-            )
-        }
-        _ => format!(
-            "Of {} points, throughput was highest at {}: {numbers}.{}",
-            points.len(),
-            best.name,
-            match compare::variants(result).len() {
-                // Their comparison says what single runs do not show.
-                2.. if best.tps.n < 2 => String::new(),
-                _ => compared(best, &points),
-            }
-        ),
-    };
-    text.push_str(&bound_at(best));
-    match best.tps.n {
-        0 | 1 => {}
-        few @ 2..FEWEST_RUNS => text.push_str(&format!(
-            " Values are means of {few} trials, with their minimum and maximum."
-        )),
-        several => text.push_str(&format!(" Values are means of {several} trials.")),
-    }
-    // A number stays on a line with its error and its unit.
-    text.replace(" ± ", "\u{a0}±\u{a0}")
-        .replace(" ms", "\u{a0}ms")
-}
-
-/// What an open loop offered and the servers did not take; `None` if they kept up.
-fn served(trial: &TrialSummary) -> Option<String> {
-    let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
-    trial.warnings.iter().find(|warning| overloaded(warning))?;
-    let planned = &trial.setup.planned;
-    let offered = planned.load.rate? * f64::from(planned.topology.instances);
-    let served = trial.transactions.per_s?.value;
-    Some(format!(
-        "Only {} of {}/s were served.",
-        number::value(served),
-        number::value(offered)
-    ))
-}
-
-/// The place of the first trial of the best point, from 1.
-pub(crate) fn best_trial(result: &RunResult) -> usize {
-    if let Some(place) = search::best_trial(result) {
-        return place + 1;
-    }
-    let points = points(result);
-    let wanted = best(&points).and_then(|point| counted(&point.trials).first().copied());
-    let place = wanted.and_then(|wanted| {
-        let mut trials = result.trials.iter();
-        trials.position(|trial| std::ptr::eq(trial, wanted))
-    });
-    place.map_or(1, |place| place + 1)
-}
-
-fn points(result: &RunResult) -> Vec<Point<'_>> {
-    let axes = keys::axes(result);
-    let trials: Vec<&TrialSummary> = result.trials.iter().collect();
-    point::points(&trials, &axes, &axes)
-}
-
-/// How it compares with the other points, as far as the differences between their runs show.
-fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
-    let runs = points.iter().map(|point| point.tps.n).filter(|n| *n > 0);
-    let fewest = runs.min().unwrap_or(0);
-    let times = times_the_least(best, points);
-    match (fewest, times) {
-        (0 | 1, _) => " Single runs do not show how much runs differ, so the points are not \
-                        compared."
-            .to_owned(),
-        (2..FEWEST_RUNS, None) => format!(
-            " {fewest} runs of a point are too few to compare the points; at least {FEWEST_RUNS} \
-             are of use."
-        ),
-        (_, times) => {
-            let parts: Vec<String> = times.into_iter().chain(rivals(best, points)).collect();
-            match parts.is_empty() {
-                true => String::new(),
-                false => format!(" Throughput there is {}.", parts.join(", and ")),
-            }
-        }
-    }
-}
-
-fn times_the_least(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
-    let measured = points.iter().filter(|point| point.tps.estimate.is_some());
-    let least = measured.min_by(|a, b| {
-        let tps = |point: &Point<'_>| point.tps.value().unwrap_or(f64::MAX);
-        tps(a).total_cmp(&tps(b))
-    })?;
-    let times = best.tps.value()? / least.tps.value()?;
-    let is_clear = times.is_finite() && times >= 1.05 && differ(best, least, points.len());
-    is_clear.then(|| {
-        let tps = least.tps.shown();
-        format!("{times:.1} times the {tps} at {}", least.name)
-    })
-}
-
-/// The points that may be as good.
-fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
-    const MOST: usize = 3;
-    let others = points.iter().filter(|point| !std::ptr::eq(*point, best));
-    let near: Vec<&Point<'_>> = others
-        .filter(|point| point.tps.estimate.is_some() && !differ(best, point, points.len()))
-        .collect();
-    let named = near.iter().take(MOST).map(|point| {
-        let tps = point.tps.shown();
-        format!("{} ({tps})", point.name)
-    });
-    let mut text = named.collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = near.len().checked_sub(MOST) {
-        text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
-    }
-    (!near.is_empty()).then(|| format!("not significantly more than at {text}"))
-}
-
-/// Whether the best of so many points differs significantly from another.
-fn differ(best: &Point<'_>, other: &Point<'_>, points: usize) -> bool {
-    let found = metric_comparison::throughput(&other.trials, &best.trials);
-    found.is_ok_and(|found| is_significant(&found, points))
-}
-
-fn bound_at(best: &Point<'_>) -> String {
-    // A study of failures asks for something else.
-    if best.trials.iter().any(|trial| !trial.faults.is_empty()) {
-        return String::new();
-    }
-    let mut bounds: Vec<Bottleneck> = counted(&best.trials)
-        .into_iter()
-        .filter_map(|trial| Some(trial.verdict.as_ref()?.bound))
-        .collect();
-    bounds.dedup();
-    match bounds.as_slice() {
-        [Bottleneck::Nothing] => " No bottleneck was identified.".to_owned(),
-        [bound] => format!(" That point was {}.", in_sentence(*bound)),
-        _ => String::new(),
-    }
-}
 
 /// What a trial was bound by, in a word or two.
 pub(crate) fn bound_word(bound: Bottleneck) -> String {
     match bound {
         Bottleneck::Nothing => "none identified".to_owned(),
         other => other.to_string(),
-    }
-}
-
-/// As in the middle of a sentence; `CPU` and `IO` stay large.
-fn in_sentence(bound: Bottleneck) -> String {
-    let text = bound.to_string();
-    match bound {
-        Bottleneck::Generator
-        | Bottleneck::OtherPrograms
-        | Bottleneck::Locks
-        | Bottleneck::Latches => text.to_lowercase(),
-        _ => text,
     }
 }
 

@@ -1,6 +1,8 @@
 //! A table in the simplest form that all kinds of report can write.
 
-/// Heads, and rows of texts.
+use crate::content::Content;
+
+/// Heads, and rows of cells.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) caption: String,
@@ -14,7 +16,7 @@ pub(crate) struct Grid {
     pub(crate) words: usize,
     /// Whether the first cell leads to the trial at the row's place.
     pub(crate) links: bool,
-    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<Content>>,
     /// A footnote: how its words are reached.
     pub(crate) note: String,
 }
@@ -37,13 +39,13 @@ impl Head {
     }
 }
 
-/// Heads without units.
-pub(crate) fn heads<T: Into<String>>(titles: impl IntoIterator<Item = T>) -> Vec<Head> {
-    let head = |title: T| Head {
-        title: title.into(),
-        unit: "",
-    };
-    titles.into_iter().map(head).collect()
+impl<T: Into<String>> From<T> for Head {
+    fn from(title: T) -> Self {
+        Self {
+            title: title.into(),
+            unit: "",
+        }
+    }
 }
 
 /// Columns that say what a row comes to.
@@ -57,9 +59,9 @@ impl Grid {
 
     /// Whether a column begins at its left: running text, and what rows are called.
     pub(crate) fn is_left(&self, column: &usize) -> bool {
-        let is_text = |row: &Vec<String>| {
-            let cell = row.get(*column);
-            cell.is_some_and(|cell| cell.starts_with(char::is_alphabetic))
+        let is_text = |row: &Vec<Content>| {
+            let text = row.get(*column).and_then(Content::text);
+            text.is_some_and(|text| text.starts_with(char::is_alphabetic))
         };
         self.is_words(column) || (*column < self.keys && self.rows.iter().any(is_text))
     }

@@ -5,102 +5,119 @@ use measure::ledger::{LedgerSummary, none_of};
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::keys;
 use crate::number;
 
+/// One of the numbers of a ledger.
+type Count = fn(&LedgerSummary) -> u64;
+
+/// What should not be, besides losses.
+const ANOMALIES: [(Count, &str); 10] = [
+    (
+        |ledger| ledger.phantom,
+        "Transfers present though they failed or were never made",
+    ),
+    (
+        |ledger| ledger.duplicated,
+        "Transfers present more than once",
+    ),
+    (
+        |ledger| ledger.behind,
+        "Transfers that the primary has and another member had not applied",
+    ),
+    (
+        |ledger| ledger.lost_appends,
+        "Acknowledged appends to lists that are missing",
+    ),
+    (
+        |ledger| ledger.misordered_reads,
+        "Reads of lists that their last contents contradict",
+    ),
+    (
+        |ledger| ledger.aborted_reads,
+        "Reads of transfers that failed",
+    ),
+    (
+        |ledger| ledger.vanished_reads,
+        "Reads of transfers that are missing now",
+    ),
+    (
+        |ledger| ledger.backward_reads,
+        "Reads that found less than an earlier one of the same member",
+    ),
+    (
+        |ledger| ledger.diverged,
+        "Members that differ from the primary",
+    ),
+    (
+        |ledger| ledger.unbalanced,
+        "Members that have balances that do not add up",
+    ),
+];
+
 /// The verdict on all trials in a sentence; `None` without a ledger.
 pub(crate) fn sentence(result: &RunResult) -> Option<String> {
-    let ledgers = || result.trials.iter().flat_map(|trial| &trial.ledgers);
-    let total = |of: fn(&LedgerSummary) -> u64| ledgers().map(of).sum::<u64>();
-    let checked: Vec<&LedgerSummary> = ledgers().filter(|l| !l.checked.is_empty()).collect();
-    ledgers().next()?;
+    ledgers(result).next()?;
+    let anomalies = ANOMALIES
+        .iter()
+        .map(|(of, what)| (total(result, *of), what));
+    let anomalies = anomalies.filter(|(count, _)| *count > 0);
+    let anomalies = anomalies.map(|(count, what)| format!("{what}: {}.", number::count(count)));
+    let sentences = losses(result).into_iter().chain(anomalies);
+    let sentences: Vec<String> = sentences.chain(unchecked(result)).collect();
+    Some(sentences.join(" "))
+}
+
+fn ledgers(result: &RunResult) -> impl Iterator<Item = &LedgerSummary> {
+    result.trials.iter().flat_map(|trial| &trial.ledgers)
+}
+
+fn total(result: &RunResult, of: Count) -> u64 {
+    ledgers(result).map(of).sum()
+}
+
+/// Whether acknowledged commits were lost, as far as members were checked.
+fn losses(result: &RunResult) -> Vec<String> {
+    let checked: Vec<&LedgerSummary> = ledgers(result).filter(|l| !l.checked.is_empty()).collect();
     let acknowledged: u64 = checked.iter().map(|ledger| ledger.acknowledged).sum();
-    let lost = total(|ledger| ledger.lost);
-    let mut sentences = Vec::new();
-    if lost > 0 {
-        sentences.push(format!(
+    match (total(result, |ledger| ledger.lost), acknowledged) {
+        (0, 0) if checked.is_empty() => Vec::new(),
+        (0, 0) => vec!["No transfer was acknowledged, so the ledger proves nothing.".to_owned()],
+        (0, _) => {
+            let none = format!(
+                "No acknowledged commit was lost: {} transfers checked {}.",
+                number::count(acknowledged),
+                places(result, &checked)
+            );
+            [none].into_iter().chain(exposure(result)).collect()
+        }
+        (lost, _) => vec![format!(
             "LOST: {} of {} acknowledged transfers {} missing on the primary{}.",
             number::count(lost),
             number::count(acknowledged),
             if lost == 1 { "is" } else { "are" },
             of_trials(result, |ledger| ledger.lost > 0)
-        ));
-    } else if acknowledged > 0 {
-        sentences.push(format!(
-            "No acknowledged commit was lost: {} transfers checked {}.",
-            number::count(acknowledged),
-            places(result, &checked)
-        ));
-        sentences.extend(exposure(result));
-    } else if !checked.is_empty() {
-        sentences.push("No transfer was acknowledged, so the ledger proves nothing.".to_owned());
+        )],
     }
-    let others = [
-        (
-            total(|ledger| ledger.phantom),
-            "present though they failed or were never made",
-        ),
-        (total(|ledger| ledger.duplicated), "present more than once"),
-        (
-            total(|ledger| ledger.behind),
-            "that the primary has and another member had not applied",
-        ),
-    ];
-    for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Transfers {what}: {}.", number::count(count)));
-    }
-    let lost_appends = total(|ledger| ledger.lost_appends);
-    if lost_appends > 0 {
-        let lost = number::count(lost_appends);
-        sentences.push(format!(
-            "Acknowledged appends to lists that are missing: {lost}."
-        ));
-    }
-    let reads = [
-        (
-            total(|ledger| ledger.misordered_reads),
-            "of lists that their last contents contradict",
-        ),
-        (
-            total(|ledger| ledger.aborted_reads),
-            "of transfers that failed",
-        ),
-        (
-            total(|ledger| ledger.vanished_reads),
-            "of transfers that are missing now",
-        ),
-        (
-            total(|ledger| ledger.backward_reads),
-            "that found less than an earlier one of the same member",
-        ),
-    ];
-    for (count, what) in reads.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Reads {what}: {}.", number::count(count)));
-    }
-    let members = [
-        (total(|ledger| ledger.diverged), "differ from the primary"),
-        (
-            total(|ledger| ledger.unbalanced),
-            "have balances that do not add up",
-        ),
-    ];
-    for (count, what) in members.into_iter().filter(|(count, _)| *count > 0) {
-        sentences.push(format!("Members that {what}: {}.", number::count(count)));
-    }
-    let absent: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
-    if absent > 0 {
-        let members = if absent == 1 { "member" } else { "members" };
-        sentences.push(format!("{absent} {members} could not be checked."));
-    }
-    let unchecked = ledgers().count() - checked.len();
-    if unchecked > 0 {
-        sentences.push(match ledgers().count() {
-            1 => "The ledger could not be checked.".to_owned(),
-            all => format!("{unchecked} of {all} ledgers could not be checked."),
-        });
-    }
-    Some(sentences.join(" "))
+}
+
+/// How many members and ledgers could not be checked.
+fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
+    let (checked, unchecked): (Vec<_>, Vec<_>) =
+        ledgers(result).partition(|ledger| !ledger.checked.is_empty());
+    let members: usize = checked.iter().map(|ledger| ledger.unchecked.len()).sum();
+    let members = (members > 0).then(|| {
+        let noun = if members == 1 { "member" } else { "members" };
+        format!("{members} {noun} could not be checked.")
+    });
+    let all = checked.len() + unchecked.len();
+    let ledgers = (!unchecked.is_empty()).then(|| match all {
+        1 => "The ledger could not be checked.".to_owned(),
+        _ => format!("{} of {all} ledgers could not be checked.", unchecked.len()),
+    });
+    members.into_iter().chain(ledgers)
 }
 
 /// How little it proves that none of a few faults lost a commit.
@@ -173,44 +190,49 @@ pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     [grid("trial", &named), details("trial", &named)]
 }
 
+/// What was found; what was not checked is not known.
+fn found<T>(ledger: &LedgerSummary, found: T) -> Option<T> {
+    (!ledger.checked.is_empty()).then_some(found)
+}
+
 fn grid(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
+    type Row<'a> = &'a (String, &'a LedgerSummary);
     let has_reads = named.iter().any(|(_, ledger)| ledger.replica_reads > 0);
-    let mut titles = vec![
-        key,
-        "acknowledged",
-        "failed",
-        "unknown",
-        "of those committed",
-        "lost",
-        "behind",
-        "phantom",
-        "duplicated",
-        "diverged",
-        "unbalanced",
-    ];
-    if has_reads {
-        titles.extend(["reads", "stale", "most stale, ms"]);
-    }
-    titles.push("checked");
-    let rows = named
-        .iter()
-        .map(|(name, ledger)| row(name, ledger, has_reads));
-    Grid {
-        caption: format!(
-            "Ledger: transfers by what the client was told, and what the members have of them. \
-             Lost: missing on the primary; behind: the primary has it, and another member had not \
-             applied it. Diverged and unbalanced count members{}.",
-            if has_reads {
-                "; reads are of all members"
-            } else {
-                ""
-            }
-        ),
-        heads: heads(titles),
-        keys: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<Row<'_>>::new()
+        .key(key, |(name, _)| name)
+        .with("acknowledged", |(_, ledger)| ledger.acknowledged)
+        .with("failed", |(_, ledger)| ledger.failed)
+        .with("unknown", |(_, ledger)| ledger.unknown)
+        .with("of those committed", |(_, ledger)| {
+            found(ledger, ledger.unknown_committed)
+        })
+        .with("lost", |(_, ledger)| found(ledger, ledger.lost))
+        .with("behind", |(_, ledger)| found(ledger, ledger.behind))
+        .with("phantom", |(_, ledger)| found(ledger, ledger.phantom))
+        .with("duplicated", |(_, ledger)| found(ledger, ledger.duplicated))
+        .with("diverged", |(_, ledger)| found(ledger, ledger.diverged))
+        .with("unbalanced", |(_, ledger)| found(ledger, ledger.unbalanced))
+        .when(has_reads, |columns| {
+            columns
+                .with("reads", |(_, ledger)| ledger.replica_reads)
+                .with("stale", |(_, ledger)| ledger.stale_reads)
+                .with("most stale, ms", |(_, ledger)| ledger.staleness_max_ms)
+        })
+        .with("checked", |(_, ledger)| {
+            let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
+            found(ledger, checked.join(", "))
+        });
+    let reads = if has_reads {
+        "; reads are of all members"
+    } else {
+        ""
+    };
+    let caption = format!(
+        "Ledger: transfers by what the client was told, and what the members have of them. \
+         Lost: missing on the primary; behind: the primary has it, and another member had not \
+         applied it. Diverged and unbalanced count members{reads}."
+    );
+    columns.grid(caption, named)
 }
 
 /// Why members were not checked, and examples of anomalies.
@@ -220,48 +242,14 @@ fn details(key: &str, named: &[(String, &LedgerSummary)]) -> Grid {
         let unchecked =
             unchecked.map(|(server, why)| format!("server {server} not checked: {why}"));
         let all = unchecked.chain(ledger.examples.iter().cloned());
-        all.map(|one| vec![name.clone(), one])
+        all.map(move |one| (name, one))
     });
-    Grid {
-        caption: "Ledger: members that were not checked, and the first anomalies.".to_owned(),
-        heads: heads([key, "details"]),
-        keys: 1,
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
-}
-
-fn row(name: &str, ledger: &LedgerSummary, has_reads: bool) -> Vec<String> {
-    // What was not checked is not known.
-    let found = |count| match ledger.checked.is_empty() {
-        true => number::ABSENT.to_owned(),
-        false => number::count(count),
-    };
-    let checked: Vec<String> = ledger.checked.iter().map(u32::to_string).collect();
-    let mut row = vec![
-        name.to_owned(),
-        number::count(ledger.acknowledged),
-        number::count(ledger.failed),
-        number::count(ledger.unknown),
-        found(ledger.unknown_committed),
-        found(ledger.lost),
-        found(ledger.behind),
-        found(ledger.phantom),
-        found(ledger.duplicated),
-        found(ledger.diverged),
-        found(ledger.unbalanced),
-    ];
-    if has_reads {
-        row.extend([
-            number::count(ledger.replica_reads),
-            number::count(ledger.stale_reads),
-            number::maybe(ledger.staleness_max_ms),
-        ]);
-    }
-    row.push(match checked.is_empty() {
-        true => number::ABSENT.to_owned(),
-        false => checked.join(", "),
-    });
-    row
+    let rows: Vec<(&String, String)> = rows.collect();
+    let columns = Columns::<&(&String, String)>::new()
+        .key(key, |(name, _)| *name)
+        .words("details", |(_, one)| one);
+    columns.grid(
+        "Ledger: members that were not checked, and the first anomalies.",
+        &rows,
+    )
 }

@@ -122,8 +122,8 @@ fn table(text: &mut String, grid: &Grid) {
     paragraph(text, &grid.note);
 }
 
-fn row(text: &mut String, cells: &[String]) {
-    let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
+fn row<T: ToString>(text: &mut String, cells: &[T]) {
+    let cells: Vec<String> = cells.iter().map(|cell| plain(&cell.to_string())).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 

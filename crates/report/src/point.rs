@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
 use crate::cell::Cell;
 use crate::keys;
+use crate::list::distinct;
 
 /// The trials of one point.
 #[derive(Debug, Clone)]
@@ -32,25 +34,43 @@ pub(crate) fn points<'a>(
         .collect()
 }
 
-/// The trials of each number of servers, from few to many.
-pub(crate) fn by_instances<'a>(
-    trials: &[&'a TrialSummary],
-) -> BTreeMap<u32, Vec<&'a TrialSummary>> {
-    let mut groups: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
-    for trial in trials {
-        groups
-            .entry(trial.setup.planned.topology.instances)
-            .or_default()
-            .push(trial);
-    }
-    groups
+/// The points of some trials of one number of servers, of which the best stands for all.
+pub(crate) struct Contest<'a> {
+    pub(crate) instances: u32,
+    /// Its value of the key that tells contests apart; empty without one.
+    pub(crate) name: String,
+    pub(crate) points: Vec<Point<'a>>,
 }
 
-/// The keys in which these trials differ.
-pub(crate) fn varied<'a>(trials: &[&TrialSummary], axes: &[&'a str]) -> Vec<&'a str> {
-    let axes = axes.iter().copied();
-    axes.filter(|key| keys::values(trials, key).len() > 1)
-        .collect()
+/// The trials that have the values `wanted`, by their number of servers, from few to many, and by
+/// their values of `across`.
+pub(crate) fn contests<'a>(
+    result: &'a RunResult,
+    wanted: &Wanted,
+    across: &[&str],
+) -> Vec<Contest<'a>> {
+    let axes = keys::axes(result);
+    let mut of_instances: BTreeMap<u32, Vec<&TrialSummary>> = BTreeMap::new();
+    for trial in having(result, wanted) {
+        let instances = trial.setup.planned.topology.instances;
+        of_instances.entry(instances).or_default().push(trial);
+    }
+    let groups = of_instances.into_iter().flat_map(|(instances, trials)| {
+        let groups = keys::groups(&trials, across).into_iter();
+        groups.map(move |group| (instances, group))
+    });
+    let contests = groups.map(|(instances, group)| {
+        let varied = axes.iter().copied();
+        let varied: Vec<&str> = varied
+            .filter(|key| keys::values(&group.trials, key).len() > 1)
+            .collect();
+        Contest {
+            instances,
+            name: keys::name(across, &group.values, &axes),
+            points: points(&group.trials, &varied, &axes),
+        }
+    });
+    contests.collect()
 }
 
 /// The point with the most throughput; `None` when none has any.
@@ -62,20 +82,20 @@ pub(crate) fn best<'a, 'b>(points: &'b [Point<'a>]) -> Option<&'b Point<'a>> {
     })
 }
 
+/// Keys and the values that are asked for.
+pub(crate) type Wanted = [(String, String)];
+
 /// The trials that have these values; a key may be given by its last part
 /// (`threads` for `load.threads`). A key that the study does not vary lets all pass.
-pub(crate) fn having<'a>(
-    trials: &[&'a TrialSummary],
-    axes: &[&str],
-    wanted: &[(String, String)],
-) -> Vec<&'a TrialSummary> {
+pub(crate) fn having<'a>(result: &'a RunResult, wanted: &Wanted) -> Vec<&'a TrialSummary> {
+    let axes = keys::axes(result);
     let has = |trial: &TrialSummary| {
         wanted.iter().all(|(key, value)| {
-            let varied = axes.iter().find(|axis| is_meant(axis, key, axes));
+            let varied = axes.iter().find(|axis| is_meant(axis, key, &axes));
             varied.is_none_or(|axis| keys::shown(keys::value(trial, axis)) == *value)
         })
     };
-    trials.iter().copied().filter(|trial| has(trial)).collect()
+    result.trials.iter().filter(|trial| has(trial)).collect()
 }
 
 /// A key was asked for that is the same in all trials.
@@ -88,9 +108,13 @@ pub struct NoSuchKey {
     varied: String,
 }
 
-/// Refuses a key of `wanted` that is none of `axes`.
-pub(crate) fn check(wanted: &[(String, String)], axes: &[&str]) -> Result<(), NoSuchKey> {
-    let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, axes));
+/// Refuses a key of `wanted` that no result varies.
+pub(crate) fn check<'a>(
+    wanted: &Wanted,
+    results: impl IntoIterator<Item = &'a RunResult>,
+) -> Result<(), NoSuchKey> {
+    let axes = distinct(results.into_iter().flat_map(keys::axes));
+    let meant = |key: &str| axes.iter().any(|axis| is_meant(axis, key, &axes));
     match wanted.iter().find(|(key, _)| !meant(key)) {
         None => Ok(()),
         Some((key, _)) => Err(NoSuchKey {
@@ -104,7 +128,7 @@ pub(crate) fn check(wanted: &[(String, String)], axes: &[&str]) -> Result<(), No
 }
 
 /// ` at threads=16`, or nothing.
-pub(crate) fn at(wanted: &[(String, String)]) -> String {
+pub(crate) fn at(wanted: &Wanted) -> String {
     let pairs = wanted.iter().map(|(key, value)| format!("{key}={value}"));
     match wanted.is_empty() {
         true => String::new(),
@@ -113,6 +137,6 @@ pub(crate) fn at(wanted: &[(String, String)]) -> String {
 }
 
 /// Whether `key` as typed stands for `axis`.
-pub(crate) fn is_meant(axis: &str, key: &str, axes: &[&str]) -> bool {
+fn is_meant(axis: &str, key: &str, axes: &[&str]) -> bool {
     key == axis || key == keys::short(axis, axes)
 }

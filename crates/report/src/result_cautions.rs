@@ -4,19 +4,19 @@ use measure::finding::Level;
 use measure::result::RunResult;
 use measure::summary::TrialSummary;
 
+use crate::findings;
 use crate::list::distinct;
 
-/// Cautions about the trials that an answer uses and about the host that they ran on.
-pub(crate) fn of(trials: &[&TrialSummary], result: &RunResult) -> Vec<String> {
-    let all = [warned(trials), spoilt(result)];
-    all.into_iter().flatten().collect()
-}
-
-/// Each with the name of its result.
-pub(crate) fn named(name: &str, cautions: Vec<String>) -> impl Iterator<Item = String> {
-    cautions
-        .into_iter()
-        .map(move |words| format!("{name}: {words}"))
+/// Cautions about what a result lacks, the trials that an answer uses, and the host that they ran
+/// on; each with the name of the result, if there are several.
+pub(crate) fn of(name: Option<&str>, result: &RunResult, trials: &[&TrialSummary]) -> Vec<String> {
+    let all = findings::left_out(result).into_iter();
+    let all = all.chain(warned(trials)).chain(spoilt(result));
+    let named = all.map(|words| match name {
+        Some(name) => format!("{name}: {words}"),
+        None => words,
+    });
+    named.collect()
 }
 
 /// Which warnings there are, and how many trials have each.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use measure::instance::InstanceSummary;
 use measure::result::RunResult;
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::list::listed;
 
 /// Each setting of some servers with its distinct values, in order of name.
@@ -25,18 +26,14 @@ pub(crate) fn values<'a>(
 /// The settings of all servers of all trials, in order of name.
 pub(crate) fn grid(result: &RunResult) -> Grid {
     let instances = result.trials.iter().flat_map(|trial| &trial.instances);
-    let rows = values(instances).into_iter().map(|(name, values)| {
-        let shown = values.into_iter();
-        let shown = shown.map(|value| if value.is_empty() { "(empty)" } else { value });
-        vec![name.to_owned(), listed(&shown.collect::<Vec<_>>())]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    Grid {
-        caption: format!("{} server settings differ from their defaults.", rows.len()),
-        heads: heads(["setting", "value"]),
-        keys: 1,
-        words: 1,
-        rows,
-        ..Grid::default()
-    }
+    let rows: Vec<_> = values(instances).into_iter().collect();
+    let columns = Columns::<&(&str, Vec<&str>)>::new()
+        .key("setting", |(name, _)| *name)
+        .words("value", |(_, values)| {
+            let shown = values.iter();
+            let shown = shown.map(|value| if value.is_empty() { "(empty)" } else { *value });
+            listed(&shown.collect::<Vec<_>>())
+        });
+    let caption = format!("{} server settings differ from their defaults.", rows.len());
+    columns.grid(caption, &rows)
 }

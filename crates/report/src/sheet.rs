@@ -95,6 +95,24 @@ pub(crate) struct TrialPart {
 }
 
 impl Sheet {
+    /// The answer to a question about results.
+    pub(crate) fn answer(
+        title: impl Into<String>,
+        version: &str,
+        lead: String,
+        notes: &[String],
+        blocks: Vec<Block>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            version: version.to_owned(),
+            lead,
+            notices: cautions(notes).into_iter().collect(),
+            sections: vec![Section::new("", blocks)],
+            ..Self::default()
+        }
+    }
+
     /// The sections that the page's contents link to.
     pub(crate) fn contents(&self) -> impl Iterator<Item = &Section> {
         let sections = self.sections.iter();

@@ -12,8 +12,8 @@ pub(crate) use figures::of_sweep;
 
 use crate::answer::Answer;
 use crate::figures::{Figures, seconds_per_point};
-use crate::findings;
 use crate::grid::Grid;
+use crate::lead;
 use crate::report::Report;
 use crate::sheet::{Block, Section, Sheet, TrialPart, tables};
 use crate::{
@@ -88,7 +88,7 @@ fn lead(result: &RunResult) -> String {
         recovery::sentences(result),
         compare::headline(result),
     ];
-    let parts = parts.into_iter().flatten().chain([findings::lead(result)]);
+    let parts = parts.into_iter().flatten().chain([lead::lead(result)]);
     parts.collect::<Vec<_>>().join(" ")
 }
 

@@ -8,9 +8,10 @@ use measure::summary::{TrialSummary, counted};
 
 use crate::benchmark;
 use crate::cell::Cell;
+use crate::columns::Columns;
 use crate::compare;
 use crate::findings::{self, TrialNote};
-use crate::grid::{Grid, heads};
+use crate::grid::Grid;
 use crate::keys;
 use crate::number;
 use crate::point::{self, Point};
@@ -122,35 +123,38 @@ pub(crate) fn points(result: &RunResult) -> Grid {
     let axes = keys::axes(result);
     let trials: Vec<&TrialSummary> = result.trials.iter().collect();
     let points = point::points(&trials, &axes, &axes);
-    let mut titles: Vec<&str> = axes.iter().map(|key| keys::short(key, &axes)).collect();
-    let keys = titles.len();
-    titles.extend(["n", "tps", "mean ms", "p95", "p99", "errors"]);
     // Of two variants, the first sentence says it.
     let base = match compare::variants(result).as_slice() {
         [base, _, _, ..] => Some(*base),
         _ => None,
     };
-    titles.extend(base.map(|_| "change %"));
     let verdicts = result.trials.iter().any(|trial| trial.verdict.is_some());
-    titles.extend(verdicts.then_some("verdict"));
-    let rows = points.iter().map(|point| {
-        let first = point.trials.first();
-        let values = axes
-            .iter()
-            .filter_map(|key| Some(keys::shown(keys::value(first?, key))));
-        let mut row: Vec<String> = values.collect();
-        row.extend(measured(point));
-        row.extend(base.map(|base| change(point, of_base(point, base, &points, &axes))));
-        row.extend(verdicts.then(|| bound(point)));
-        row
-    });
-    Grid {
-        heads: heads(titles),
-        keys,
-        words: usize::from(verdicts),
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let mean = |point: &Point<'_>, column| Cell::of(&point.trials, column).value();
+    let columns = Columns::<&Point<'_>>::new()
+        .each(&axes, |columns, key| {
+            columns.key(keys::short(key, &axes), |point| {
+                keys::value(point.trials.first()?, key)
+            })
+        })
+        .with("n", |point| counted(&point.trials).len())
+        .with("tps", |point| point.tps)
+        .with("mean ms", move |point| mean(point, "response_ms.mean"))
+        .with("p95", move |point| mean(point, "response_ms.p95"))
+        .with("p99", move |point| mean(point, "response_ms.p99"))
+        .with("errors", |point| {
+            point
+                .trials
+                .iter()
+                .map(|trial| trial.failures())
+                .sum::<u64>()
+        })
+        .each(base, |columns, base| {
+            columns.with("change %", |point| {
+                change(point, of_base(point, base, &points, &axes))
+            })
+        })
+        .when(verdicts, |columns| columns.words("verdict", bound));
+    columns.grid("", &points)
 }
 
 /// The trials of the same point of the variant that the others are compared with.
@@ -180,20 +184,6 @@ fn change(point: &Point<'_>, base: &[&TrialSummary]) -> String {
         interval: None,
     });
     number::change(change, "")
-}
-
-fn measured(point: &Point<'_>) -> Vec<String> {
-    let of = |column: &str| Cell::of(&point.trials, column);
-    let value = |column: &str| number::maybe(of(column).value());
-    let errors = point.trials.iter().map(|trial| trial.failures()).sum();
-    vec![
-        counted(&point.trials).len().to_string(),
-        point.tps.shown(),
-        value("response_ms.mean"),
-        value("response_ms.p95"),
-        value("response_ms.p99"),
-        number::count(errors),
-    ]
 }
 
 /// The verdict of a point's trials, if they agree.

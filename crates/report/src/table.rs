@@ -10,8 +10,9 @@ use measure::summary::TrialSummary;
 use plan::{Cluster, Value};
 
 use crate::cell::{Cell, FEW, INTERVALS, NO_INTERVAL, PERCENTILES, SPREADS};
-use crate::column::{self, Heading};
-use crate::grid::{Grid, Head, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
+use crate::heading::Heading;
 use crate::keys::{self, Group};
 use crate::number;
 
@@ -132,11 +133,7 @@ fn one_table(
             .iter()
             .map(|group| keys::name(across, &group.values, axes))
             .collect(),
-        columns: table
-            .columns
-            .iter()
-            .map(|name| column::heading(name))
-            .collect(),
+        columns: table.columns.iter().map(|name| Heading::of(name)).collect(),
         base: base.map(str::to_owned),
         n: same_n(&rows),
         has_conduct: rows.iter().any(|row| !row.conduct[0].is_empty()),
@@ -267,51 +264,35 @@ impl PaperTable {
 
     /// The table as it is shown; `n` is a column where it differs.
     pub(crate) fn grid(&self) -> Grid {
-        let mut columns: Vec<Head> = Vec::new();
-        columns.extend(self.columns.iter().map(|column| column.head.clone()));
-        if self.n.is_none() {
-            columns.extend(heads(["n"]));
+        let n = |cells: &[Cell]| cells.iter().map(|cell| cell.n).max().unwrap_or(0);
+        let mut columns = Columns::<&PaperRow>::new().key(self.row_name.as_str(), |row| &row.value);
+        for group in 0..self.groups.len() {
+            for (place, heading) in self.columns.iter().enumerate() {
+                columns = columns.with(heading.head.clone(), move |row| {
+                    let cells = &row.cells[group];
+                    let text = shown_cell(heading, &cells[place]);
+                    match cells[place].n {
+                        own if own == 0 || own == n(cells) => text,
+                        // Not each of them measured this.
+                        own => format!("{text} (n = {own})"),
+                    }
+                });
+            }
+            columns = columns.when(self.n.is_none(), |columns| {
+                columns.with("n", move |row| n(&row.cells[group]))
+            });
         }
-        let mut all = heads([self.row_name.as_str()]);
-        all.extend(self.groups.iter().flat_map(|_| columns.clone()));
-        let words: &[&str] = match self.has_conduct {
-            true => &["noticed by", "acknowledged on"],
-            false => &[],
-        };
-        all.extend(heads(words.iter().copied()));
+        let columns = columns.when(self.has_conduct, |columns| {
+            columns
+                .words("noticed by", |row| &row.conduct[0])
+                .words("acknowledged on", |row| &row.conduct[1])
+        });
         let named = self.groups.iter().any(|group| !group.is_empty());
+        let groups = self.groups.iter().filter(|_| named).cloned();
         Grid {
-            caption: self.caption(),
-            groups: if named {
-                self.groups.clone()
-            } else {
-                Vec::new()
-            },
-            heads: all,
-            keys: 1,
-            words: words.len(),
-            rows: self.rows.iter().map(|row| self.shown_row(row)).collect(),
-            ..Grid::default()
+            groups: groups.collect(),
+            ..columns.grid(self.caption(), &self.rows)
         }
-    }
-
-    fn shown_row(&self, row: &PaperRow) -> Vec<String> {
-        let mut shown = vec![row.value.clone()];
-        for cells in &row.cells {
-            let n = cells.iter().map(|cell| cell.n).max().unwrap_or(0);
-            let columns = self.columns.iter().zip(cells);
-            shown.extend(columns.map(|(heading, cell)| {
-                let text = shown_cell(heading, cell);
-                match cell.n == n || cell.n == 0 {
-                    true => text,
-                    // Not each of them measured this.
-                    false => format!("{text} (n = {})", cell.n),
-                }
-            }));
-            shown.extend(self.n.is_none().then(|| n.to_string()));
-        }
-        shown.extend(row.conduct.iter().filter(|_| self.has_conduct).cloned());
-        shown
     }
 }
 

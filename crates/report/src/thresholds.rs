@@ -4,7 +4,8 @@ use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::threshold::{Caveat, Paired, ThresholdResult, ThresholdVerdict};
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::keys;
 use crate::list::distinct;
 use crate::number;
@@ -45,31 +46,21 @@ fn why_undecided(result: &RunResult) -> String {
 pub(crate) fn grid(result: &RunResult) -> Grid {
     let mut results: Vec<&ThresholdResult> = result.thresholds.iter().collect();
     results.sort_by_key(|one| (!one.is_missed(), !one.is_undecided()));
-    let rows = results.into_iter().map(|threshold| {
-        let (value, limit) = numbers(threshold);
-        vec![
-            point(threshold, result),
-            threshold.threshold(),
-            value,
-            limit,
-            number::count(threshold.trials.into()),
-            verdict(threshold),
-        ]
-    });
-    Grid {
-        caption:
-            "Thresholds: the mean over the n trials of each point, and the limit. ±: half width \
-             of the 95 % confidence interval; in parentheses: that of a percentile. Both are over \
-             the trials, or within the trial where there is only one; a repeat may differ by \
-             more. Against a variant of the same study, the interval of the ratio within each \
-             block decides."
-                .to_owned(),
-        heads: heads(["point", "threshold", "found", "limit", "n", "verdict"]),
-        keys: 2,
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<&ThresholdResult>::new()
+        .key("point", |one| point(one, result))
+        .key("threshold", ThresholdResult::threshold)
+        .with("found", |one| numbers(one).0)
+        .with("limit", |one| numbers(one).1)
+        .with("n", |one| one.trials)
+        .words("verdict", verdict);
+    columns.grid(
+        "Thresholds: the mean over the n trials of each point, and the limit. ±: half width \
+         of the 95 % confidence interval; in parentheses: that of a percentile. Both are over \
+         the trials, or within the trial where there is only one; a repeat may differ by \
+         more. Against a variant of the same study, the interval of the ratio within each \
+         block decides.",
+        results,
+    )
 }
 
 /// The point of a threshold, for display.

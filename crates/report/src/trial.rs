@@ -1,11 +1,8 @@
 //! A trial: what happened, and a table for each view of it.
 
-mod errors;
 mod events;
 mod metrics;
-mod servers;
-mod statements;
-mod times;
+mod tables;
 
 use measure::setup::Outcome;
 use measure::summary::{Rate, TrialSummary};
@@ -21,16 +18,16 @@ pub(crate) fn blocks(trial: &TrialSummary) -> Vec<Block> {
     let mut blocks = vec![Block::facts(facts(trial))];
     let [ledger, anomalies] = ledger::of_trial(trial);
     blocks.extend(tables([
-        times::grid(trial),
+        self::tables::times(trial),
         events::grid(trial),
         recovery::phases(trial),
         recovery::service(trial),
         recovery::costs(trial),
         ledger,
         anomalies,
-        servers::grid(trial),
-        statements::grid(trial),
-        errors::grid(trial),
+        self::tables::servers(trial),
+        self::tables::statements(trial),
+        self::tables::errors(trial),
     ]));
     let details = [
         ("Metrics", metrics::of_all(trial)),

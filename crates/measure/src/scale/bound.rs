@@ -5,7 +5,7 @@
 //! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
 //! 1988, chapter 6).
 
-use super::laws::universal_law;
+use super::laws::{Fit, universal_law};
 use crate::curve::bisect;
 use crate::interval::{mean, student_t};
 
@@ -14,22 +14,17 @@ const STEPS: usize = 40;
 /// The inverse of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
-/// One of the two costs.
+/// One of the two costs, by its place among the parameters.
 #[derive(Clone, Copy)]
 pub(super) enum Cost {
-    Contention,
-    Coherency,
+    Contention = 1,
+    Coherency = 2,
 }
 
-/// The upper end of the interval of a cost whose best value is 0; `squares` are those of the
-/// best fit. `None` where even the whole work cannot be ruled out.
-pub(super) fn highest(
-    points: &[(f64, f64)],
-    cost: Cost,
-    squares: f64,
-    degrees: f64,
-) -> Option<f64> {
-    let allowed = squares * (1.0 + student_t(degrees).powi(2) / degrees);
+/// The upper end of the interval of a cost whose value in the `best` fit is 0. `None` where even
+/// the whole work cannot be ruled out.
+pub(super) fn highest(points: &[(f64, f64)], cost: Cost, best: &Fit) -> Option<f64> {
+    let allowed = best.squares * (1.0 + student_t(best.degrees).powi(2) / best.degrees);
     let rules_out = |value: f64| profile(points, cost, value) > allowed;
     rules_out(1.0).then(|| bisect(0.0, 1.0, STEPS, rules_out))
 }

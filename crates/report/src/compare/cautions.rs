@@ -7,7 +7,6 @@ use measure::summary::{TrialSummary, counted};
 
 use super::Side;
 use super::points::Matched;
-use crate::findings;
 use crate::keys::{self, VARIANT};
 use crate::result_cautions;
 
@@ -21,9 +20,6 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     cautions.extend(single_runs(points));
     cautions.extend(one_sided(base, new, points));
     let sides: &[&Side<'_>] = if together { &[base] } else { &[base, new] };
-    for side in sides {
-        cautions.extend(left_out(side, together));
-    }
     if points.iter().any(|point| point.open_loop) {
         cautions.push(
             "Some trials had a fixed arrival rate, which determines their throughput; their primary \
@@ -33,11 +29,8 @@ pub(super) fn cautions(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> V
     }
     for side in sides {
         let all: Vec<&TrialSummary> = side.result.trials.iter().collect();
-        let of_result = result_cautions::of(&counted(&all), side.result);
-        match together {
-            true => cautions.extend(of_result),
-            false => cautions.extend(result_cautions::named(side.name, of_result)),
-        }
+        let name = (!together).then_some(side.name);
+        cautions.extend(result_cautions::of(name, side.result, &counted(&all)));
     }
     cautions
 }
@@ -112,15 +105,4 @@ fn one_sided(base: &Side<'_>, new: &Side<'_>, points: &[Matched]) -> Vec<String>
     });
     let new = missing(new.name, |point| point.numbers.iter().all(|n| n.new_n == 0));
     base.into_iter().chain(new).collect()
-}
-
-/// Trials that are in no number, with the side that they are of.
-fn left_out(side: &Side<'_>, together: bool) -> Vec<String> {
-    let words = findings::left_out(side.result).into_iter();
-    match together {
-        true => words.collect(),
-        false => words
-            .map(|words| format!("{}: {words}", side.name))
-            .collect(),
-    }
 }

@@ -1,4 +1,4 @@
-//! What differs between two sides others their numbers.
+//! What differs between two sides besides their numbers.
 
 use measure::result::RunResult;
 use measure::setup::{Outcome, Setup};

@@ -1,14 +1,14 @@
 //! Two sides as they are shown.
 
-use measure::compare::{Change, LEAST, NoVerdict};
+use measure::compare::{Change, LEAST};
 
 use super::differences::{Category, Difference};
-use super::points::Number;
+use super::points::{Matched, Number};
 use super::{ResultComparison, platforms, table, words};
 use crate::answer::Answer;
-use crate::csv_writer::Csv;
+use crate::columns::Columns;
 use crate::figures::{self, Figures};
-use crate::grid::{Grid, heads};
+use crate::grid::Grid;
 use crate::list::distinct;
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
@@ -18,53 +18,61 @@ impl Answer for ResultComparison {
     fn sheet(&self) -> Sheet {
         let mut blocks = blocks(self);
         blocks.extend(figures(self).into_iter().map(Block::Figure));
-        let mut sections = vec![Section::new("", blocks)];
-        sections.extend(differing(
-            "Intended differences",
-            "Settings that the study varies between the two.",
-            self,
-            &self.intended,
-        ));
-        let nothing = || {
+        let intended = "Settings that the study varies between the two.";
+        let intended = differing("Intended differences", intended, self, &self.intended);
+        let others = "Any of these may also cause a difference in the results.";
+        let others = differing(OTHERS, others, self, &self.others).unwrap_or_else(|| {
             let words = "dyno recorded no other differences.".to_owned();
             Section::new(OTHERS, vec![Block::Words(words)])
-        };
-        sections.push(
-            differing(
-                OTHERS,
-                "Any of these may also cause a difference in the results.",
-                self,
-                &self.others,
-            )
-            .unwrap_or_else(nothing),
+        });
+        let sections = intended.into_iter().chain([others]);
+        let version = &self.merged.environment.dyno_version;
+        let answer = Sheet::answer(
+            title(self),
+            version,
+            words::lead(self),
+            &self.cautions,
+            blocks,
         );
         Sheet {
-            title: title(self),
-            version: self.merged.environment.dyno_version.clone(),
-            lead: words::lead(self),
-            notices: sheet::cautions(&self.cautions).into_iter().collect(),
-            sections,
-            ..Sheet::default()
+            sections: answer.sections.into_iter().chain(sections).collect(),
+            ..answer
         }
     }
 
     fn csv(&self) -> String {
         let keys = self.points.first().map_or(&[][..], |point| &point.point);
-        let mut csv = Csv::default();
-        keys.iter().for_each(|(key, _)| csv.text(key));
-        csv.names("column base base.half_width base.n new new.half_width new.n");
-        csv.names("change_pct change_pct.low change_pct.high confidence p p_adjusted");
-        csv.names("decision repeats_needed verdict");
-        csv.end_line();
-        for point in &self.points {
-            for number in &point.numbers {
-                for (_, value) in &point.point {
-                    csv.value(value.as_ref());
-                }
-                line(&mut csv, number);
-            }
-        }
-        csv.text
+        let keys = keys.iter().map(|(key, _)| key.as_str()).enumerate();
+        let interval = |number: &Number| number.change_pct()?.interval;
+        let columns = Columns::<(&Matched, &Number)>::new()
+            .each(keys, |columns, (place, key)| {
+                columns.with(key, move |(point, _)| point.point.get(place)?.1.as_ref())
+            })
+            .with("column", |(_, number)| number.column)
+            .estimate("base", |(_, number)| number.base)
+            .with("base.n", |(_, number)| number.base_n)
+            .estimate("new", |(_, number)| number.new)
+            .with("new.n", |(_, number)| number.new_n)
+            .with("change_pct", |(_, number)| Some(number.change_pct()?.value))
+            .with("change_pct.low", move |(_, number)| {
+                Some(interval(number)?.low)
+            })
+            .with("change_pct.high", move |(_, number)| {
+                Some(interval(number)?.high)
+            })
+            .with("confidence", move |(_, number)| {
+                interval(number).and(Some(number.comparison?.confidence))
+            })
+            .with("p", |(_, number)| number.comparison?.p)
+            .with("p_adjusted", |(_, number)| number.comparison?.p_adjusted)
+            .with("decision", |(_, number)| {
+                Some(number.comparison?.decision.code())
+            })
+            .with("repeats_needed", |(_, number)| {
+                number.comparison?.decision.repeats_needed()
+            })
+            .with("verdict", |(_, number)| words::verdict(number));
+        columns.csv(numbers(self))
     }
 
     fn figures(&self) -> Option<Figures> {
@@ -98,36 +106,15 @@ pub(super) fn answers(all: &[ResultComparison]) -> Section {
     words.push(format!(
         "To compare any two: dyno compare RESULT --base '{base}' --new NAME."
     ));
-    let named = all.iter().any(is_named);
-    let mut titles = vec!["name"];
-    titles.extend(named.then_some("point"));
-    titles.extend(["metric", base, "variant", "change %", "verdict"]);
-    let rows = all.iter().flat_map(|both| {
-        let rows = rows(both, named, untested).into_iter();
-        rows.map(|row| [vec![both.new.clone()], row].concat())
-    });
-    let numbers = all.iter().flat_map(numbers);
-    let grid = Grid {
-        caption: format!(
-            "Each metric. Change: the variant relative to {base}, {}.",
-            methods(numbers)
-        ),
-        keys: 2 + usize::from(named),
-        heads: heads(titles),
-        rows: rows.collect(),
-        note: rule(all),
-        ..Grid::default()
-    };
-    let grid = with_verdicts(grid);
     let mut blocks: Vec<Block> = sheet::words(words).collect();
-    blocks.push(Block::Table(grid));
+    blocks.push(Block::Table(verdicts(all)));
     Section::new(format!("Variants against {base}"), blocks)
 }
 
 /// How alike the platforms are, both sides by point, and what each number shows.
 fn blocks(both: &ResultComparison) -> Vec<Block> {
     let mut grids = table::grids(both);
-    grids.push(verdicts(both));
+    grids.push(verdicts(std::slice::from_ref(both)));
     let platforms = platforms::statement(both).map(Block::Words).into_iter();
     platforms
         .chain(grids.into_iter().map(Block::Table))
@@ -161,37 +148,46 @@ fn rule(all: &[ResultComparison]) -> String {
     )
 }
 
-fn verdicts(both: &ResultComparison) -> Grid {
-    let named = is_named(both);
-    let mut titles = Vec::new();
-    titles.extend(named.then_some("point"));
-    titles.extend(["metric", &both.base, &both.new, "change %", "verdict"]);
-    let one = std::slice::from_ref(both);
-    with_verdicts(Grid {
-        caption: format!(
-            "Each metric. Change: {} relative to {}, {}.",
-            both.new,
-            both.base,
-            methods(numbers(both))
-        ),
-        keys: 1 + usize::from(named),
-        heads: heads(titles),
-        rows: rows(both, named, words::untested(one)),
-        note: rule(one),
-        ..Grid::default()
-    })
-}
-
-/// Without its last column where that says nothing.
-fn with_verdicts(mut grid: Grid) -> Grid {
-    let verdict = grid.heads.len() - 1;
-    if grid.rows.iter().all(|row| row[verdict].is_empty()) {
-        grid.heads.truncate(verdict);
-        grid.rows.iter_mut().for_each(|row| row.truncate(verdict));
-    } else {
-        grid.words = 1;
+/// Each metric of comparisons with one base; the verdicts, where there is any.
+fn verdicts(all: &[ResultComparison]) -> Grid {
+    type Row<'a> = (&'a ResultComparison, &'a Matched, &'a Number);
+    let rows = all.iter().flat_map(|both| {
+        let numbers = numbers(both);
+        numbers.map(move |(point, number)| (both, point, number))
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    let (base, new, relative) = match all {
+        [] => return Grid::default(),
+        [one] => (&*one.base, &*one.new, &*one.new),
+        [first, ..] => (&*first.base, "variant", "the variant"),
+    };
+    let untested = words::untested(all);
+    let verdict = |number: &Number| words::cell(number, untested);
+    let columns = Columns::<Row<'_>>::new()
+        .when(all.len() > 1, |columns| {
+            columns.key("name", |(both, ..)| &both.new)
+        })
+        .when(all.iter().any(is_named), |columns| {
+            columns.key("point", |(_, point, _)| &point.name)
+        })
+        .key("metric", |(.., number)| head(number))
+        .with(base, |(.., number)| number.base)
+        .with(new, |(.., number)| number.new)
+        .with("change %", |(.., number)| {
+            number::change(shown_change(number), "")
+        })
+        .when(
+            rows.iter().any(|(.., number)| !verdict(number).is_empty()),
+            |columns| columns.words("verdict", |(.., number)| verdict(number)),
+        );
+    let caption = format!(
+        "Each metric. Change: {relative} relative to {base}, {}.",
+        methods(all.iter().flat_map(numbers))
+    );
+    Grid {
+        note: rule(all),
+        ..columns.grid(caption, rows.iter().copied())
     }
-    grid
 }
 
 /// Whether there are points to tell apart.
@@ -199,26 +195,12 @@ fn is_named(both: &ResultComparison) -> bool {
     both.points.iter().any(|point| !point.name.is_empty())
 }
 
-fn numbers(both: &ResultComparison) -> impl Iterator<Item = &Number> {
-    both.points.iter().flat_map(|point| &point.numbers)
-}
-
-fn rows(both: &ResultComparison, named: bool, untested: Option<NoVerdict>) -> Vec<Vec<String>> {
-    let rows = both.points.iter().flat_map(|point| {
-        point.numbers.iter().map(move |number| {
-            let mut row = Vec::new();
-            row.extend(named.then(|| point.name.clone()));
-            row.extend([
-                head(number),
-                number::estimate(number.base),
-                number::estimate(number.new),
-                number::change(shown_change(number), ""),
-                words::cell(number, untested),
-            ]);
-            row
-        })
-    });
-    rows.collect()
+/// The numbers of all points, each with its point.
+fn numbers(both: &ResultComparison) -> impl Iterator<Item = (&Matched, &Number)> {
+    both.points.iter().flat_map(|point| {
+        let numbers = point.numbers.iter();
+        numbers.map(move |number| (point, number))
+    })
 }
 
 fn shown_change(number: &Number) -> Option<Change> {
@@ -236,8 +218,8 @@ fn head(number: &Number) -> String {
 }
 
 /// What the intervals rest on.
-fn methods<'a>(numbers: impl Iterator<Item = &'a Number>) -> String {
-    let found = numbers.filter_map(|number| number.comparison);
+fn methods<'a>(numbers: impl Iterator<Item = (&'a Matched, &'a Number)>) -> String {
+    let found = numbers.filter_map(|(_, number)| number.comparison);
     let methods = distinct(found.map(|found| found.method.to_string()));
     match methods.as_slice() {
         [] => "without an interval".to_owned(),
@@ -252,27 +234,17 @@ fn differing(
     both: &ResultComparison,
     differences: &[Difference],
 ) -> Option<Section> {
-    let rows = differences.iter().map(|difference| {
-        vec![
-            match difference.category {
-                Category::Environment => "host".to_owned(),
-                Category::Setup => "setup".to_owned(),
-                Category::Setting => "server".to_owned(),
-            },
-            difference.name.clone(),
-            difference.base.clone(),
-            difference.new.clone(),
-        ]
-    });
-    let grid = || Grid {
-        caption: caption.to_owned(),
-        heads: heads(["scope", "name", &both.base, &both.new]),
-        keys: 2,
-        words: 2,
-        rows: rows.collect(),
-        ..Grid::default()
-    };
-    (!differences.is_empty()).then(|| Section::new(title, vec![Block::Table(grid())]))
+    let columns = Columns::<&Difference>::new()
+        .key("scope", |difference| match difference.category {
+            Category::Environment => "host",
+            Category::Setup => "setup",
+            Category::Setting => "server",
+        })
+        .key("name", |difference| &difference.name)
+        .words(&*both.base, |difference| &difference.base)
+        .words(&*both.new, |difference| &difference.new);
+    let grid = columns.grid(caption, differences);
+    (!differences.is_empty()).then(|| Section::new(title, vec![Block::Table(grid)]))
 }
 
 fn figures(both: &ResultComparison) -> Vec<Figure> {
@@ -291,26 +263,4 @@ fn figures(both: &ResultComparison) -> Vec<Figure> {
             .to_owned(),
     });
     figures
-}
-
-fn line(csv: &mut Csv, number: &Number) {
-    let found = number.comparison;
-    let change = number.change_pct();
-    let interval = change.and_then(|change| change.interval);
-    csv.text(number.column);
-    csv.estimate(number.base);
-    csv.count(number.base_n);
-    csv.estimate(number.new);
-    csv.count(number.new_n);
-    csv.number(change.map(|change| change.value));
-    csv.number(interval.map(|range| range.low));
-    csv.number(interval.map(|range| range.high));
-    csv.number(interval.and(found.map(|found| found.confidence)));
-    csv.number(found.and_then(|found| found.p));
-    csv.number(found.and_then(|found| found.p_adjusted));
-    csv.text(found.map_or("", |found| found.decision.code()));
-    let needed = found.and_then(|found| found.decision.repeats_needed());
-    csv.number(needed.map(f64::from));
-    csv.text(&words::verdict(number));
-    csv.end_line();
 }

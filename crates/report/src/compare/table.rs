@@ -5,7 +5,9 @@ use plan::Value;
 
 use super::ResultComparison;
 use super::points::{Matched, Number};
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::content::Content;
+use crate::grid::Grid;
 use crate::keys;
 use crate::number;
 
@@ -20,6 +22,9 @@ const SHOWN: [(&str, &str, &str); 2] = [
 
 /// The keys of a point that are not the table's columns, with their values.
 type Rest<'a> = &'a [(String, Option<Value>)];
+
+/// A row: its name, its column, and what it shows of that.
+type Row = (String, &'static str, fn(&Number) -> Content);
 
 /// A table for each combination of the keys that are not its columns.
 pub(super) fn grids(both: &ResultComparison) -> Vec<Grid> {
@@ -41,42 +46,36 @@ pub(super) fn grids(both: &ResultComparison) -> Vec<Grid> {
 fn grid(both: &ResultComparison, rest: Rest<'_>, points: &[&Matched]) -> Grid {
     let key = points.first().and_then(|point| point.point.first());
     let key = key.map_or("", |(key, _)| key.rsplit('.').next().unwrap_or(key));
-    let mut titles = vec![key.to_owned()];
-    titles.extend(points.iter().map(|point| match point.point.first() {
-        Some((_, value)) => keys::shown(value.as_ref()),
-        None => "all".to_owned(),
-    }));
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for (column, name, unit) in SHOWN {
-        let row = |name: String, of: &dyn Fn(&Number) -> String| {
-            let cells = points.iter().map(|point| {
-                let number = point.numbers.iter().find(|number| number.column == column);
-                number.map_or(number::ABSENT.to_owned(), of)
-            });
-            [vec![name], cells.collect()].concat()
-        };
-        rows.push(row(format!("{} {name}{unit}", both.base), &|number| {
-            number::estimate(number.base)
+        rows.push((format!("{} {name}{unit}", both.base), column, |number| {
+            number.base.into()
         }));
-        rows.push(row(format!("{} {name}{unit}", both.new), &|number| {
-            number::estimate(number.new)
+        rows.push((format!("{} {name}{unit}", both.new), column, |number| {
+            number.new.into()
         }));
-        rows.push(row(format!("{name} change %"), &|number| {
-            shown(number.change_pct(), 1.0)
+        rows.push((format!("{name} change %"), column, |number| {
+            shown(number, 1.0)
         }));
         if let Some(paper) = both.delta_as_in() {
-            rows.push(row(format!("{name} delta % ({paper})"), &|number| {
-                shown(number.change_pct(), -1.0)
-            }));
+            let name = format!("{name} delta % ({paper})");
+            rows.push((name, column, |number| shown(number, -1.0)));
         }
     }
-    Grid {
-        caption: caption(both, key, rest),
-        heads: heads(titles),
-        keys: 1,
-        rows,
-        ..Grid::default()
-    }
+    let columns =
+        Columns::<&Row>::new()
+            .key(key, |(name, ..)| name)
+            .each(points, |columns, point| {
+                let title = match point.point.first() {
+                    Some((_, value)) => keys::shown(value.as_ref()),
+                    None => "all".to_owned(),
+                };
+                columns.with(title, |(_, column, of)| {
+                    let mut numbers = point.numbers.iter();
+                    numbers.find(|number| number.column == *column).map(of)
+                })
+            });
+    columns.grid(caption(both, key, rest), &rows)
 }
 
 fn caption(both: &ResultComparison, key: &str, rest: Rest<'_>) -> String {
@@ -101,11 +100,11 @@ fn caption(both: &ResultComparison, key: &str, rest: Rest<'_>) -> String {
     caption
 }
 
-/// Without its interval, which the next table has.
-fn shown(change: Option<Change>, sign: f64) -> String {
-    let change = change.map(|change| Change {
+/// The change without its interval, which the next table has.
+fn shown(number: &Number, sign: f64) -> Content {
+    let change = number.change_pct().map(|change| Change {
         value: sign * change.value,
         interval: None,
     });
-    number::change(change, "")
+    number::change(change, "").into()
 }

@@ -12,8 +12,8 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
-use crate::findings;
 use crate::keys;
+use crate::lead;
 use crate::report::Report;
 use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
@@ -110,7 +110,7 @@ impl Overview {
             curves: curves(result),
             cpu: sweep::CPU,
             names: names.collect(),
-            best: findings::best_trial(result),
+            best: lead::best_trial(result),
         }
     }
 

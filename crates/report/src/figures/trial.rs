@@ -11,7 +11,7 @@ use super::faults::Fault;
 use super::pack::Packed;
 use super::sweep::CPU;
 use super::thin;
-use crate::column;
+use crate::heading;
 use crate::list::distinct;
 use crate::number;
 
@@ -182,7 +182,7 @@ fn figure(group: Group, points: &[MonitorPoint], factor: usize) -> Option<Figure
         let of_unit = metrics.iter().filter(|metric| metric.unit == unit);
         let lines = of_unit.flat_map(|metric| lines(metric, &names, points, factor));
         let lines: Vec<Line> = lines.collect();
-        let unit = column::shown_in(unit).0;
+        let unit = heading::shown_in(unit).0;
         (!lines.is_empty()).then_some(Panel { unit, lines })
     });
     let panels: Vec<Panel> = panels.collect();
@@ -211,7 +211,7 @@ fn distinct_names(points: &[MonitorPoint]) -> Vec<&str> {
 /// The lines of one metric: of all things together, and of each where there are
 /// several.
 fn lines(metric: &Metric, names: &[&str], points: &[MonitorPoint], factor: usize) -> Vec<Line> {
-    let scale = column::shown_in(metric.unit).1;
+    let scale = heading::shown_in(metric.unit).1;
     let of = |name: &str, part: bool| Line {
         name: measure::column::heading(name),
         part,

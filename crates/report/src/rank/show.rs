@@ -2,14 +2,12 @@
 
 use measure::interval::FEWEST_RUNS;
 
-use super::Ranking;
-use super::board::{Board, Standing};
+use super::{Board, Ranking, Standing};
 use crate::answer::Answer;
-use crate::cell::{FEW, PERCENTILES};
-use crate::csv_writer::Csv;
-use crate::grid::{Grid, heads};
-use crate::number;
-use crate::sheet::{self, Block, Section, Sheet};
+use crate::cell::{Cell, FEW, PERCENTILES};
+use crate::columns::Columns;
+use crate::grid::Grid;
+use crate::sheet::{Block, Sheet};
 
 /// What the cells of all boards are.
 const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confidence interval, \
@@ -21,32 +19,34 @@ const CELLS: &str = "Ranked by mean throughput. ±: half width of the 95 % confi
 impl Answer for Ranking {
     fn sheet(&self) -> Sheet {
         let boards = &self.boards;
-        let mut cautions = repeats(boards);
-        cautions.extend(self.cautions.iter().cloned());
+        let cautions = [repeats(boards), self.cautions.clone()].concat();
         let mut blocks = vec![Block::Words(format!("{CELLS} {PERCENTILES} {FEW}"))];
         blocks.extend(boards.iter().map(grid).map(Block::Table));
-        Sheet {
-            title: "Leader board".to_owned(),
-            version: self.version.clone(),
-            lead: lead(boards),
-            notices: sheet::cautions(&cautions).into_iter().collect(),
-            sections: vec![Section::new("", blocks)],
-            ..Sheet::default()
-        }
+        Sheet::answer(
+            "Leader board",
+            &self.version,
+            lead(boards),
+            &cautions,
+            blocks,
+        )
     }
 
     fn csv(&self) -> String {
-        let mut csv = Csv::default();
-        csv.names("category instances rank tied description result at");
-        csv.names(Csv::POINT);
-        csv.names("response_ms.max n");
-        csv.end_line();
-        for board in &self.boards {
-            for place in &board.places {
-                line(&mut csv, place);
-            }
-        }
-        csv.text
+        let columns = Columns::<&Standing>::new()
+            .with("category", |place| &place.entry.category)
+            .with("instances", |place| place.entry.instances)
+            .with("rank", |place| place.rank)
+            .with("tied", |place| place.tied)
+            .with("description", |place| &place.entry.description)
+            .with("result", |place| &place.entry.name)
+            .with("at", |place| &place.entry.at)
+            .point(|place| {
+                let entry = &place.entry;
+                (entry.tps.estimate, entry.mean.estimate, entry.p99)
+            })
+            .with("response_ms.max", |place| place.entry.peak_ms)
+            .with("n", |place| place.entry.tps.n);
+        columns.csv(self.boards.iter().flat_map(|board| &board.places))
     }
 }
 
@@ -94,90 +94,50 @@ fn first(board: &Board) -> String {
 
 fn grid(board: &Board) -> Grid {
     let at = board.places.iter().any(|place| !place.entry.at.is_empty());
-    let mut titles = vec!["rank", "description", "instances"];
-    titles.extend(at.then_some("best at"));
-    let keys = titles.len();
-    titles.extend(["tps", "mean ms", "p99 ms", "peak ms", "n"]);
-    let rows = board.places.iter().map(|place| {
-        let entry = &place.entry;
-        let mut row = vec![
-            shown_rank(place),
-            entry.description.clone(),
-            entry.instances.to_string(),
-        ];
-        row.extend(at.then(|| match entry.at.as_str() {
-            "" => number::ABSENT.to_owned(),
-            at => at.to_owned(),
-        }));
-        row.extend([
-            entry.tps.shown(),
-            entry.mean.shown(),
-            entry.p99.shown(),
-            number::maybe(entry.peak_ms),
-            entry.tps.n.to_string(),
-        ]);
-        row
-    });
-    Grid {
-        caption: format!("{}.", name(board)),
-        heads: heads(titles),
-        keys,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
-}
-
-/// `2=` where it is shared.
-fn shown_rank(place: &Standing) -> String {
-    let shared = if place.tied { "=" } else { "" };
-    format!("{}{shared}", place.rank)
+    let columns = Columns::<&Standing>::new()
+        .key("rank", |place| {
+            format!("{}{}", place.rank, if place.tied { "=" } else { "" })
+        })
+        .key("description", |place| &place.entry.description)
+        .key("instances", |place| place.entry.instances)
+        .when(at, |columns| {
+            columns.key("best at", |place| {
+                Some(&place.entry.at).filter(|at| !at.is_empty())
+            })
+        })
+        .with("tps", |place| place.entry.tps)
+        .with("mean ms", |place| place.entry.mean)
+        .with("p99 ms", |place| place.entry.p99)
+        .with("peak ms", |place| place.entry.peak_ms)
+        .with("n", |place| place.entry.tps.n);
+    columns.grid(format!("{}.", name(board)), &board.places)
 }
 
 /// Cautions about entries without repeats.
 fn repeats(boards: &[Board]) -> Vec<String> {
-    let places = || boards.iter().flat_map(|board| &board.places);
-    let named = |holds: fn(&Standing) -> bool| {
-        let names = places().filter(|place| holds(place));
-        let names: Vec<&str> = names
-            .map(|place| place.entry.description.as_str())
-            .collect();
-        names.join(", ")
+    let entries = || {
+        let places = boards.iter().flat_map(|board| &board.places);
+        places.map(|place| &place.entry)
     };
-    let single = named(|place| place.entry.tps.n == 1 && place.entry.tps.half_width().is_some());
-    let few = named(|place| place.entry.tps.has_few_trials());
-    let unsure = named(|place| place.entry.tps.n == 1 && place.entry.tps.half_width().is_none());
-    let mut cautions = Vec::new();
-    if !single.is_empty() {
-        cautions.push(format!(
-            "Only one trial each: {single}. Single trials tie with every other, because their \
+    let named = |holds: fn(&Cell) -> bool| {
+        let names = entries().filter(|entry| holds(&entry.tps));
+        let names: Vec<&str> = names.map(|entry| entry.description.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let single = named(|tps| tps.n == 1 && tps.half_width().is_some()).map(|names| {
+        format!(
+            "Only one trial each: {names}. Single trials tie with every other, because their \
              intervals exclude run-to-run variation. Repeat the trials (load.repeats)."
-        ));
-    }
-    if !few.is_empty() {
-        cautions.push(format!(
-            "Fewer than {FEWEST_RUNS} trials, too few for a confidence interval: {few}."
-        ));
-    }
-    if !unsure.is_empty() {
-        cautions.push(format!(
-            "Too short for a confidence interval: {unsure}. Measure longer, or repeat the trials \
+        )
+    });
+    let few = named(Cell::has_few_trials).map(|names| {
+        format!("Fewer than {FEWEST_RUNS} trials, too few for a confidence interval: {names}.")
+    });
+    let unsure = named(|tps| tps.n == 1 && tps.half_width().is_none()).map(|names| {
+        format!(
+            "Too short for a confidence interval: {names}. Measure longer, or repeat the trials \
              (load.repeats)."
-        ));
-    }
-    cautions
-}
-
-fn line(csv: &mut Csv, place: &Standing) {
-    let entry = &place.entry;
-    csv.text(&entry.category);
-    csv.count(entry.instances);
-    csv.count(place.rank);
-    csv.text(if place.tied { "true" } else { "false" });
-    csv.text(&entry.description);
-    csv.text(&entry.name);
-    csv.text(&entry.at);
-    csv.point(entry.tps.estimate, entry.mean.estimate, &entry.p99);
-    csv.number(entry.peak_ms);
-    csv.count(entry.tps.n);
-    csv.end_line();
+        )
+    });
+    [single, few, unsure].into_iter().flatten().collect()
 }

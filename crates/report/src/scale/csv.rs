@@ -5,88 +5,87 @@ use measure::result::RunResult;
 use measure::scale::Scaling;
 
 use super::{Ladder, Scale};
-use crate::csv_writer::Csv;
+use crate::columns::Columns;
 
-/// A line for each number: what was measured, the laws' parameters, and what they make of
-/// each size. `None` of a study that varies no size.
+/// What was measured, a law's parameters, and what it makes of each size.
+struct Line<'a> {
+    of: &'a str,
+    law: &'static str,
+    number: &'static str,
+    size: Option<f64>,
+    value: Option<Estimate>,
+    reason: String,
+}
+
+/// A line for each number. `None` of a study that varies no size.
 pub fn csv(result: &RunResult) -> Option<String> {
     let scale = Scale::of(result)?;
-    let mut csv = Csv::default();
-    csv.names("of law number");
-    csv.text(&scale.key);
-    csv.names("value half_width reason");
-    csv.end_line();
-    for ladder in &scale.ladders {
-        let mut lines = Lines { csv, ladder };
-        lines.measured();
-        match &ladder.law {
-            Ok(law) => lines.laws(law),
-            Err(reason) => lines.line("usl", "none", None, None, &reason.to_string()),
-        }
-        csv = lines.csv;
-    }
-    Some(csv.text)
+    let lines: Vec<Line<'_>> = scale.ladders.iter().flat_map(lines).collect();
+    let columns = Columns::<&Line<'_>>::new()
+        .with("of", |line| line.of)
+        .with("law", |line| line.law)
+        .with("number", |line| line.number)
+        .with(scale.key.as_str(), |line| line.size)
+        .estimate("value", |line| line.value)
+        .with("reason", |line| &line.reason);
+    Some(columns.csv(&lines))
 }
 
-struct Lines<'a> {
-    csv: Csv,
-    ladder: &'a Ladder,
+fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
+    let line = |law, number, size, value| Line {
+        of: &ladder.name,
+        law,
+        number,
+        size,
+        value,
+        reason: String::new(),
+    };
+    let rungs = ladder.rungs.iter();
+    let measured = rungs.map(|rung| line("measured", "tps", Some(rung.size), rung.tps.estimate));
+    let mut lines: Vec<Line<'_>> = measured.collect();
+    match &ladder.law {
+        Ok(law) => {
+            let parameters = parameters(law).into_iter();
+            lines.extend(parameters.map(|(of, number, value)| line(of, number, None, Some(value))));
+            lines.extend(ladder.rungs.iter().flat_map(|rung| {
+                let fitted = [
+                    ("usl", Some(law.per_s(rung.size))),
+                    ("amdahl", law.amdahl_per_s(rung.size)),
+                    ("gustafson", law.gustafson_per_s(rung.size)),
+                ];
+                fitted
+                    .map(|(of, per_s)| line(of, "tps", Some(rung.size), per_s.map(Estimate::exact)))
+            }));
+        }
+        Err(reason) => lines.push(Line {
+            reason: reason.to_string(),
+            ..line("usl", "none", None, None)
+        }),
+    }
+    lines
 }
 
-impl Lines<'_> {
-    fn line(
-        &mut self,
-        law: &str,
-        number: &str,
-        size: Option<f64>,
-        value: Option<Estimate>,
-        reason: &str,
-    ) {
-        self.csv.text(&self.ladder.name);
-        self.csv.text(law);
-        self.csv.text(number);
-        self.csv.number(size);
-        self.csv.estimate(value);
-        self.csv.text(reason);
-        self.csv.end_line();
+fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
+    let mut all = vec![
+        ("usl", "alone_per_s", law.alone_per_s),
+        ("usl", "contention", law.contention),
+        ("usl", "coherency", law.coherency),
+        ("usl", "r_squared", Estimate::exact(law.r_squared)),
+    ];
+    if let Some(peak) = law.peak {
+        all.extend([
+            ("usl", "peak_at", peak.size),
+            ("usl", "peak_per_s", peak.per_s),
+        ]);
     }
-
-    fn number(&mut self, law: &str, number: &str, value: Estimate) {
-        self.line(law, number, None, Some(value), "");
+    for (name, serial) in [("amdahl", law.amdahl), ("gustafson", law.gustafson)] {
+        all.extend(serial.into_iter().flat_map(|serial| {
+            [
+                (name, "alone_per_s", serial.alone_per_s),
+                (name, "serial", serial.share),
+                (name, "r_squared", Estimate::exact(serial.r_squared)),
+            ]
+        }));
     }
-
-    fn measured(&mut self) {
-        for rung in &self.ladder.rungs {
-            self.line("measured", "tps", Some(rung.size), rung.tps.estimate, "");
-        }
-    }
-
-    fn laws(&mut self, law: &Scaling) {
-        self.number("usl", "alone_per_s", law.alone_per_s);
-        self.number("usl", "contention", law.contention);
-        self.number("usl", "coherency", law.coherency);
-        self.number("usl", "r_squared", Estimate::exact(law.r_squared));
-        if let Some(peak) = law.peak {
-            self.number("usl", "peak_at", peak.size);
-            self.number("usl", "peak_per_s", peak.per_s);
-        }
-        for (name, serial) in [("amdahl", law.amdahl), ("gustafson", law.gustafson)] {
-            if let Some(serial) = serial {
-                self.number(name, "alone_per_s", serial.alone_per_s);
-                self.number(name, "serial", serial.share);
-                self.number(name, "r_squared", Estimate::exact(serial.r_squared));
-            }
-        }
-        for rung in &self.ladder.rungs {
-            let size = rung.size;
-            let fitted = [
-                ("usl", Some(law.per_s(size))),
-                ("amdahl", law.amdahl_per_s(size)),
-                ("gustafson", law.gustafson_per_s(size)),
-            ];
-            for (name, per_s) in fitted {
-                self.line(name, "tps", Some(size), per_s.map(Estimate::exact), "");
-            }
-        }
-    }
+    all
 }

@@ -79,15 +79,9 @@ impl Ladder {
     fn of(name: String, trials: &[&TrialSummary], key: &str) -> Self {
         let size = |trial: &TrialSummary| keys::value(trial, key)?.as_number();
         let counted = counted(trials);
-        let points = counted.iter().filter_map(|trial| {
-            let per_s = trial.transactions.per_s?;
-            Some(Observation {
-                size: size(trial)?,
-                per_s: per_s.value,
-                half_width: per_s.half_width,
-                block: trial.setup.planned.repeat,
-            })
-        });
+        let points = counted
+            .iter()
+            .filter_map(|trial| Observation::of(trial, size(trial)?));
         let rungs = keys::groups(&counted, &[key]).into_iter();
         let rungs = rungs.filter_map(|group| {
             Some(Rung {

@@ -3,8 +3,10 @@
 use measure::interval::Estimate;
 use measure::scale::{GoodnessOfFit, Peak, Scaling, Serial};
 
-use super::{Ladder, Scale};
-use crate::grid::{Grid, heads};
+use super::{Ladder, Rung, Scale};
+use crate::columns::Columns;
+use crate::content::Content;
+use crate::grid::Grid;
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section};
 
@@ -146,73 +148,73 @@ fn costs(law: &Scaling) -> String {
 /// The laws side by side, a row for each.
 fn laws(scale: &Scale) -> Grid {
     let named = scale.ladders.len() > 1;
-    let mut titles = Vec::new();
-    titles.extend(named.then_some(""));
-    titles.extend(["law", "λ, tps", "σ or s", "κ", "R²"]);
-    let peak_at = format!("peak at {}", scale.key);
-    titles.extend([peak_at.as_str(), "peak tps"]);
     let rows = scale.ladders.iter().flat_map(|ladder| {
         let laws = ladder.law.iter().flat_map(all);
-        laws.map(|mut row| {
-            if named {
-                row.insert(0, ladder.name.clone());
-            }
-            row
-        })
+        laws.map(move |law| (&*ladder.name, law))
     });
-    Grid {
-        caption: "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
-                  the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ \
-                  (Universal Scalability Law, Amdahl): the serialized share of the work. κ: the \
-                  cost of keeping each pair coherent. s (Gustafson): the serial share of work that \
-                  grows with the size."
-            .to_owned(),
-        keys: 1 + usize::from(named),
-        heads: heads(titles),
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let rows: Vec<(&str, Law)> = rows.collect();
+    let missing = |law: &Law| law.alone_per_s.is_none().then_some("does not fit");
+    let columns = Columns::<&(&str, Law)>::new()
+        .when(named, |columns| columns.key("", |(name, _)| *name))
+        .key("law", |(_, law)| law.name)
+        .with("λ, tps", |(_, law)| match missing(law) {
+            Some(words) => words.into(),
+            None => Content::from(law.alone_per_s),
+        })
+        .with("σ or s", |(_, law)| law.contention.map(share))
+        .with("κ", |(_, law)| law.coherency.map(share))
+        .with("R²", |(_, law)| {
+            law.r_squared.map(|r_squared| format!("{r_squared:.3}"))
+        })
+        .with(format!("peak at {}", scale.key), |(_, law)| {
+            law.peak_at.clone()
+        })
+        .with("peak tps", |(_, law)| law.peak_per_s);
+    columns.grid(
+        "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
+         the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ \
+         (Universal Scalability Law, Amdahl): the serialized share of the work. κ: the \
+         cost of keeping each pair coherent. s (Gustafson): the serial share of work that \
+         grows with the size.",
+        &rows,
+    )
 }
 
-fn all(law: &Scaling) -> Vec<Vec<String>> {
-    let (peak, tps) = match law.peak {
-        Some(peak) => (
-            number::estimate_to(Some(peak.size), 1),
-            number::estimate(Some(peak.per_s)),
-        ),
-        None => ("none nearby".to_owned(), number::ABSENT.to_owned()),
+/// A row of the table of laws.
+#[derive(Default)]
+struct Law {
+    name: &'static str,
+    alone_per_s: Option<Estimate>,
+    contention: Option<Estimate>,
+    coherency: Option<Estimate>,
+    r_squared: Option<f64>,
+    peak_at: Option<String>,
+    peak_per_s: Option<Estimate>,
+}
+
+fn all(law: &Scaling) -> [Law; 3] {
+    let peak_at = |peak: Peak| number::estimate_to(Some(peak.size), 1);
+    let serial = |name, law: Option<Serial>| Law {
+        name,
+        alone_per_s: law.map(|law| law.alone_per_s),
+        contention: law.map(|law| law.share),
+        r_squared: law.map(|law| law.r_squared),
+        ..Law::default()
     };
-    let universal = vec![
-        "Universal Scalability Law".to_owned(),
-        number::estimate(Some(law.alone_per_s)),
-        share(law.contention),
-        share(law.coherency),
-        format!("{:.3}", law.r_squared),
-        peak,
-        tps,
-    ];
-    let serial = |name: &str, law: Serial| {
-        let absent = || number::ABSENT.to_owned();
-        vec![
-            name.to_owned(),
-            number::estimate(Some(law.alone_per_s)),
-            share(law.share),
-            absent(),
-            format!("{:.3}", law.r_squared),
-            absent(),
-            absent(),
-        ]
+    let universal = Law {
+        name: "Universal Scalability Law",
+        alone_per_s: Some(law.alone_per_s),
+        contention: Some(law.contention),
+        coherency: Some(law.coherency),
+        r_squared: Some(law.r_squared),
+        peak_at: Some(law.peak.map_or_else(|| "none nearby".to_owned(), peak_at)),
+        peak_per_s: law.peak.map(|peak| peak.per_s),
     };
-    let both = [("Amdahl", law.amdahl), ("Gustafson", law.gustafson)];
-    let both = both.map(|(name, law)| match law {
-        Some(law) => serial(name, law),
-        None => {
-            let mut row = vec![name.to_owned(), "does not fit".to_owned()];
-            row.resize(universal.len(), number::ABSENT.to_owned());
-            row
-        }
-    });
-    [universal].into_iter().chain(both).collect()
+    [
+        universal,
+        serial("Amdahl", law.amdahl),
+        serial("Gustafson", law.gustafson),
+    ]
 }
 
 /// Measured against fitted, a row for each size.
@@ -221,48 +223,34 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
     let each = |size: f64, tps: f64| tps / size;
     let first = ladder.rungs.first()?;
     let alone = each(first.size, first.tps.value()?);
-    let rows = ladder.rungs.iter().map(|rung| {
-        let (size, tps) = (rung.size, rung.tps.value());
-        let fitted = law.per_s(size);
-        vec![
-            number::value_to(size, 0),
-            number::estimate(rung.tps.estimate),
-            number::value(fitted),
-            tps.map_or(number::ABSENT.to_owned(), |tps| {
-                format!("{:+.1}", (tps / fitted - 1.0) * 100.0)
-            }),
-            number::maybe(law.amdahl_per_s(size)),
-            number::maybe(law.gustafson_per_s(size)),
-            tps.map_or(number::ABSENT.to_owned(), |tps| {
-                format!("{:.0}", each(size, tps) / alone * 100.0)
-            }),
-        ]
-    });
+    let residual = |rung: &Rung| {
+        let off = rung.tps.value()? / law.per_s(rung.size) - 1.0;
+        Some(format!("{:+.1}", off * 100.0))
+    };
+    let efficiency = |rung: &Rung| {
+        let share = each(rung.size, rung.tps.value()?) / alone;
+        Some(format!("{:.0}", share * 100.0))
+    };
     let of = match ladder.name.as_str() {
         "" => String::new(),
         name => format!(", {name}"),
     };
-    Some(Grid {
-        caption: format!(
-            "Throughput as measured and by the laws{of}. Residual: measured relative to the \
-             Universal Scalability Law. Efficiency: throughput divided by {key}, relative to that \
-             at {}.",
-            number::value_to(first.size, 0),
-            key = scale.key
-        ),
-        keys: 1,
-        heads: heads([
-            scale.key.as_str(),
-            "measured tps",
-            "USL",
-            "residual %",
-            "Amdahl",
-            "Gustafson",
-            "efficiency %",
-        ]),
-        rows: rows.collect(),
-        ..Grid::default()
-    })
+    let caption = format!(
+        "Throughput as measured and by the laws{of}. Residual: measured relative to the \
+         Universal Scalability Law. Efficiency: throughput divided by {key}, relative to that \
+         at {}.",
+        number::value_to(first.size, 0),
+        key = scale.key
+    );
+    let columns = Columns::<&Rung>::new()
+        .key(scale.key.as_str(), |rung| number::value_to(rung.size, 0))
+        .with("measured tps", |rung| rung.tps.estimate)
+        .with("USL", |rung| law.per_s(rung.size))
+        .with("residual %", residual)
+        .with("Amdahl", |rung| law.amdahl_per_s(rung.size))
+        .with("Gustafson", |rung| law.gustafson_per_s(rung.size))
+        .with("efficiency %", efficiency);
+    Some(columns.grid(caption, &ladder.rungs))
 }
 
 /// `1.2 % ± 0.3 %`.

@@ -9,9 +9,9 @@ use measure::quantile::FEWEST_SLOWER;
 use measure::result::RunResult;
 use measure::steady::MIN_SECONDS;
 
-use crate::grid::{Grid, heads};
+use crate::columns::Columns;
+use crate::grid::Grid;
 use crate::keys;
-use crate::number;
 use crate::sheet::{self, Block, Figure, Section};
 
 pub use csv::csv;
@@ -73,37 +73,21 @@ fn repeated(result: &RunResult) -> bool {
 
 /// A row for each of several searches.
 fn found(result: &RunResult) -> Grid {
-    let rate = |at: Option<AtRate>| number::maybe(at.map(|at| at.rate_per_s));
-    let rows = result.searches.iter().map(|search| {
-        vec![
-            name(search, result),
-            rate(search.held()),
-            rate(search.failed()),
-            rate(search.knee()),
-            number::maybe(search.capacity_per_s),
-            search.steps.len().to_string(),
-            ended(&search.end).to_owned(),
-        ]
-    });
-    Grid {
-        caption: "The result of each search, in transactions per second: the highest rate within \
-                  the limit, the lowest rate above it, the knee of the curve, and the throughput \
-                  of a closed loop."
-            .to_owned(),
-        heads: heads([
-            "search",
-            "within limit",
-            "above limit",
-            "knee",
-            "closed loop",
-            "steps",
-            "ended",
-        ]),
-        keys: 1,
-        words: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let rate = |at: Option<AtRate>| at.map(|at| at.rate_per_s);
+    let columns = Columns::<&FoundMax>::new()
+        .key("search", |search| name(search, result))
+        .with("within limit", |search| rate(search.held()))
+        .with("above limit", |search| rate(search.failed()))
+        .with("knee", |search| rate(search.knee()))
+        .with("closed loop", |search| search.capacity_per_s)
+        .with("steps", |search| search.steps.len())
+        .words("ended", |search| ended(&search.end));
+    columns.grid(
+        "The result of each search, in transactions per second: the highest rate within \
+         the limit, the lowest rate above it, the knee of the curve, and the throughput \
+         of a closed loop.",
+        &result.searches,
+    )
 }
 
 /// How a search ended, in a word or two.
@@ -122,26 +106,24 @@ fn steps(search: &FoundMax, result: &RunResult) -> Grid {
         1 => String::new(),
         _ => format!(" of {}", name(search, result)),
     };
-    Grid {
-        caption: format!(
-            "Steps{of} in the order in which they ran: requested arrivals and completed \
-             transactions per second; response times in milliseconds. Limit: {} ms.{}",
-            search.limit_ms,
-            caveats(search)
-        ),
-        heads: heads([
-            "trial",
-            "rate",
-            "tps",
-            "mean",
-            &column::heading(&search.column),
-            "verdict",
-        ]),
-        keys: 1,
-        words: 1,
-        rows: search.steps.iter().map(row).collect(),
-        ..Grid::default()
-    }
+    let caption = format!(
+        "Steps{of} in the order in which they ran: requested arrivals and completed \
+         transactions per second; response times in milliseconds. Limit: {} ms.{}",
+        search.limit_ms,
+        caveats(search)
+    );
+    let columns = Columns::<&SearchStep>::new()
+        .key("trial", |step| step.trial.to_string())
+        .with("rate", |step| step.rate_per_s)
+        .with("tps", |step| step.achieved_per_s)
+        .with("mean", |step| step.mean_ms)
+        .with(column::heading(&search.column), |step| step.value_ms)
+        .words("verdict", |step| {
+            let longer = if step.long { ", in a longer trial" } else { "" };
+            let caveats = step.caveats.iter().map(|caveat| format!(", {caveat}"));
+            format!("{}{longer}{}", step.verdict, caveats.collect::<String>())
+        });
+    columns.grid(caption, &search.steps)
 }
 
 /// What the words for caveats mean, where there are any.
@@ -159,23 +141,6 @@ fn caveats(search: &FoundMax) -> String {
         of(StepCaveat::Short, &short),
     ];
     all.into_iter().flatten().collect()
-}
-
-fn row(step: &SearchStep) -> Vec<String> {
-    let longer = if step.long { ", in a longer trial" } else { "" };
-    let caveats: String = step
-        .caveats
-        .iter()
-        .map(|caveat| format!(", {caveat}"))
-        .collect();
-    vec![
-        step.trial.to_string(),
-        number::value(step.rate_per_s),
-        number::maybe(step.achieved_per_s),
-        number::maybe(step.mean_ms),
-        number::maybe(step.value_ms),
-        format!("{}{longer}{caveats}", step.verdict),
-    ]
 }
 
 fn figure(search: &FoundMax) -> Figure {

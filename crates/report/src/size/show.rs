@@ -3,15 +3,14 @@
 use measure::scale::Scaling;
 use measure::size::{Choice, best};
 
-use super::Sizing;
-use super::rows::Row;
+use super::{Row, Sizing};
 use crate::answer::Answer;
-use crate::csv_writer::Csv;
+use crate::columns::Columns;
 use crate::figures::{self, Figures};
-use crate::grid::{Grid, heads};
+use crate::grid::Grid;
 use crate::number;
 use crate::scale::share;
-use crate::sheet::{self, Block, Figure, Section, Sheet};
+use crate::sheet::{self, Block, Sheet};
 use crate::study::of_sweep;
 
 /// What the cells of the table are.
@@ -26,29 +25,27 @@ impl Answer for Sizing {
     fn sheet(&self) -> Sheet {
         let mut blocks: Vec<Block> = sheet::words(words(self)).collect();
         blocks.push(Block::Table(grid(self)));
-        blocks.extend(figures(self).into_iter().map(Block::Figure));
-        Sheet {
-            title: format!("Servers for {} tps", typed(self.need_per_s)),
-            version: self.measured.environment.dyno_version.clone(),
-            lead: lead(self),
-            notices: sheet::cautions(&self.cautions).into_iter().collect(),
-            sections: vec![Section::new("", blocks)],
-            ..Sheet::default()
-        }
+        let sweep = figures::sweep(&self.measured).filter(|_| self.choices.len() > 1);
+        let figures = sweep.map(|sweep| of_sweep("by number of instances", &sweep));
+        blocks.extend(figures.into_iter().flatten().map(Block::Figure));
+        let title = format!("Servers for {} tps", typed(self.need_per_s));
+        let version = &self.measured.environment.dyno_version;
+        Sheet::answer(title, version, lead(self), &self.cautions, blocks)
     }
 
     fn csv(&self) -> String {
-        let mut csv = Csv::default();
-        csv.names("instances at");
-        csv.names(Csv::POINT);
-        csv.names(
-            "n efficiency efficiency.half_width servers servers.fewest servers.most saved price",
-        );
-        csv.end_line();
-        for row in &self.choices {
-            line(&mut csv, self, row);
-        }
-        csv.text
+        let columns = Columns::<&Row>::new()
+            .with("instances", |row| row.choice.instances)
+            .with("at", |row| &row.best.at)
+            .point(|row| (Some(row.choice.per_s), row.best.mean_ms, row.best.p99_ms))
+            .with("n", |row| row.best.n)
+            .estimate("efficiency", |_| Some(self.efficiency))
+            .with("servers", |row| row.choice.servers)
+            .with("servers.fewest", |row| Some(row.choice.range?.fewest))
+            .with("servers.most", |row| row.choice.range?.most)
+            .with("saved", |row| row.choice.saved)
+            .with("price", |row| row.choice.price);
+        columns.csv(&self.choices)
     }
 
     fn figures(&self) -> Option<Figures> {
@@ -131,7 +128,7 @@ fn lead(sizing: &Sizing) -> String {
 
 /// The choice with the same number of servers and the shortest response time.
 fn faster(sizing: &Sizing, best: &Choice) -> Option<String> {
-    let mean = |row: &Row| row.mean_ms.map(|mean| mean.value);
+    let mean = |row: &Row| row.best.mean_ms.map(|mean| mean.value);
     let rows = sizing.choices.iter();
     let best_ms = mean(rows.clone().find(|row| row.choice == *best)?)?;
     let others = rows.filter(|row| row.choice.servers == best.servers);
@@ -209,65 +206,22 @@ fn percent(choice: &Choice) -> String {
 }
 
 fn grid(sizing: &Sizing) -> Grid {
-    let at = sizing.choices.iter().any(|row| !row.at.is_empty());
-    let mut titles = vec!["instances"];
-    titles.extend(at.then_some("best at"));
-    let keys = titles.len();
-    titles.extend(["tps", "mean ms", "p99 ms", "n", "servers", "saved %"]);
-    titles.extend(sizing.price.map(|_| "price"));
-    let rows = sizing.choices.iter().map(|row| {
-        let choice = &row.choice;
-        let mut cells = vec![choice.instances.to_string()];
-        cells.extend(at.then(|| row.at.clone()));
-        cells.extend([
-            number::estimate(Some(choice.per_s)),
-            number::estimate(row.mean_ms),
-            row.p99_ms.shown(),
-            row.n.to_string(),
-            servers_cell(choice),
-            percent(choice),
-        ]);
-        cells.extend(choice.price.map(typed));
-        cells
-    });
-    Grid {
-        caption: CELLS.to_owned(),
-        heads: heads(titles),
-        keys,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
-}
-
-fn servers_cell(choice: &Choice) -> String {
-    let servers = number::count(choice.servers);
-    match servers_interval(choice) {
-        Some(open) => format!("{servers} ({open})"),
-        None => servers,
-    }
-}
-
-fn figures(sizing: &Sizing) -> Vec<Figure> {
-    match sizing.choices.len() {
-        1 => Vec::new(),
-        _ => figures::sweep(&sizing.measured)
-            .map(|sweep| of_sweep("by number of instances", &sweep))
-            .unwrap_or_default(),
-    }
-}
-
-fn line(csv: &mut Csv, sizing: &Sizing, row: &Row) {
-    let choice = &row.choice;
-    let whole = |number: u64| number as f64;
-    csv.count(choice.instances);
-    csv.text(&row.at);
-    csv.point(Some(choice.per_s), row.mean_ms, &row.p99_ms);
-    csv.count(row.n);
-    csv.estimate(Some(sizing.efficiency));
-    csv.count(choice.servers);
-    csv.number(choice.range.map(|range| whole(range.fewest)));
-    csv.number(choice.range.and_then(|range| range.most).map(whole));
-    csv.number(choice.saved);
-    csv.number(choice.price);
-    csv.end_line();
+    let at = sizing.choices.iter().any(|row| !row.best.at.is_empty());
+    let columns = Columns::<&Row>::new()
+        .key("instances", |row| row.choice.instances)
+        .when(at, |columns| columns.key("best at", |row| &row.best.at))
+        .with("tps", |row| row.choice.per_s)
+        .with("mean ms", |row| row.best.mean_ms)
+        .with("p99 ms", |row| row.best.p99_ms)
+        .with("n", |row| row.best.n)
+        .with("servers", |row| {
+            let servers = number::count(row.choice.servers);
+            let interval = servers_interval(&row.choice);
+            interval.map_or(servers.clone(), |open| format!("{servers} ({open})"))
+        })
+        .with("saved %", |row| percent(&row.choice))
+        .when(sizing.price.is_some(), |columns| {
+            columns.with("price", |row| row.choice.price.map(typed))
+        });
+    columns.grid(CELLS, &sizing.choices)
 }

@@ -2,8 +2,9 @@
 
 use measure::result::RunResult;
 
+use crate::columns::Columns;
 use crate::findings::{self, TrialNote};
-use crate::grid::{Grid, heads};
+use crate::grid::Grid;
 use crate::list::listed;
 
 /// A row for each verdict.
@@ -15,22 +16,16 @@ pub(super) fn grid(result: &RunResult) -> Grid {
             None => kinds.push(vec![note]),
         }
     }
-    let rows = kinds.iter().map(|notes| {
-        let names: Vec<&str> = notes.iter().map(|note| note.name.as_str()).collect();
-        let trials = match names.len() {
+    let columns = Columns::<&Vec<TrialNote>>::new()
+        .key("verdict", |notes| &notes[0].what)
+        .words("trials", |notes| match notes.len() {
             all if all == result.trials.len() => format!("all {all}"),
-            _ => listed(&names),
-        };
-        vec![notes[0].what.clone(), trials, notes[0].words.clone()]
-    });
-    Grid {
-        caption: "What limited the trials, with the evidence of the first; each trial below has \
-                  its own."
-            .to_owned(),
-        heads: heads(["verdict", "trials", "evidence"]),
-        keys: 1,
-        words: 2,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+            _ => listed(&notes.iter().map(|note| &*note.name).collect::<Vec<_>>()),
+        })
+        .words("evidence", |notes| &notes[0].words);
+    columns.grid(
+        "What limited the trials, with the evidence of the first; each trial below has \
+         its own.",
+        &kinds,
+    )
 }

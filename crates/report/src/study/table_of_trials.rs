@@ -5,11 +5,11 @@ use measure::setup::Outcome;
 use measure::summary::{LatencySummary, TrialSummary};
 
 use crate::cell::NO_INTERVAL;
+use crate::columns::Columns;
 use crate::describe;
 use crate::findings;
-use crate::grid::{Grid, heads};
+use crate::grid::Grid;
 use crate::keys;
-use crate::number;
 
 pub(super) fn grid(result: &RunResult) -> Grid {
     let axes = keys::axes(result);
@@ -19,37 +19,40 @@ pub(super) fn grid(result: &RunResult) -> Grid {
     let early = any(|trial| trial.outcome != Outcome::Completed);
     let repeated = keys::repeated(result);
 
-    let mut titles = vec!["trial"];
-    titles.extend(axes.iter().map(|key| keys::short(key, &axes)));
-    titles.extend(repeated.then_some("repeat"));
-    let keys = titles.len();
-    titles.extend([
-        "tps", "mean", "p50", "p95", "p99", "max", "errors", "restarts",
-    ]);
-    titles.extend(steady.then_some("steady"));
-    titles.extend(verdict.then_some("verdict"));
-    titles.extend(early.then_some("ended"));
-
-    let rows = result.trials.iter().enumerate().map(|(place, trial)| {
-        let mut row = vec![number_of(trial, place)];
-        row.extend(axes.iter().map(|key| keys::shown(keys::value(trial, key))));
-        row.extend(repeated.then(|| trial.setup.planned.repeat.to_string()));
-        row.extend(numbers(trial));
-        row.extend(steady.then(|| describe::steady_in_short(trial)));
-        let bound = trial.verdict.as_ref().map(|verdict| verdict.bound);
-        let bound = bound.map_or(number::ABSENT.to_owned(), findings::bound_word);
-        row.extend(verdict.then_some(bound));
-        row.extend(early.then(|| findings::ended(&trial.outcome).to_owned()));
-        row
-    });
+    type Row<'a> = (usize, &'a TrialSummary);
+    let time = |(_, trial): Row<'_>, of: fn(LatencySummary) -> f64| trial.response_ms.map(of);
+    let columns = Columns::<Row<'_>>::new()
+        .key("trial", |(place, trial)| number_of(trial, place))
+        .each(&axes, |columns, key| {
+            columns.key(keys::short(key, &axes), |(_, trial)| {
+                keys::value(trial, key)
+            })
+        })
+        .when(repeated, |columns| {
+            columns.key("repeat", |(_, trial)| trial.setup.planned.repeat)
+        })
+        .with("tps", |(_, trial)| trial.transactions.per_s)
+        .with("mean", |(_, trial)| Some(trial.response_ms?.mean))
+        .with("p50", move |row| time(row, |response| response.p50))
+        .with("p95", move |row| time(row, |response| response.p95))
+        .with("p99", move |row| time(row, |response| response.p99))
+        .with("max", move |row| time(row, |response| response.max))
+        .with("errors", |(_, trial)| trial.failures())
+        .with("restarts", |(_, trial)| trial.restarts())
+        .when(steady, |columns| {
+            columns.with("steady", |(_, trial)| describe::steady_in_short(trial))
+        })
+        .when(verdict, |columns| {
+            columns.words("verdict", |(_, trial)| {
+                Some(findings::bound_word(trial.verdict.as_ref()?.bound))
+            })
+        })
+        .when(early, |columns| {
+            columns.words("ended", |(_, trial)| findings::ended(&trial.outcome))
+        });
     Grid {
-        caption: caption(result, steady),
-        heads: heads(titles),
-        keys,
-        words: usize::from(verdict) + usize::from(early),
         links: true,
-        rows: rows.collect(),
-        ..Grid::default()
+        ..columns.grid(caption(result, steady), result.trials.iter().enumerate())
     }
 }
 
@@ -79,18 +82,4 @@ fn number_of(trial: &TrialSummary, place: usize) -> String {
         0 => (place + 1).to_string(),
         number => number.to_string(),
     }
-}
-
-fn numbers(trial: &TrialSummary) -> Vec<String> {
-    let time = |of: fn(LatencySummary) -> f64| number::maybe(trial.response_ms.map(of));
-    vec![
-        number::estimate(trial.transactions.per_s),
-        number::estimate(trial.response_ms.map(|response| response.mean)),
-        time(|response| response.p50),
-        time(|response| response.p95),
-        time(|response| response.p99),
-        time(|response| response.max),
-        number::count(trial.failures()),
-        number::count(trial.restarts()),
-    ]
 }

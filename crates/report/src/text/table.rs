@@ -24,8 +24,8 @@ pub(super) fn grid(grid: &Grid, layout: Layout) -> String {
     for row in &grid.rows {
         let cells = row.iter().enumerate();
         table.add_row(cells.map(|(column, cell)| match grid.is_words(&column) {
-            true => wrap("", cell, in_cell),
-            false => plain(cell, layout),
+            true => wrap("", &cell.to_string(), in_cell),
+            false => plain(&cell.to_string(), layout),
         }));
     }
     for (column, shape) in table.column_iter_mut().enumerate() {

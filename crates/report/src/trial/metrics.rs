@@ -3,9 +3,9 @@
 use measure::metric::{Metric, MetricSummary, bracketed, split};
 use measure::summary::TrialSummary;
 
-use crate::column;
-use crate::grid::{Grid, heads};
-use crate::number;
+use crate::columns::Columns;
+use crate::grid::Grid;
+use crate::heading;
 
 /// The metrics of the host and of all servers together; a figure has those of each core, another
 /// table those of each server.
@@ -17,26 +17,25 @@ pub(super) fn of_all(trial: &TrialSummary) -> Grid {
     });
     let mut shown: Vec<(&String, &MetricSummary)> = shown.collect();
     shown.sort_by_key(|(name, _)| (Metric::find(name).map(|metric| metric.group), *name));
-    let rows = shown.into_iter().map(|(name, metric)| {
-        let (unit, scale) = column::shown_in(measure::column::unit(name));
-        let cell = |value: f64| number::value(value / scale);
-        vec![
-            name.clone(),
-            unit.to_owned(),
-            cell(metric.mean),
-            cell(metric.min),
-            cell(metric.max),
-        ]
-    });
-    Grid {
-        caption: "Metrics during the measurement: the mean, and the minimum and maximum of the \
-                  one-second samples."
-            .to_owned(),
-        heads: heads(["metric", "unit", "mean", "min", "max"]),
-        keys: 1,
-        rows: rows.collect(),
-        ..Grid::default()
-    }
+    let columns = Columns::<(&String, &MetricSummary)>::new()
+        .key("metric", |(name, _)| name)
+        .with("unit", |(name, _)| unit(name))
+        .with("mean", |(name, metric)| metric.mean / scale(name))
+        .with("min", |(name, metric)| metric.min / scale(name))
+        .with("max", |(name, metric)| metric.max / scale(name));
+    columns.grid(
+        "Metrics during the measurement: the mean, and the minimum and maximum of the \
+         one-second samples.",
+        shown,
+    )
+}
+
+fn unit(name: &str) -> &'static str {
+    heading::shown_in(measure::column::unit(name)).0
+}
+
+fn scale(name: &str) -> f64 {
+    heading::shown_in(measure::column::unit(name)).1
 }
 
 /// Whether there are several things that have this metric.
@@ -52,30 +51,30 @@ fn of_several(trial: &TrialSummary, plain: &str) -> bool {
 pub(super) fn by_server(trial: &TrialSummary) -> Grid {
     let servers = trial.instances.iter().map(|instance| instance.number);
     let servers: Vec<String> = servers.map(|number| number.to_string()).collect();
-    let plain = trial
-        .metrics
-        .keys()
-        .filter(|name| name.starts_with("server."));
-    let rows = plain.filter_map(|name| {
-        let (unit, scale) = column::shown_in(measure::column::unit(name));
-        let mean = |name: &str| trial.metrics.get(name).map(|metric| metric.mean / scale);
-        let each = servers.iter().map(|server| mean(&bracketed(name, server)));
-        let each: Vec<Option<f64>> = each.collect();
-        let mut row = vec![name.clone(), unit.to_owned(), number::maybe(mean(name))];
-        row.extend(each.iter().copied().map(number::maybe));
-        each.iter().any(Option::is_some).then_some(row)
+    let mean = |name: &str| Some(trial.metrics.get(name)?.mean / scale(name));
+    let of_server = |name: &str, server: &str| {
+        let metric = trial.metrics.get(&bracketed(name, server));
+        Some(metric?.mean / scale(name))
+    };
+    let plain = trial.metrics.keys().filter(|name| {
+        let has_servers = || {
+            servers
+                .iter()
+                .any(|server| of_server(name, server).is_some())
+        };
+        servers.len() > 1 && name.starts_with("server.") && has_servers()
     });
-    let mut titles = vec!["metric".to_owned(), "unit".to_owned(), "all".to_owned()];
-    titles.extend(servers.iter().map(|server| format!("server {server}")));
-    Grid {
-        caption: "Mean of each server's metrics during the measurement.".to_owned(),
-        heads: heads(titles),
-        keys: 1,
-        rows: if servers.len() > 1 {
-            rows.collect()
-        } else {
-            Vec::new()
-        },
-        ..Grid::default()
-    }
+    let columns = Columns::<&String>::new()
+        .key("metric", |name| name)
+        .with("unit", |name| unit(name))
+        .with("all", |name| mean(name))
+        .each(&servers, |columns, server| {
+            columns.with(format!("server {server}"), move |name| {
+                of_server(name, server)
+            })
+        });
+    columns.grid(
+        "Mean of each server's metrics during the measurement.",
+        plain,
+    )
 }

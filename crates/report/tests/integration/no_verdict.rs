@@ -6,9 +6,9 @@ use crate::simulate::Random;
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::threshold::{Baseline, Threshold, judge};
-use report::Answer;
-use report::rank::{Entrant, Ranking};
+use report::rank::Ranking;
 use report::text::Layout;
+use report::{Answer, Source};
 
 const STUDIES: usize = 400;
 /// Standard deviation of the logarithm between runs, and between the times of two results.
@@ -90,7 +90,7 @@ fn one_server_at_different_times_is_never_split_into_ranks_nor_judged() {
             let time = NOISE * random.normal();
             measure(result, time, &mut random);
         }
-        let entrants = names.iter().zip(&results).map(|(name, result)| Entrant {
+        let entrants = names.iter().zip(&results).map(|(name, result)| Source {
             category: "",
             name,
             result,
@@ -120,7 +120,7 @@ fn identical_variants_rarely_have_different_ranks() {
     }
     let splits = (0..STUDIES).filter(|_| {
         measure(&mut result, 0.0, &mut random);
-        let entrant = Entrant {
+        let entrant = Source {
             category: "",
             name: "study",
             result: &result,

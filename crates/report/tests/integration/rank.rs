@@ -5,9 +5,9 @@ use crate::common::{golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::Point;
-use report::Answer;
-use report::rank::{Entrant, RankError, Ranking};
+use report::rank::Ranking;
 use report::text::Layout;
+use report::{Answer, AnswerError, Source};
 
 /// A device that was measured three times with so many servers at once.
 fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
@@ -71,7 +71,10 @@ fn devices() -> Vec<(&'static str, &'static str, RunResult)> {
     ]
 }
 
-fn rank(devices: &[(&str, &str, RunResult)], point: &[(&str, &str)]) -> Result<Ranking, RankError> {
+fn rank(
+    devices: &[(&str, &str, RunResult)],
+    point: &[(&str, &str)],
+) -> Result<Ranking, AnswerError> {
     rank_or_force(devices, point, false)
 }
 
@@ -79,8 +82,8 @@ fn rank_or_force(
     devices: &[(&str, &str, RunResult)],
     point: &[(&str, &str)],
     force: bool,
-) -> Result<Ranking, RankError> {
-    let entrants = devices.iter().map(|(category, name, result)| Entrant {
+) -> Result<Ranking, AnswerError> {
+    let entrants = devices.iter().map(|(category, name, result)| Source {
         category,
         name,
         result,

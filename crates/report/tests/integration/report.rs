@@ -138,7 +138,7 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     }
 }
 
-/// Variants of a study are verdict by the ratio within its blocks.
+/// Variants of a study are judged by the ratio within its blocks.
 #[test]
 fn a_paired_ratio_is_told_with_its_interval() {
     let (mut result, _) = common::study(&[8, 8, 8, 8]);

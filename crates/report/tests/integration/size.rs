@@ -6,9 +6,9 @@ use crate::common::{golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::Point;
-use report::Answer;
-use report::size::{Question, SizeError, Sizing};
+use report::size::{Question, Sizing};
 use report::text::Layout;
+use report::{Answer, AnswerError};
 
 /// Throughput and response time by number of instances. Throughput with one and with six is
 /// the paper's; the rest only has the shape that it tells of.
@@ -152,7 +152,7 @@ fn an_efficiency_of_the_law_is_a_share_whatever_was_measured() {
                     planned += 1;
                 }
                 // Nobody gave one, so nobody is told that it is wrong.
-                Err(error) => assert!(error.wants_efficiency(), "{seed}: {error}"),
+                Err(error) => assert!(error.remedy().is_some(), "{seed}: {error}"),
             }
         }
     }
@@ -163,7 +163,7 @@ fn an_efficiency_of_the_law_is_a_share_whatever_was_measured() {
 fn what_tells_no_efficiency_wants_one() {
     let refused = |result: &RunResult| {
         let error = Sizing::of(result, &question(None)).unwrap_err();
-        assert!(error.wants_efficiency(), "{error}");
+        assert!(error.remedy().is_some(), "{error}");
         // With one there is a plan all the same.
         Sizing::of(result, &question(Some(0.9))).unwrap();
         error.to_string()
@@ -208,7 +208,7 @@ fn what_is_not_there_is_told() {
         trial.transactions.per_s = None;
     }
     let nothing = Sizing::of(&result, &question(Some(0.9))).unwrap_err();
-    assert_eq!(nothing, SizeError::Nothing(Vec::new()));
+    assert_eq!(nothing, AnswerError::NoThroughput(Vec::new()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::made::{Made, made};
 use super::scale_up::Left;
 use super::typed;
 
-/// Rates, 99th percentiles, and what was verdict; the last step is a longer one.
+/// Rates, 99th percentiles, and what was decided; the last step is a longer one.
 pub(crate) const STEPS: [(f64, f64, StepVerdict); 7] = [
     (700.0, 12.0, StepVerdict::Held),
     (840.0, 900.0, StepVerdict::Overloaded),

@@ -1,6 +1,6 @@
 //! The columns of a table as people read them.
 
-use measure::column::{changed, heading as long_heading, unit};
+use measure::column::{self, changed, unit};
 use measure::interval::Estimate;
 use measure::quantile::Range;
 
@@ -18,35 +18,6 @@ pub(crate) struct Heading {
     scale: f64,
 }
 
-/// The head of a column by its name.
-pub(crate) fn heading(column: &str) -> Heading {
-    // A number stays on a line with its unit.
-    let title = |column| long_heading(column).replace(" %", "\u{a0}%");
-    if let Some(of) = changed(column) {
-        return Heading {
-            column: column.to_owned(),
-            head: Head {
-                title: format!("{} change", title(of)),
-                unit: "%",
-            },
-            decimals: usize::MAX,
-            scale: 1.0,
-        };
-    }
-    let title = title(column);
-    let (unit, scale) = shown_in(unit(column));
-    let said = unit == "1/s" || title.ends_with(unit);
-    Heading {
-        column: column.to_owned(),
-        head: Head {
-            unit: if said { "" } else { unit },
-            title,
-        },
-        decimals: if unit == "%" { 1 } else { usize::MAX },
-        scale,
-    }
-}
-
 /// The unit that people read, and how much of the measured one it is.
 pub(crate) fn shown_in(unit: &'static str) -> (&'static str, f64) {
     match unit {
@@ -56,6 +27,34 @@ pub(crate) fn shown_in(unit: &'static str) -> (&'static str, f64) {
 }
 
 impl Heading {
+    pub(crate) fn of(column: &str) -> Self {
+        // A number stays on a line with its unit.
+        let title = |column| column::heading(column).replace(" %", "\u{a0}%");
+        if let Some(of) = changed(column) {
+            return Self {
+                column: column.to_owned(),
+                head: Head {
+                    title: format!("{} change", title(of)),
+                    unit: "%",
+                },
+                decimals: usize::MAX,
+                scale: 1.0,
+            };
+        }
+        let title = title(column);
+        let (unit, scale) = shown_in(unit(column));
+        let said = unit == "1/s" || title.ends_with(unit);
+        Self {
+            column: column.to_owned(),
+            head: Head {
+                unit: if said { "" } else { unit },
+                title,
+            },
+            decimals: if unit == "%" { 1 } else { usize::MAX },
+            scale,
+        }
+    }
+
     /// A range in the unit of the heading.
     pub(crate) fn scaled_range(&self, range: Range) -> Range {
         Range {
@@ -79,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_unit_is_said_once() {
-        let text = |column| heading(column).head.text();
+        let text = |column| Heading::of(column).head.text();
         assert_eq!(text("tps"), "tps");
         assert_eq!(text("response_ms.mean"), "response mean, ms");
         assert_eq!(text("cpu.user"), "CPU user, %");
@@ -94,7 +93,7 @@ mod tests {
             value: f64::from(3 << 20),
             half_width: Some(f64::from(1 << 19)),
         };
-        let shown = heading("server.rss_bytes").scaled(bytes);
+        let shown = Heading::of("server.rss_bytes").scaled(bytes);
         assert_eq!((shown.value, shown.half_width), (3.0, Some(0.5)));
     }
 }
