@@ -80,10 +80,8 @@ fn a_load_stops_on_transaction_boundaries() {
     // They end in the drain, and count neither as measured nor as nothing.
     assert_eq!(driven.total(Phase::Drain).response.count(), 5);
     let all = driven.measured().response.count() + 5;
-    assert_eq!(
-        all as usize * STATEMENTS,
-        times(&server, Asked::Statement).len()
-    );
+    let expected = times(&server, Asked::Statement).len();
+    assert_eq!(all as usize * STATEMENTS, expected);
 }
 
 #[test]

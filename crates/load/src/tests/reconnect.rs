@@ -61,7 +61,7 @@ fn a_server_known_to_restart_is_tried_at_least_every_200_ms() {
 fn users_that_lose_the_server_together_do_not_return_together() {
     let script = away(SECOND..2 * SECOND, FailureKind::Lost);
     let server = Scripted::new(&simulation(), script);
-    let mut spec = one_user(20);
+    let mut spec = one_user(5);
     (spec.users, spec.workers, spec.connect_limit) = (64, 3, 64);
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
@@ -213,14 +213,14 @@ fn a_load_without_a_time_limit_ends_when_the_server_stays_away() {
 fn moved(kind: FailureKind, found: u64) -> (Scripted, LoadSpec) {
     let server = Scripted::new(&simulation(), away(SECOND..found, kind));
     server.reroute([(SECOND + 250 * MS, None), (found, Some(1))]);
-    let mut spec = one_user(20);
+    let mut spec = one_user(5);
     (spec.users, spec.workers, spec.connect_limit) = (64, 2, 8);
     (server, spec)
 }
 
 #[test]
 fn users_connect_the_moment_that_another_server_is_found() {
-    let found = 10 * SECOND;
+    let found = 4 * SECOND;
     for kind in [FailureKind::Lost, FailureKind::Away] {
         let (server, spec) = moved(kind, found);
         let driven = drive(&spec, &server);
@@ -239,7 +239,7 @@ fn a_load_ends_in_time_while_its_users_wait_for_a_server() {
     let (server, spec) = moved(FailureKind::Lost, 90 * SECOND);
     let driven = drive(&spec, &server);
     assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
-    assert!(driven.ended_ns < 20 * SECOND + 100 * MS);
+    assert!(driven.ended_ns < 5 * SECOND + 100 * MS);
 }
 
 #[test]
