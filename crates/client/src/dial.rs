@@ -187,10 +187,8 @@ mod tests {
         assert!(sockopt::socket_keepalive(socket).unwrap());
         let probes = sockopt::tcp_keepcnt(socket).unwrap();
         let probed = sockopt::tcp_keepintvl(socket).unwrap() * probes;
-        assert_eq!(
-            sockopt::tcp_keepidle(socket).unwrap() + probed,
-            SILENCE_LIMIT
-        );
+        let found = sockopt::tcp_keepidle(socket).unwrap() + probed;
+        assert_eq!(found, SILENCE_LIMIT);
         let user_timeout = sockopt::tcp_user_timeout(socket).unwrap();
         assert_eq!(u128::from(user_timeout), SILENCE_LIMIT.as_millis());
     }

@@ -223,12 +223,18 @@ pub(crate) mod tests {
         (check.judge)(server)
     }
 
-    /// Each row has a check, settings, and the level that they get.
+    /// Each row has a check, settings, and the level that they get: `fsync: fsync=off -> Severe`.
     #[track_caller]
-    pub(crate) fn assert_levels(engine: &'static dyn Server, rows: &[(&str, &str, Level)]) {
-        for (id, settings, level) in rows {
-            let observed = observed(&with(engine, settings), id);
-            assert_eq!(observed.level(), *level, "{id} of {settings}: {observed:?}");
+    pub(crate) fn assert_levels(engine: &'static dyn Server, rows: &str) {
+        for row in rows.lines().map(str::trim).filter(|row| !row.is_empty()) {
+            let (id, rest) = row.split_once(": ").unwrap();
+            let (settings, level) = rest.split_once("-> ").unwrap();
+            let observed = observed(&with(engine, settings.trim_end()), id);
+            assert_eq!(
+                format!("{:?}", observed.level()),
+                level,
+                "{row}: {observed:?}"
+            );
         }
     }
 

@@ -51,8 +51,14 @@ fn pairs(rows: Rows) -> impl Iterator<Item = (String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Settings of a study.
+    pub(crate) fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        settings.iter().map(owned).collect()
+    }
 
     #[test]
     fn secrets_are_hidden_and_values_are_cut() {

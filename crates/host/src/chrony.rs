@@ -163,10 +163,8 @@ mod tests {
     fn the_last_makestep_takes_effect() {
         let one = |text: &str| makestep(&[(MAIN, text)]);
         assert_eq!(one("# makestep 1 -1\npool x\n"), None);
-        assert_eq!(
-            one(" MakeStep 0.1 -1\n").as_deref(),
-            Some("MakeStep 0.1 -1")
-        );
+        let expected = Some("MakeStep 0.1 -1");
+        assert_eq!(one(" MakeStep 0.1 -1\n").as_deref(), expected);
         let last = one("makestep 1 -1\nmakestep 1 3\n");
         assert_eq!(last.as_deref(), Some("makestep 1 3"));
         let long = one(&format!("makestep 1 {}", "3".repeat(5000)));

@@ -149,10 +149,8 @@ mod tests {
 
     #[test]
     fn a_machine_without_files() {
-        assert_eq!(
-            HostFacts::read(&TestMachine::with(&[]).files),
-            HostFacts::default()
-        );
+        let found = HostFacts::read(&TestMachine::with(&[]).files);
+        assert_eq!(found, HostFacts::default());
     }
 
     #[test]

@@ -72,7 +72,6 @@ fn is_own(pid: u32, own: &[u32], all: &HashMap<u32, ProcessStat>) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::files::RootDir;

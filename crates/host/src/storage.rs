@@ -234,10 +234,8 @@ mod tests {
         let storage = on(&machine, "dm-0");
         assert_eq!(storage.devices, ["sda", "sdb", "dm-0", "md0"]);
         let array = &storage.stacked[1];
-        assert_eq!(
-            (array.level.as_str(), array.degraded),
-            ("raid1 of sda, sdb", 1)
-        );
+        let expected = ("raid1 of sda, sdb", 1);
+        assert_eq!((array.level.as_str(), array.degraded), expected);
     }
 
     #[test]

@@ -125,9 +125,6 @@ impl ArrivalSequence {
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -200,81 +197,5 @@ mod tests {
         // No user was idle when the last one was due.
         assert_eq!(queue.take(3_600_000), start(2_500_000, true));
         assert_eq!(queue.take(3_600_000), start(3_500_000, false));
-    }
-
-    /// When each arrival is due and when it starts; `late_ns` is how late a user wakes up.
-    fn starts(
-        mut queue: ArrivalQueue,
-        users: usize,
-        service_ns: &[u64],
-        late_ns: impl Fn(usize, u64) -> u64,
-    ) -> Vec<(u64, u64)> {
-        let mut events: BinaryHeap<_> = (0..users).map(|user| Reverse((0, user))).collect();
-        let mut started = Vec::new();
-        while started.len() < service_ns.len() {
-            let Reverse((now_ns, user)) = events.pop().unwrap();
-            let next_ns = match queue.take(now_ns) {
-                NextAction::Start { due_ns, .. } => {
-                    started.push((due_ns, now_ns));
-                    now_ns + service_ns[started.len() - 1]
-                }
-                NextAction::Sleep { until_ns } => until_ns + late_ns(user, until_ns),
-            };
-            events.push(Reverse((next_ns, user)));
-        }
-        started
-    }
-
-    /// The same for the ideal queue: each arrival in order takes the server that is free first (the
-    /// recursion of Kiefer and Wolfowitz).
-    fn ideal(due_ns: &[u64], users: usize, service_ns: &[u64]) -> Vec<(u64, u64)> {
-        let mut free: BinaryHeap<_> = (0..users).map(|_| Reverse(0)).collect();
-        let arrivals = due_ns.iter().zip(service_ns);
-        arrivals
-            .map(|(due_ns, service_ns)| {
-                let Reverse(free_ns) = free.pop().unwrap();
-                let start_ns = free_ns.max(*due_ns);
-                free.push(Reverse(start_ns + service_ns));
-                (*due_ns, start_ns)
-            })
-            .collect()
-    }
-
-    /// 64 users, about 1 ms of service, 90 % load.
-    fn busy(arrivals: Arrivals) -> (impl Fn() -> ArrivalQueue, Vec<u64>) {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(11);
-        let service = (0..100_000).map(|_| 500_000 + rng.random_range(0..1_000_000));
-        let queue = move || ArrivalQueue::new(arrivals, 0.9 * 64.0 * 1000.0, 0, 5);
-        (queue, service.collect())
-    }
-
-    #[test]
-    fn all_users_together_are_one_queue() {
-        for arrivals in [Arrivals::Poisson, Arrivals::Constant] {
-            let (queue, service_ns) = busy(arrivals);
-            let due_ns = instants(&mut queue(), service_ns.len());
-            let started = starts(queue(), 64, &service_ns, |_, _| 0);
-            let expected = ideal(&due_ns, 64, &service_ns);
-            let differs = started.iter().zip(&expected).position(|(a, b)| a != b);
-            assert_eq!(differs, None);
-            assert!(expected.iter().any(|(due_ns, start_ns)| start_ns > due_ns));
-        }
-    }
-
-    #[test]
-    fn a_stalled_worker_does_not_delay_arrivals_that_others_can_start() {
-        let (queue, service_ns) = busy(Arrivals::Poisson);
-        let wait_p99_ns = |started: Vec<(u64, u64)>| {
-            let waits = started.iter().map(|(due_ns, start_ns)| start_ns - due_ns);
-            let mut waits: Vec<u64> = waits.collect();
-            waits.sort_unstable();
-            waits[waits.len() * 99 / 100]
-        };
-        let ideal = wait_p99_ns(starts(queue(), 64, &service_ns, |_, _| 0));
-        // Every user of the first of eight workers wakes up 5 ms late.
-        let late = |user: usize, _| if user < 8 { 5_000_000 } else { 0 };
-        let late = wait_p99_ns(starts(queue(), 64, &service_ns, late));
-        // A late user that held its arrival would add 5 ms; here others start it.
-        assert!(late < ideal + 2_000_000, "{late} {ideal}");
     }
 }

@@ -85,69 +85,24 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-
-    fn waits(kinds: &[FailureKind], seed: u64) -> Vec<Duration> {
-        let control = Arc::new(Control::new(1));
-        let mut outage = Outage::new(&control);
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let error = |kind| SessionError {
-            kind,
-            number: None,
-            sqlstate: None,
-            message: String::new(),
-            statement: None,
-        };
-        let kinds = kinds.iter();
-        kinds
-            .map(|kind| outage.wait_after(&error(*kind), &mut rng))
-            .collect()
-    }
+    use crate::tests::script::error;
 
     #[test]
-    fn waits_grow_to_their_limit_with_jitter() {
-        let all = waits(&[FailureKind::Lost; 12], 1);
-        assert_eq!(all[0], Duration::ZERO);
-        for (wait, longest_ms) in all[1..].iter().zip([100, 200, 400, 800, 1600, 3200, 5000]) {
-            let longest = Duration::from_millis(longest_ms);
-            assert!((longest / 2..=longest).contains(wait), "{wait:?}");
-        }
-        assert!(all[7..].iter().all(|wait| *wait >= MAX_WAIT / 2));
-        // Reproducible with the same seed.
-        assert_eq!(all, waits(&[FailureKind::Lost; 12], 1));
-        assert_ne!(all, waits(&[FailureKind::Lost; 12], 2));
-    }
-
-    #[test]
-    fn a_server_that_restarts_is_tried_at_least_every_200_ms() {
-        let all = waits(&[FailureKind::Away; 12], 1);
-        assert!(all.iter().all(|wait| *wait <= Duration::from_millis(200)));
-        assert!(
-            all[2..]
-                .iter()
-                .all(|wait| *wait >= Duration::from_millis(100))
-        );
-        // Even after many attempts that could not reach it.
-        let mut kinds = [FailureKind::Lost; 12];
-        kinds[10] = FailureKind::Away;
-        assert!(waits(&kinds, 1)[10] <= Duration::from_millis(200));
-    }
-
-    #[test]
-    fn a_transaction_that_succeeds_ends_it() {
+    fn a_restart_is_awaited_shortly_and_a_success_ends_the_outage() {
         let control = Arc::new(Control::new(1));
         let mut outage = Outage::new(&control);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        let error = SessionError {
-            kind: FailureKind::Lost,
-            number: None,
-            sqlstate: None,
-            message: "gone".to_owned(),
-            statement: None,
-        };
+        let error = error(FailureKind::Lost, 0);
         outage.wait_after(&error, &mut rng);
         assert_eq!(control.users_away(), None, "the first attempt may succeed");
         outage.wait_after(&error, &mut rng);
         assert_eq!(control.users_away(), Some((1, error.clone())));
+        // Even after many attempts that could not reach it.
+        for _ in 0..10 {
+            outage.wait_after(&error, &mut rng);
+        }
+        let away = self::error(FailureKind::Away, 0);
+        assert!(outage.wait_after(&away, &mut rng) <= MAX_WAIT_FOR_RESTART);
         outage.end();
         assert_eq!(control.users_away(), None);
         assert_eq!(outage.wait_after(&error, &mut rng), Duration::ZERO);

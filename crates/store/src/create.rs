@@ -237,28 +237,27 @@ mod tests {
     use super::*;
 
     fn create(out: &Path) -> Result<ResultDir, StoreError> {
-        ResultDir::create(
-            Some(out),
-            "Title",
-            "title = 'Title'\n",
-            &Environment::default(),
-        )
+        let environment = Environment::default();
+        ResultDir::create(Some(out), "Title", "title = 'Title'\n", &environment)
     }
 
     #[test]
     fn names_are_safe() {
-        assert_eq!(
-            clean("Scale up: how many?", "result", false),
-            "scale-up-how-many"
-        );
-        assert_eq!(clean("../../etc/passwd", "trial", true), "etc-passwd");
-        assert_eq!(clean("threads=16", "trial", true), "threads=16");
-        assert_eq!(
-            clean("threads=16, ext4, 1,5", "trial", true),
-            "threads=16-ext4-1-5"
-        );
-        assert_eq!(clean("Größe ☃", "result", false), "gr-e");
-        assert_eq!(clean("☃", "result", false), "result");
+        for (name, kind, is_trial, cleaned) in [
+            ("Scale up: how many?", "result", false, "scale-up-how-many"),
+            ("../../etc/passwd", "trial", true, "etc-passwd"),
+            ("threads=16", "trial", true, "threads=16"),
+            (
+                "threads=16, ext4, 1,5",
+                "trial",
+                true,
+                "threads=16-ext4-1-5",
+            ),
+            ("Größe ☃", "result", false, "gr-e"),
+            ("☃", "result", false, "result"),
+        ] {
+            assert_eq!(clean(name, kind, is_trial), cleaned);
+        }
         assert_eq!(clean(&"x".repeat(500), "result", false).len(), LONGEST_NAME);
     }
 
@@ -267,19 +266,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("deep/out");
         let result = create(&out).unwrap();
-        assert_eq!(
-            fs::read_to_string(out.join(names::STUDY)).unwrap(),
-            "title = 'Title'\n"
-        );
+        let study = fs::read_to_string(out.join(names::STUDY)).unwrap();
+        assert_eq!(study, "title = 'Title'\n");
         let error = create(&out).unwrap_err();
         assert!(matches!(error, StoreError::Exists { .. }), "{error}");
         result.trial(1, "threads=1").unwrap();
         let error = result.trial(1, "threads=1").unwrap_err();
         assert!(matches!(error, StoreError::Exists { .. }), "{error}");
-        assert!(matches!(
-            create(&out.join(names::STUDY)),
-            Err(StoreError::Exists { .. })
-        ));
+        let error = create(&out.join(names::STUDY)).unwrap_err();
+        assert!(matches!(error, StoreError::Exists { .. }), "{error}");
     }
 
     #[test]

@@ -133,15 +133,10 @@ mod tests {
         assert!(points.len() > 25, "{}", points.len());
         let length_s: f64 = points.iter().map(|point| point.seconds).sum();
         assert_eq!(length_s, SECONDS as f64);
-        assert!(
-            points
-                .windows(2)
-                .all(|two| two[1].t_s == two[0].t_s + two[0].seconds)
-        );
-        let sum: f64 = points
-            .iter()
-            .map(|p| p.values["cpu.user"] * p.seconds)
-            .sum();
+        let follows = |two: &[MonitorPoint]| two[1].t_s == two[0].t_s + two[0].seconds;
+        assert!(points.windows(2).all(follows));
+        let shares = points.iter().map(|p| p.values["cpu.user"] * p.seconds);
+        let sum: f64 = shares.sum();
         let mean = (SECONDS - 1) as f64 / 2.0;
         assert!((sum / length_s / mean - 1.0).abs() < 1e-9);
     }

@@ -1,16 +1,15 @@
 //! A daemon of docker, of which the system knows nothing.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
 
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How long it may take to answer.
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::daemon;
+
 const DAEMON: &str = "dockerd";
 /// In each hierarchy, it leaves the parent of its containers' groups behind.
 const GROUPS: &str = "/sys/fs/cgroup";
@@ -28,25 +27,27 @@ impl DockerDaemon {
         let directory = tempfile::tempdir().expect("a directory for dockerd");
         let path = |name: &str| directory.path().join(name).display().to_string();
         fs::write(path("config"), "{}").expect("dockerd's configuration");
-        let log = File::create(path("log")).expect("dockerd's log");
         let group = group(directory.path());
-        let process = Command::new("setpriv")
-            .args(["--pdeathsig", "TERM", "--", DAEMON])
-            .args(["--bridge=none", "--iptables=false", "--ip-forward=false"])
-            .arg(format!("--config-file={}", path("config")))
-            .arg(format!("--data-root={}", path("data")))
-            .arg(format!("--exec-root={}", path("exec")))
-            .arg(format!("--pidfile={}", path("pid")))
-            .arg(format!("--host=unix://{}", path("socket")))
-            .arg(format!("--cgroup-parent={}", group.display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("setpriv is installed");
-        let mut daemon = Self { process, directory };
-        daemon.wait_until_up();
-        daemon
+        let host = format!("unix://{}", path("socket"));
+        let arguments = [
+            "--bridge=none",
+            "--iptables=false",
+            "--ip-forward=false",
+            &format!("--config-file={}", path("config")),
+            &format!("--data-root={}", path("data")),
+            &format!("--exec-root={}", path("exec")),
+            &format!("--pidfile={}", path("pid")),
+            &format!("--host={host}"),
+            &format!("--cgroup-parent={}", group.display()),
+        ];
+        let log = directory.path().join("log");
+        let is_up = || {
+            let info = client(&host, &["info"]).output();
+            let info = info.expect("docker is installed (scripts/install-servers.sh docker)");
+            info.status.success()
+        };
+        let process = daemon::start("TERM", DAEMON, &arguments, &log, is_up);
+        Self { process, directory }
     }
 
     /// What `DOCKER_HOST` must be.
@@ -56,47 +57,15 @@ impl DockerDaemon {
 
     /// What a command of docker's client prints.
     pub fn ask(&self, arguments: &[&str]) -> String {
-        let output = self.client(arguments).output().expect("docker's client");
+        let output = client(&self.host(), arguments)
+            .output()
+            .expect("docker's client");
         assert!(output.status.success(), "docker {arguments:?}: {output:?}");
         String::from_utf8(output.stdout).expect("text")
     }
 
-    fn client(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("docker");
-        command.arg("--host").arg(self.host()).args(arguments);
-        command
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
-    }
-
-    fn wait_until_up(&mut self) {
-        let begun = Instant::now();
-        loop {
-            let info = self
-                .client(&["info"])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            if info
-                .expect("docker is installed (scripts/install-servers.sh docker)")
-                .success()
-            {
-                return;
-            }
-            let ended = self.process.try_wait().expect("the state of dockerd");
-            let log = fs::read_to_string(self.path("log")).unwrap_or_default();
-            assert!(
-                ended.is_none(),
-                "dockerd ended (scripts/install-servers.sh docker): {log}"
-            );
-            assert!(
-                begun.elapsed() < START_LIMIT,
-                "dockerd does not answer: {log}"
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 }
 
@@ -121,4 +90,10 @@ impl Drop for DockerDaemon {
 fn group(directory: &Path) -> PathBuf {
     let name = directory.file_name().unwrap_or_default();
     Path::new("/").join(name.to_string_lossy().replace('.', "docker-"))
+}
+
+fn client(host: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("docker");
+    command.arg("--host").arg(host).args(arguments);
+    command
 }

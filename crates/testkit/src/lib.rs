@@ -21,6 +21,7 @@
 
 use std::path::PathBuf;
 
+mod daemon;
 mod disk;
 mod docker_daemon;
 mod engine;

@@ -2,8 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
-use std::net::TcpListener;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use lab::account::Account;
 use rustix::process::{Pid, Signal};
 
-use crate::tls;
+use crate::{daemon, tls};
 
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -137,7 +136,7 @@ impl PostgresServer {
         psql.args(["-U", "root", "-d", "sbtest", "-h"]);
         psql.arg(self.socket_directory());
         psql.args(["-p", &self.port.to_string()]);
-        let rows = feed(psql, text);
+        let rows = daemon::feed(psql, text);
         rows.lines()
             .map(|line| line.split('\t').map(str::to_owned).collect())
             .collect()
@@ -189,7 +188,7 @@ impl PostgresServer {
         let mut single = as_account(program("postgres"));
         single.args(["--single", "-D"]).arg(self.data_dir());
         single.arg("postgres");
-        feed(single, "CREATE DATABASE sbtest\n");
+        daemon::feed(single, "CREATE DATABASE sbtest\n");
     }
 
     fn add_certificate(&mut self) {
@@ -221,8 +220,7 @@ impl PostgresServer {
         let deadline = Instant::now() + START_LIMIT;
         while Instant::now() < deadline {
             if self.port == 0 {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                self.port = listener.local_addr().unwrap().port();
+                self.port = daemon::free_port();
             }
             self.postmaster = Some(self.spawn());
             if self.answers(deadline) {
@@ -360,19 +358,4 @@ fn run(command: &mut Command) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-/// Runs a program with this input; what it printed.
-fn feed(mut command: Command, input: &str) -> String {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // A program that ends at a wrong statement reads no further; what it says is what matters.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}\nin: {input}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -1,9 +1,8 @@
 //! One running server.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,6 +13,7 @@ use lab::servers::{self, Node, NodeSpec, ProcessId};
 use lab::site::ThisHost;
 use lab::template;
 
+use crate::daemon;
 use crate::engine::Engine;
 use crate::tls;
 
@@ -45,8 +45,8 @@ impl Builder {
 
     /// Adds options of the server program (`--name=value`); they win over the kit's own.
     pub fn options(mut self, options: &[&str]) -> Builder {
-        self.options
-            .extend(options.iter().map(|&option| option.to_owned()));
+        let options = options.iter().map(|&option| option.to_owned());
+        self.options.extend(options);
         self
     }
 
@@ -172,25 +172,7 @@ impl Server {
     pub fn sql(&self, text: &str) -> Vec<Vec<String>> {
         let mut command = self.client();
         command.args(["--batch", "--skip-column-names", "sbtest"]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-        let mut stdin = child.stdin.take().unwrap();
-        // A client that ends at a wrong statement reads no further; what it said is what matters.
-        let _ = stdin.write_all(text.as_bytes());
-        drop(stdin);
-        let output = child.wait_with_output().unwrap();
-        assert!(
-            output.status.success(),
-            "{} refused: {}\nin: {text}",
-            self.private.name(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let rows = String::from_utf8_lossy(&output.stdout);
+        let rows = daemon::feed(command, text);
         rows.lines()
             .map(|line| line.split('\t').map(unescape).collect())
             .collect()
@@ -221,19 +203,15 @@ impl Server {
 
     /// Stops it unless it was killed, and starts it again on its data and port.
     pub fn restart(&mut self) {
-        self.private
-            .restart(&NEVER)
-            .unwrap_or_else(|e| panic!("{e}"));
+        let restarted = self.private.restart(&NEVER);
+        restarted.unwrap_or_else(|e| panic!("{e}"));
     }
 
     /// The engine's own client, as `root`.
     fn client(&self) -> Command {
         let mut command = Command::new(self.engine.client(&self.installed));
-        command.args([
-            "--no-defaults",
-            "--user=root",
-            "--default-character-set=utf8mb4",
-        ]);
+        command.args(["--no-defaults", "--user=root"]);
+        command.arg("--default-character-set=utf8mb4");
         command.arg(format!("--socket={}", self.socket().display()));
         command
     }

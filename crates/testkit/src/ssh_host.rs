@@ -1,16 +1,15 @@
 //! An SSH server on this host, as if it were another one.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
 
 use tempfile::TempDir;
 
-/// How long it may take to listen on its port.
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::daemon;
+
 const SSHD: &str = "/usr/sbin/sshd";
 /// Root's servers drop their privileges in an empty directory, which the package's service creates.
 const PRIVILEGE_SEPARATION: &str = "/run/sshd";
@@ -29,13 +28,10 @@ impl SshHost {
     pub const NAME: &str = "elsewhere";
 
     pub fn start() -> Self {
-        let port = {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-            listener.local_addr().expect("its address").port()
-        };
-        let directory = tempfile::tempdir().expect("a directory for sshd");
+        let port = daemon::free_port();
+        let directory = tempfile::tempdir().unwrap();
         let host = Self {
-            process: Command::new("true").spawn().expect("a process"),
+            process: Command::new("true").spawn().unwrap(),
             port,
             directory,
         };
@@ -48,7 +44,7 @@ impl SshHost {
             path("host"),
             path("user.pub")
         );
-        fs::write(host.path("sshd_config"), server).expect("sshd's configuration");
+        fs::write(host.path("sshd_config"), server).unwrap();
         let client = format!(
             "Host {}\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
              UserKnownHostsFile {}\n  GlobalKnownHostsFile none\n",
@@ -56,7 +52,7 @@ impl SshHost {
             path("user"),
             path("known_hosts")
         );
-        fs::write(host.config(), client).expect("ssh's configuration");
+        fs::write(host.config(), client).unwrap();
         host.trust_key();
         host.serve()
     }
@@ -79,7 +75,7 @@ impl SshHost {
     /// Gives it another key, as if another machine answered in its place.
     pub fn change_key(self) -> Self {
         for name in ["host", "host.pub"] {
-            fs::remove_file(self.path(name)).expect("the host's key");
+            fs::remove_file(self.path(name)).unwrap();
         }
         self.make_key("host");
         self.serve()
@@ -98,51 +94,29 @@ impl SshHost {
     }
 
     fn trust_key(&self) {
-        let key = fs::read_to_string(self.path("host.pub")).expect("the host's key");
+        let key = fs::read_to_string(self.path("host.pub")).unwrap();
         let known = format!("[127.0.0.1]:{} {key}", self.port);
-        fs::write(self.known_hosts(), known).expect("the known hosts");
+        fs::write(self.known_hosts(), known).unwrap();
     }
 
     /// Starts the server, in place of the one that runs.
     fn serve(mut self) -> Self {
-        self.end();
+        daemon::end(&mut self.process);
         if rustix::process::geteuid().is_root() {
             fs::create_dir_all(PRIVILEGE_SEPARATION).expect(PRIVILEGE_SEPARATION);
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(PRIVILEGE_SEPARATION, mode).expect(PRIVILEGE_SEPARATION);
         }
-        let log = fs::File::create(self.path("sshd.log")).expect("sshd's log");
-        // It dies with the test.
-        self.process = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", SSHD, "-D", "-e", "-f"])
-            .arg(self.path("sshd_config"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("setpriv is installed");
-        let begun = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            let ended = self.process.try_wait().expect("the state of sshd");
-            let log = fs::read_to_string(self.path("sshd.log")).unwrap_or_default();
-            assert!(
-                ended.is_none(),
-                "sshd ended (scripts/install-servers.sh ssh): {log}"
-            );
-            assert!(begun.elapsed() < START_LIMIT, "sshd does not listen: {log}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let (log, port) = (self.path("sshd.log"), self.port);
+        let config = self.path("sshd_config").display().to_string();
+        let is_up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        self.process = daemon::start("KILL", SSHD, &["-D", "-e", "-f", &config], &log, is_up);
         self
-    }
-
-    fn end(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
 impl Drop for SshHost {
     fn drop(&mut self) {
-        self.end();
+        daemon::end(&mut self.process);
     }
 }

@@ -305,10 +305,8 @@ mod tests {
         assert!(WorkloadName::OltpUpdateIndex.validate(&options).is_err());
         assert!(WorkloadName::OltpReadWrite.validate(&options).is_ok());
         let error = WorkloadName::SelectRandomPoints.validate(&options);
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "select_random_points works on one table; tables is 2"
-        );
+        let expected = "select_random_points works on one table; tables is 2";
+        assert_eq!(error.unwrap_err().to_string(), expected);
     }
 
     #[test]
@@ -316,9 +314,7 @@ mod tests {
         let error = "oltp_readwrite".parse::<WorkloadName>().unwrap_err();
         assert_eq!(error.nearest, WorkloadName::OltpReadWrite);
         let error = "random_ranges".parse::<WorkloadName>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "there is no workload 'random_ranges'; did you mean 'select_random_ranges'?"
-        );
+        let expected = "there is no workload 'random_ranges'; did you mean 'select_random_ranges'?";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -89,16 +89,12 @@ mod tests {
         }
     }
 
-    fn permissions(server_public_key: ServerPublicKey, cleartext_plugin: bool) -> Permissions {
-        Permissions {
-            server_public_key,
-            cleartext_plugin,
-        }
-    }
-
     #[test]
     fn without_an_option_only_a_trusted_server_gets_the_password() {
-        let none = permissions(ServerPublicKey::Unknown, false);
+        let none = Permissions {
+            server_public_key: ServerPublicKey::Unknown,
+            cleartext_plugin: false,
+        };
         for plugin in [CLEAR, CACHING_SHA2, SHA256] {
             for channel in [OPEN, UNVERIFIED] {
                 assert!(
@@ -116,33 +112,5 @@ mod tests {
         assert_eq!(none.delivery(CACHING_SHA2, UNIX), Ok(Delivery::Clear));
         let of_sha256 = none.delivery(SHA256, UNIX);
         assert_eq!(of_sha256, Ok(Delivery::EncryptedWithOfferedKey));
-    }
-
-    #[test]
-    fn each_option_allows_what_it_names() {
-        let cleartext = permissions(ServerPublicKey::Unknown, true);
-        let accepted = permissions(ServerPublicKey::Accepted, false);
-        let known = permissions(ServerPublicKey::Known(b"pem".to_vec()), false);
-        for channel in [OPEN, UNVERIFIED] {
-            assert_eq!(cleartext.delivery(CLEAR, channel), Ok(Delivery::Clear));
-            for permissions in [&accepted, &known] {
-                let withheld = permissions.delivery(CLEAR, channel);
-                assert_eq!(withheld, Err(Withheld::Cleartext));
-            }
-        }
-        for plugin in [CACHING_SHA2, SHA256] {
-            let servers = Ok(Delivery::EncryptedWithOfferedKey);
-            assert_eq!(accepted.delivery(plugin, OPEN), servers);
-            assert_eq!(accepted.delivery(plugin, UNVERIFIED), Ok(Delivery::Clear));
-            assert_eq!(
-                known.delivery(plugin, OPEN),
-                Ok(Delivery::Encrypted(b"pem"))
-            );
-            // The server accepts no encrypted password over TLS.
-            let withheld = Err(Withheld::Unverified);
-            assert_eq!(known.delivery(plugin, UNVERIFIED), withheld);
-            assert_eq!(cleartext.delivery(plugin, OPEN), Err(Withheld::NoKey));
-            assert_eq!(cleartext.delivery(plugin, UNVERIFIED), withheld);
-        }
     }
 }

@@ -171,10 +171,8 @@ mod tests {
     fn a_socket_needs_no_tls_unless_it_is_asked_for() {
         let target = parse("mysql://root@localhost/x?socket=/tmp/s.sock").unwrap();
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
-        assert_eq!(
-            target.shown(),
-            "mysql://root@localhost/x?socket=/tmp/s.sock"
-        );
+        let expected = "mysql://root@localhost/x?socket=/tmp/s.sock";
+        assert_eq!(target.shown(), expected);
     }
 
     #[test]

@@ -267,10 +267,8 @@ mod tests {
             "postgres://u@%2Frun%2Fx:7/d",
         ] {
             let target = parse(url).unwrap();
-            assert_eq!(
-                target.endpoint.address,
-                Address::Unix("/run/x/.s.PGSQL.7".into())
-            );
+            let expected = Address::Unix("/run/x/.s.PGSQL.7".into());
+            assert_eq!(target.endpoint.address, expected);
             let place = "postgres://u@/d?host=/run/x&port=7";
             assert!(target.shown().starts_with(place), "{target:?}");
             assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
@@ -305,10 +303,8 @@ mod tests {
         assert_eq!(target.options.as_deref(), Some("-c x=y"));
         let url = "postgres://x:y@[::1]:9/z?sslmode=disable";
         let target = parse(url, Some("not this")).unwrap();
-        assert_eq!(
-            target.shown(),
-            "postgres://x@[::1]:9/z?application_name=a&options=-c%20x=y&sslmode=disable"
-        );
+        let expected = "postgres://x@[::1]:9/z?application_name=a&options=-c%20x=y&sslmode=disable";
+        assert_eq!(target.shown(), expected);
         assert_eq!(target.password.as_deref(), Ok("y"));
         assert_eq!(target.endpoint.tls_mode, TlsMode::Disable);
         let given = parse("postgres://", Some("given")).unwrap();

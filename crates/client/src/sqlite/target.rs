@@ -160,10 +160,8 @@ mod tests {
     fn settings_are_checked() {
         let target =
             SqliteTarget::parse("sqlite:/x/y.db?journal_mode=delete&synchronous=full").unwrap();
-        assert_eq!(
-            target.shown(),
-            "sqlite:/x/y.db, journal_mode=delete, synchronous=full"
-        );
+        let expected = "sqlite:/x/y.db, journal_mode=delete, synchronous=full";
+        assert_eq!(target.shown(), expected);
         assert!(SqliteTarget::parse("sqlite:x?journal_mode=wall").is_err());
         assert!(SqliteTarget::parse("sqlite:x?speed=11").is_err());
     }

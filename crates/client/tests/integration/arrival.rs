@@ -2,21 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{account, closed, open, run};
+use crate::common::{PATIENCE, account, by_socket, catalog, closed, connector, open, run};
 use client::clock::monotonic_ns;
-use client::mysql::{Connector, MysqlSession, StatementProtocol, Target};
+use client::mysql::{Connector, MysqlSession, Target};
 use client::net::{Address, Stream};
-use client::route::Route;
 use testkit::MariaDb;
-use workload::catalog::{Catalog, StatementClass};
 use workload::session::{Connect, Session};
-
-/// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
 /// The kernel may turn stamps on a moment after it was asked to.
 const FIRST_REPLIES: usize = 100;
 const STALL: Duration = Duration::from_millis(50);
@@ -58,16 +52,9 @@ fn a_stamp_tells_of_the_arrival_however_late_it_is_read() {
 }
 
 async fn session(target: Target, stamp_replies: bool) -> MysqlSession {
-    let connector = Connector {
-        targets: vec![Arc::new(target)],
-        route: Arc::new(Route::fixed()),
-        protocol: StatementProtocol::Prepared,
-        stamp_replies,
-    };
-    let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("select", StatementClass::Read);
-    catalog.add(label, "SELECT 1".to_owned());
-    connector.connect(&Arc::new(catalog)).await.unwrap()
+    let mut connector: Connector = connector(target);
+    connector.stamp_replies = stamp_replies;
+    connector.connect(&catalog(&["SELECT 1"])).await.unwrap()
 }
 
 /// How many of some replies have a stamp; each of these lies within its statement.
@@ -88,9 +75,7 @@ async fn stamped(session: &mut MysqlSession) -> usize {
 fn replies_are_stamped_over_tcp_in_clear_and_under_tls_and_nowhere_else() {
     let server = MariaDb::builder().tls(true).start();
     let root = |tls| account(&server, "root", "", &tls);
-    let socket = server.socket();
-    let by_socket = format!("mysql://root@localhost/?socket={}", socket.display());
-    let by_socket = Target::parse(&by_socket, None, "nobody", &open()).unwrap();
+    let by_socket = by_socket(&server, "root", "", &open());
     run(async {
         for target in [root(open()), root(closed())] {
             let mut asked = session(target.clone(), true).await;

@@ -6,7 +6,7 @@ use client::postgres::DIALECT as POSTGRES;
 use client::sqlite::DIALECT as SQLITE;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
-use workload::options::{Data, Options, Transaction};
+use workload::options::Options;
 use workload::schema::{Dialect, drop_table};
 use workload::virtual_user::Workload;
 
@@ -87,10 +87,8 @@ fn statements_are_those_of_sysbench() {
         if name == WorkloadName::OltpInsert {
             continue;
         }
-        let sysbench: Vec<String> = prepared(name)
-            .iter()
-            .map(|sql| sql.replace("%u", "1"))
-            .collect();
+        let sysbench = prepared(name).into_iter();
+        let sysbench: Vec<String> = sysbench.map(|sql| sql.replace("%u", "1")).collect();
         let options = Options::default();
         let of = |dialect| statements(name, &options, dialect);
         assert_eq!(of(&MYSQL), sysbench);
@@ -104,37 +102,31 @@ fn statements_are_those_of_sysbench() {
 
 #[test]
 fn each_table_has_its_statements_in_order() {
-    let options = Options {
-        data: Data {
-            tables: 3,
-            ..Data::default()
-        },
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.data.tables = 3;
     let name = WorkloadName::OltpUpdateNonIndex;
-    assert_eq!(
-        statements(name, &options, &POSTGRES),
-        [1, 2, 3].map(|table| format!("UPDATE sbtest{table} SET c=$1 WHERE id=$2"))
-    );
+    let expected = [1, 2, 3].map(|table| format!("UPDATE sbtest{table} SET c=$1 WHERE id=$2"));
+    assert_eq!(statements(name, &options, &POSTGRES), expected);
 }
 
 #[test]
 fn the_server_gives_new_ids_as_with_sysbench() {
     let mut options = Options::default();
-    assert_eq!(
-        insert(&options, &MYSQL),
-        "INSERT INTO sbtest1 (id, k, c, pad) VALUES (0, ?, ?, ?)"
-    );
-    assert_eq!(
-        insert(&options, &POSTGRES),
-        "INSERT INTO sbtest1 (k, c, pad) VALUES ($1, $2, $3)"
-    );
+    let into = |columns: &str| format!("INSERT INTO sbtest1 {columns}");
+    let by_server = into("(id, k, c, pad) VALUES (0, ?, ?, ?)");
+    assert_eq!(insert(&options, &MYSQL), by_server);
+    let by_sequence = into("(k, c, pad) VALUES ($1, $2, $3)");
+    assert_eq!(insert(&options, &POSTGRES), by_sequence);
+    let by_row = into("(k, c, pad) VALUES (?, ?, ?)");
+    assert_eq!(insert(&options, &SQLITE), by_row);
     options.data.auto_inc = false;
     assert_eq!(insert(&options, &MYSQL), INSERTS.replace("%u", "1"));
-    assert_eq!(
-        insert(&options, &POSTGRES),
-        "INSERT INTO sbtest1 (id, k, c, pad) VALUES ($1, $2, $3, $4)"
-    );
+    let ours = into("(id, k, c, pad) VALUES ($1, $2, $3, $4)");
+    assert_eq!(insert(&options, &POSTGRES), ours);
+    assert_eq!(insert(&options, &SQLITE), INSERTS.replace("%u", "1"));
+    options.data.auto_inc = true;
+    options.data.secondary = true;
+    assert!(insert(&options, &SQLITE).contains("SELECT COALESCE(MAX(id),0)+1 FROM sbtest1"));
 }
 
 /// The table that `create_table` of the script makes, with spaces for line breaks.
@@ -164,10 +156,9 @@ fn tables_are_those_of_sysbench() {
     let options = Options::default();
     let engine = " /*! ENGINE = innodb */";
     let primary = ", PRIMARY KEY (id)";
-    assert_eq!(
-        table(&MYSQL, &options),
-        sysbench_table("INTEGER NOT NULL AUTO_INCREMENT", primary, engine)
-    );
+    let id = "INTEGER NOT NULL AUTO_INCREMENT";
+    let mysqls = sysbench_table(id, primary, engine);
+    assert_eq!(table(&MYSQL, &options), mysqls);
     assert_eq!(table(&POSTGRES, &options), sysbench_table("SERIAL", "", ""));
     let index = "CREATE INDEX k_3 ON sbtest3(k)";
     for dialect in [&MYSQL, &SQLITE] {
@@ -179,11 +170,9 @@ fn tables_are_those_of_sysbench() {
     assert_eq!(drop_table(3), "DROP TABLE IF EXISTS sbtest3");
     let bulk = WorkloadName::BulkInsert.table_spec(&options, 1);
     for dialect in ALL {
-        assert_eq!(
-            on_one_line(&bulk.create(dialect, 3)),
-            "CREATE TABLE IF NOT EXISTS sbtest3 \
-             ( id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id) )"
-        );
+        let create = "CREATE TABLE IF NOT EXISTS sbtest3 \
+                      ( id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id) )";
+        assert_eq!(on_one_line(&bulk.create(dialect, 3)), create);
         assert!(bulk.finish(dialect, 3).is_empty() && bulk.rows == 0);
     }
 }
@@ -192,44 +181,27 @@ fn tables_are_those_of_sysbench() {
 #[test]
 fn a_sequence_goes_on_after_the_loaded_rows() {
     let mut options = Options::default();
-    assert_eq!(
-        finish(&POSTGRES, &options)[2..],
-        ["SELECT setval(pg_get_serial_sequence('sbtest3', 'id'), 10000)"]
-    );
+    let set = "SELECT setval(pg_get_serial_sequence('sbtest3', 'id'), 10000)";
+    assert_eq!(finish(&POSTGRES, &options)[2..], [set]);
     options.data.auto_inc = false;
     assert_eq!(finish(&POSTGRES, &options).len(), 2);
 }
 
 #[test]
 fn options_change_keys_and_indexes() {
-    let options = Options {
-        data: Data {
-            secondary: true,
-            auto_inc: false,
-            create_secondary: false,
-            storage_engine: Some("myisam".to_owned()),
-            ..Data::default()
-        },
-        ..Options::default()
-    };
-    assert_eq!(
-        table(&MYSQL, &options),
-        sysbench_table(
-            "INTEGER NOT NULL",
-            ", KEY xid (id)",
-            " /*! ENGINE = myisam */"
-        )
-    );
+    let mut options = Options::default();
+    options.data.secondary = true;
+    options.data.auto_inc = false;
+    options.data.create_secondary = false;
+    options.data.storage_engine = Some("myisam".to_owned());
+    let (id, engine) = ("INTEGER NOT NULL", " /*! ENGINE = myisam */");
+    let mysqls = sysbench_table(id, ", KEY xid (id)", engine);
+    assert_eq!(table(&MYSQL, &options), mysqls);
     assert!(finish(&MYSQL, &options).is_empty());
     for dialect in [&SQLITE, &POSTGRES] {
-        assert_eq!(
-            table(dialect, &options),
-            sysbench_table("INTEGER NOT NULL", "", "")
-        );
-        assert_eq!(
-            finish(dialect, &options),
-            ["CREATE INDEX xid_3 ON sbtest3(id)"]
-        );
+        assert_eq!(table(dialect, &options), sysbench_table(id, "", ""));
+        let index = "CREATE INDEX xid_3 ON sbtest3(id)";
+        assert_eq!(finish(dialect, &options), [index]);
     }
 }
 
@@ -245,27 +217,9 @@ fn sqlite_takes_the_lock_at_the_start_of_a_transaction_that_writes() {
     assert_eq!(begin(write, &options, &SQLITE), "BEGIN IMMEDIATE");
     assert_eq!(begin(read, &options, &SQLITE), "BEGIN");
     assert_eq!(begin(write, &options, &MYSQL), "BEGIN");
-    let reads_only = Options {
-        transaction: Transaction {
-            index_updates: 0,
-            non_index_updates: 0,
-            delete_inserts: 0,
-            ..Transaction::default()
-        },
-        ..options
-    };
+    let mut reads_only = options;
+    reads_only.transaction.index_updates = 0;
+    reads_only.transaction.non_index_updates = 0;
+    reads_only.transaction.delete_inserts = 0;
     assert_eq!(begin(write, &reads_only, &SQLITE), "BEGIN");
-}
-
-#[test]
-fn sqlite_generates_new_ids() {
-    let mut options = Options::default();
-    assert_eq!(
-        insert(&options, &SQLITE),
-        "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
-    );
-    options.data.secondary = true;
-    assert!(insert(&options, &SQLITE).contains("SELECT COALESCE(MAX(id),0)+1 FROM sbtest1"));
-    options.data.auto_inc = false;
-    assert!(insert(&options, &SQLITE).ends_with("VALUES (?, ?, ?, ?)"));
 }

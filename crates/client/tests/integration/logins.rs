@@ -1,6 +1,9 @@
 //! Every way to log in, and every way to be refused.
 
-use crate::common::{self, accepting, account, assert_has, closed, log_in, open, root, run, told};
+use crate::common::{
+    accepting, account, assert_has, assert_told, at, by_socket, closed, log_in, open, root, run,
+    trusting, why_withheld,
+};
 use client::mysql::{Connection, Error, ServerPublicKey, Target, TlsMode, TlsOptions, Withheld};
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use testkit::{MariaDb, MySql, Server};
@@ -78,13 +81,11 @@ fn mysql_by_caching_sha2() {
         assert_in_clear(&target(&with_key(&server)), user);
         // And under TLS.
         server.sql("FLUSH PRIVILEGES");
-        assert_under_tls(&at_localhost(&server, user, password, &verified), user);
+        assert_under_tls(&at("localhost", &server, user, password, &verified), user);
         assert_under_tls(&target(&closed()), user);
         server.sql("FLUSH PRIVILEGES");
-        let accepting_tls = TlsOptions {
-            server_public_key: ServerPublicKey::Accepted,
-            ..closed()
-        };
+        let mut accepting_tls = closed();
+        accepting_tls.server_public_key = ServerPublicKey::Accepted;
         assert_under_tls(&target(&accepting_tls), user);
         server.sql("FLUSH PRIVILEGES");
         let socket = by_socket(&server, user, password, &open());
@@ -103,10 +104,8 @@ fn mysql_with_another_servers_key() {
     server.create_user("u", "secret", SHA2, false);
     let other = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 1024).unwrap();
     let pem = other.to_public_key().to_public_key_pem(LineEnding::LF);
-    let with_other = TlsOptions {
-        server_public_key: ServerPublicKey::Known(pem.unwrap().into_bytes()),
-        ..open()
-    };
+    let mut with_other = open();
+    with_other.server_public_key = ServerPublicKey::Known(pem.unwrap().into_bytes());
     let error = log_in(&account(&server, "u", "secret", &with_other)).unwrap_err();
     assert_eq!(error.number(), Some(1045), "{error}");
 }
@@ -136,7 +135,7 @@ fn mysql_takes_the_hash_of_a_password_that_it_knows() {
     server.create_user("u", "secret", SHA2, false);
     let (in_clear, under_tls) = (
         account(&server, "u", "secret", &accepting()),
-        at_localhost(&server, "u", "secret", &verified(&server)),
+        at("localhost", &server, "u", "secret", &verified(&server)),
     );
     let without_key = log_in(&in_clear).unwrap_err();
     assert_eq!(without_key.number(), Some(1045), "{without_key}");
@@ -152,22 +151,19 @@ fn mysql_by_sha256() {
     let server = MySql::builder().tls(true).start();
     server.create_user("u", "secret", "sha256_password", false);
     let verified = verified(&server);
-    assert_eq!(
-        withheld(&account(&server, "u", "secret", &open())),
-        Withheld::NoKey
-    );
-    let unverified = withheld(&account(&server, "u", "secret", &closed()));
-    assert_eq!(unverified, Withheld::Unverified);
-    assert_in_clear(&account(&server, "u", "secret", &accepting()), "u");
-    assert_in_clear(&account(&server, "u", "secret", &with_key(&server)), "u");
-    assert_under_tls(&at_localhost(&server, "u", "secret", &verified), "u");
+    let target = |tls: &TlsOptions| account(&server, "u", "secret", tls);
+    assert_eq!(withheld(&target(&open())), Withheld::NoKey);
+    assert_eq!(withheld(&target(&closed())), Withheld::Unverified);
+    assert_in_clear(&target(&accepting()), "u");
+    assert_in_clear(&target(&with_key(&server)), "u");
+    assert_under_tls(&at("localhost", &server, "u", "secret", &verified), "u");
     let socket = by_socket(&server, "u", "secret", &open());
     assert_eq!(log_in(&socket).unwrap(), ("u@%".to_owned(), None));
     for number in 0..20 {
         let user = format!("nobody{number}");
         for target in [
             account(&server, &user, "x", &accepting()),
-            at_localhost(&server, &user, "x", &verified),
+            at("localhost", &server, &user, "x", &verified),
             by_socket(&server, &user, "x", &open()),
         ] {
             let error = log_in(&target).unwrap_err();
@@ -181,26 +177,17 @@ fn by_unix_socket() {
     let (mariadb, mysql) = (MariaDb::start(&[]), MySql::start(&[]));
     for server in [&mariadb, &mysql] {
         let default = by_socket(server, "root", "", &TlsOptions::default());
-        assert_eq!(
-            log_in(&default).unwrap(),
-            ("root@localhost".to_owned(), None)
-        );
+        let root = ("root@localhost".to_owned(), None);
+        assert_eq!(log_in(&default).unwrap(), root);
     }
-    let under_tls = by_socket(&mysql, "root", "", &closed());
-    assert!(
-        log_in(&under_tls).unwrap().1.is_some(),
-        "TLS if it is asked for"
-    );
+    let (_, tls) = log_in(&by_socket(&mysql, "root", "", &closed())).unwrap();
+    assert!(tls.is_some(), "TLS if it is asked for");
 
-    let missing = Target::parse(
-        "mysql://root@localhost/sbtest?socket=/no/such.sock",
-        None,
-        "x",
-        &open(),
-    );
-    let (text, remedy) = told(&log_in(&missing.unwrap()).unwrap_err());
-    assert_has(&text, &["/no/such.sock", "No such file"]);
-    assert_has(remedy, &["no such socket"]);
+    let missing = "mysql://root@localhost/sbtest?socket=/no/such.sock";
+    let missing = Target::parse(missing, None, "x", &open()).unwrap();
+    let error = log_in(&missing).unwrap_err();
+    let text = ["/no/such.sock", "No such file"];
+    assert_told(&error, &text, &["no such socket"]);
 }
 
 #[test]
@@ -210,9 +197,9 @@ fn nothing_listens_there() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let target = Target::parse(&format!("mysql://127.0.0.1:{port}/x"), None, "u", &open()).unwrap();
-    let (text, remedy) = told(&log_in(&target).unwrap_err());
-    assert_has(&text, &[&format!("127.0.0.1:{port}"), "refused"]);
-    assert_has(remedy, &["nothing listens there"]);
+    let text = [&format!("127.0.0.1:{port}"), "refused"];
+    let error = log_in(&target).unwrap_err();
+    assert_told(&error, &text, &["nothing listens there"]);
 }
 
 #[test]
@@ -232,14 +219,12 @@ fn a_full_server_says_so() {
         }
     });
     assert_eq!(refused.number(), Some(1040));
-    let (text, remedy) = told(&refused);
-    assert_has(&text, &["Too many connections"]);
-    assert_has(remedy, &["max_connections"]);
+    assert_told(&refused, &["Too many connections"], &["max_connections"]);
 }
 
 /// Under TLS, and the server is the one that the certificate is for.
 fn verified(server: &Server) -> TlsOptions {
-    common::tls(TlsMode::VerifyFull, Some(server.ca_file()))
+    trusting(server.ca_file(), TlsMode::VerifyFull)
 }
 
 /// In clear, with the server's RSA key from its file.
@@ -251,30 +236,12 @@ fn with_key(server: &Server) -> TlsOptions {
     }
 }
 
-/// By the name that the test kit's certificates are for.
-fn at_localhost(server: &Server, user: &str, password: &str, tls: &TlsOptions) -> Target {
-    let url = format!("mysql://{user}@localhost:{}/sbtest", server.port());
-    Target::parse(&url, Some(password), "nobody", tls).unwrap()
-}
-
 /// Why the server does not get the password.
 #[track_caller]
 fn withheld(target: &Target) -> Withheld {
     let error = log_in(target).unwrap_err();
-    let (_, remedy) = told(&error);
-    assert_has(remedy, &["--tls-ca"]);
-    match error {
-        Error::Withheld { why, .. } => why,
-        other => panic!("{other}"),
-    }
-}
-
-fn by_socket(server: &Server, user: &str, password: &str, tls: &TlsOptions) -> Target {
-    let url = format!(
-        "mysql://{user}@localhost/sbtest?socket={}",
-        server.socket().display()
-    );
-    Target::parse(&url, Some(password), "nobody", tls).unwrap()
+    assert_told(&error, &[], &["--tls-ca"]);
+    why_withheld(&error)
 }
 
 /// What every server refuses, and what it is told to do about it.
@@ -293,15 +260,12 @@ fn refusals(server: &Server) {
     ] {
         let error = refusal(user, password, "sbtest");
         assert_eq!(error.number(), Some(1045), "{user}: {error}");
-        let (text, remedy) = told(&error);
-        assert_has(&text, &["refused the connection", "Access denied", user]);
-        assert_has(remedy, &["user and password"]);
+        let text = ["refused the connection", "Access denied", user];
+        assert_told(&error, &text, &["user and password"]);
     }
     let error = refusal("empty", "", "no_such_db");
     assert_eq!(error.number(), Some(1049));
-    let (text, remedy) = told(&error);
-    assert_has(&text, &["no_such_db"]);
-    assert_has(remedy, &["CREATE DATABASE"]);
+    assert_told(&error, &["no_such_db"], &["CREATE DATABASE"]);
     // The connection that was refused does not spoil the next.
     assert!(log_in(&root(server)).is_ok());
 }

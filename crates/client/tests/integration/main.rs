@@ -16,6 +16,7 @@ mod logins;
 mod many;
 mod postgres;
 mod route;
+mod server;
 mod statements;
 mod thieves;
 mod tls;

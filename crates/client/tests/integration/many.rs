@@ -2,16 +2,13 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
-use crate::common::{open, root};
+use crate::common::{PATIENCE, by_socket, open, root};
 use client::mysql::{Connection, Target};
 use client::reactor::Reactor;
 use testkit::{MariaDb, Server};
 
 const CONNECTIONS: usize = 2000;
-/// The machine may be busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Opens all at once, uses all, closes all.
 fn open_use_and_close(target: &Target) {
@@ -48,13 +45,8 @@ fn by_tcp_and_by_unix_socket() {
     let server = MariaDb::start(&["--max-connections=2100", "--back-log=50"]);
     let before = aborted(&server);
     open_use_and_close(&root(&server));
-    let url = format!(
-        "mysql://root@localhost/sbtest?socket={}",
-        server.socket().display()
-    );
-    let by_socket = Target::parse(&url, None, "x", &open()).unwrap();
     // Its queue is shorter than what comes at once.
-    open_use_and_close(&by_socket);
+    open_use_and_close(&by_socket(&server, "root", "", &open()));
     assert_eq!(aborted(&server), before, "all said good-bye");
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::common::{open, root, run};
+use crate::common::{catalog, open, root, run};
 use client::mysql::{Connector, StatementProtocol, Target};
 use client::route::Route;
 use testkit::MariaDb;
-use workload::catalog::{Catalog, StatementClass};
+use workload::catalog::Label;
 use workload::session::{Connect, FailureKind, Session};
 
 fn connector(targets: impl IntoIterator<Item = Target>, route: &Arc<Route>) -> Connector {
@@ -39,10 +39,7 @@ fn users_of_a_server_that_hangs_move_to_the_next() {
     let (old, new) = (MariaDb::start(&[]), MariaDb::start(&[]));
     let route = Arc::new(Route::new(2, |server| server == 0, true));
     let connector = connector([root(&old), root(&new)], &route);
-    let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("sleep", StatementClass::Read);
-    catalog.add(label, "SELECT SLEEP(1000), @@port".to_owned());
-    let catalog = Arc::new(catalog);
+    let catalog = catalog(&["SELECT SLEEP(1000), @@port"]);
     run(async {
         let mut session = connector.connect(&catalog).await.unwrap();
         let idle = connector.connect(&catalog).await.unwrap();
@@ -61,7 +58,7 @@ fn users_of_a_server_that_hangs_move_to_the_next() {
         let mut session = connector.connect(&catalog).await.unwrap();
         assert_eq!(route.connections(1), 1);
         let ports = format!("SELECT 1 / (@@port = {})", new.port());
-        session.query(label, &ports).await.unwrap();
+        session.query(Label::default(), &ports).await.unwrap();
         session.close().await;
         assert_eq!(route.connections(1), 0);
     });

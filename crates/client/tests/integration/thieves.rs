@@ -2,22 +2,16 @@
 //! gets it only where the user named the option that allows it.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::net::TcpStream;
 use std::sync::OnceLock;
-use std::thread::JoinHandle;
-use std::time::Duration;
 
-use crate::common::peer::{OK, greeting, packets, try_read_packet};
-use crate::common::run;
-use crate::common::thief::{create_authority, thiefs_tls};
-use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
+use crate::common::peer::Peer;
+use crate::common::thief::{self, PASSWORD, modes, options, thiefs_tls};
+use crate::server::{OK, greeting, packets, read_packet};
+use client::mysql::{Mysql, ServerPublicKey, Target, TlsMode, TlsOptions};
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use rsa::{RsaPrivateKey, rand_core};
 
-/// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
-const PASSWORD: &str = "hush-hush";
 const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 /// What a server says to have the password itself from caching_sha2_password.
 const FULL_PATH: &[u8] = &[1, 4];
@@ -34,36 +28,29 @@ const PLUGINS: [&str; 7] = [
     "",
 ];
 
+fn new_key() -> RsaPrivateKey {
+    RsaPrivateKey::new(&mut rand_core::OsRng, 1024).unwrap()
+}
+
+fn public_pem(key: &RsaPrivateKey) -> String {
+    let pem = key.to_public_key().to_public_key_pem(LineEnding::LF);
+    pem.unwrap()
+}
+
 /// The thief's RSA key.
 fn key() -> &'static RsaPrivateKey {
     static KEY: OnceLock<RsaPrivateKey> = OnceLock::new();
-    KEY.get_or_init(|| RsaPrivateKey::new(&mut rand_core::OsRng, 1024).unwrap())
+    KEY.get_or_init(new_key)
 }
 
 /// A server that wants the password. It tells everything that it heard.
-struct Thief {
-    port: u16,
-    heard: JoinHandle<Vec<Vec<u8>>>,
-}
-
-impl Thief {
-    fn start(plugin: &'static str, offers_tls: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let heard = std::thread::spawn(move || {
-            let (stream, _) = listener.accept().unwrap();
-            let mut heard = Vec::new();
-            // However the client goes, what it said before is what counts.
-            let _ = listen(stream, plugin, offers_tls, &mut heard);
-            heard
-        });
-        Self { port, heard }
-    }
-
-    fn has_the_password(self) -> bool {
-        let heard = self.heard.join().unwrap();
-        heard.iter().any(|payload| holds_password(payload))
-    }
+fn thief(plugin: &'static str, offers_tls: bool) -> Peer<Vec<Vec<u8>>> {
+    Peer::serve(move |stream| {
+        let mut heard = Vec::new();
+        // However the client goes, what it said before is what counts.
+        let _ = listen(stream, plugin, offers_tls, &mut heard);
+        heard
+    })
 }
 
 fn listen(
@@ -73,15 +60,14 @@ fn listen(
     heard: &mut Vec<Vec<u8>>,
 ) -> std::io::Result<()> {
     stream.write_all(&greeting(offers_tls))?;
-    let (number, first) = try_read_packet(&mut stream)?;
+    let (number, first) = read_packet(&mut stream)?;
     let is_tls_request = first.len() == 32;
     heard.push(first);
     if !is_tls_request {
         return ask(&mut stream, number, plugin, heard);
     }
-    let connection = rustls::ServerConnection::new(thiefs_tls()).unwrap();
-    let mut stream = rustls::StreamOwned::new(connection, stream);
-    let (number, login) = try_read_packet(&mut stream)?;
+    let mut stream = rustls::StreamOwned::new(thiefs_tls(), stream);
+    let (number, login) = read_packet(&mut stream)?;
     heard.push(login);
     ask(&mut stream, number, plugin, heard)
 }
@@ -93,19 +79,14 @@ fn ask(
     plugin: &str,
     heard: &mut Vec<Vec<u8>>,
 ) -> std::io::Result<()> {
-    let mut switch = vec![0xfe];
-    for part in [plugin.as_bytes(), NONCE] {
-        switch.extend_from_slice(part);
-        switch.push(0);
-    }
+    let switch = [&b"\xfe"[..], plugin.as_bytes(), b"\0", NONCE, b"\0"].concat();
     stream.write_all(&packets(number.wrapping_add(1), &[&switch]))?;
     stream.flush()?;
     let mut said_full_path = false;
     loop {
-        let (number, payload) = try_read_packet(stream)?;
+        let (number, payload) = read_packet(stream)?;
         let answer = if KEY_REQUESTS.contains(&payload.as_slice()) {
-            let pem = key().to_public_key().to_public_key_pem(LineEnding::LF);
-            [&[1], pem.unwrap().as_bytes()].concat()
+            [&[1], public_pem(key()).as_bytes()].concat()
         } else if plugin == "caching_sha2_password" && !said_full_path {
             said_full_path = true;
             FULL_PATH.to_vec()
@@ -120,77 +101,37 @@ fn ask(
 
 /// Whether a thief can read the password in what it got.
 fn holds_password(payload: &[u8]) -> bool {
-    let holds = |bytes: &[u8]| {
-        bytes
-            .windows(PASSWORD.len())
-            .any(|part| part == PASSWORD.as_bytes())
-    };
     let opened = key().decrypt(rsa::Oaep::new::<sha1::Sha1>(), payload);
     let unmasked = opened.map(|masked| {
         let pairs = masked.iter().zip(NONCE.iter().cycle());
         pairs.map(|(byte, mask)| byte ^ mask).collect::<Vec<u8>>()
     });
-    holds(payload) || unmasked.is_ok_and(|bytes| holds(&bytes))
-}
-
-/// A trusted authority that has nothing to do with the thief.
-fn authority() -> PathBuf {
-    static FILES: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let files = FILES.get_or_init(|| {
-        let files = tempfile::tempdir().unwrap();
-        create_authority(files.path());
-        files
-    });
-    files.path().join("cert.pem")
-}
-
-/// This mode, with an authority where it needs one.
-fn options(mode: Option<TlsMode>) -> TlsOptions {
-    let verifies = matches!(mode, Some(TlsMode::VerifyCa | TlsMode::VerifyFull));
-    TlsOptions {
-        mode,
-        ca: verifies.then(authority),
-        ..TlsOptions::default()
-    }
+    thief::holds_password(payload) || unmasked.is_ok_and(|bytes| thief::holds_password(&bytes))
 }
 
 /// Whether the thief gets the password from a client with these options.
 fn is_robbed(plugin: &'static str, offers_tls: bool, options: &TlsOptions) -> bool {
-    let thief = Thief::start(plugin, offers_tls);
+    let thief = thief(plugin, offers_tls);
     let url = format!("mysql://u@localhost:{}/sbtest", thief.port);
     let target = Target::parse(&url, Some(PASSWORD), "x", options).unwrap();
-    // It may even believe that it has logged in.
-    match run(Connection::open_within(PATIENCE, &target)) {
-        Ok(connection) => drop(connection),
-        Err(error) => {
-            let text = format!("{error} {:?}", error.remedy());
-            assert!(!text.contains(PASSWORD), "{text}");
-        }
-    }
-    thief.has_the_password()
+    let heard = thief::heard::<Mysql>(thief, &target);
+    heard.iter().any(|payload| holds_password(payload))
 }
 
-fn modes() -> impl Iterator<Item = Option<TlsMode>> {
-    let named = [
-        TlsMode::Disable,
-        TlsMode::Preferred,
-        TlsMode::Required,
-        TlsMode::VerifyCa,
-        TlsMode::VerifyFull,
-    ];
-    named.into_iter().map(Some).chain([None])
+/// Every plugin, with and without an offer of TLS.
+fn ways() -> impl Iterator<Item = (&'static str, bool)> {
+    let both = |plugin| [(plugin, true), (plugin, false)];
+    PLUGINS.into_iter().flat_map(both)
 }
 
 /// With its own certificate, without TLS, and where somebody took the offer of TLS out of
 /// the greeting: that is the same to the client.
 #[test]
 fn no_mode_gives_the_password_away() {
-    for plugin in PLUGINS {
-        for offers_tls in [true, false] {
-            for mode in modes() {
-                let robbed = is_robbed(plugin, offers_tls, &options(mode));
-                assert!(!robbed, "{plugin:?}, TLS offered: {offers_tls}, {mode:?}");
-            }
+    for (plugin, offers_tls) in ways() {
+        for mode in modes() {
+            let robbed = is_robbed(plugin, offers_tls, &options(mode));
+            assert!(!robbed, "{plugin:?}, TLS offered: {offers_tls}, {mode:?}");
         }
     }
 }
@@ -206,35 +147,25 @@ fn an_option_gives_it_to_the_plugins_that_it_names() {
         cleartext_plugin: true,
         ..TlsOptions::default()
     };
-    for plugin in PLUGINS {
-        for offers_tls in [true, false] {
-            let robbed = [&accepted, &cleartext].map(|o| is_robbed(plugin, offers_tls, o));
-            let by_key = ["caching_sha2_password", "sha256_password"].contains(&plugin);
-            assert_eq!(robbed, [by_key, plugin == CLEAR], "{plugin:?} {offers_tls}");
-            let verifying = TlsOptions {
-                server_public_key: ServerPublicKey::Accepted,
-                cleartext_plugin: true,
-                ..options(Some(TlsMode::VerifyFull))
-            };
-            assert!(!is_robbed(plugin, offers_tls, &verifying), "{plugin:?}");
-        }
+    let mut verifying = options(Some(TlsMode::VerifyFull));
+    verifying.server_public_key = ServerPublicKey::Accepted;
+    verifying.cleartext_plugin = true;
+    for (plugin, offers_tls) in ways() {
+        let robbed = [&accepted, &cleartext].map(|o| is_robbed(plugin, offers_tls, o));
+        let by_key = ["caching_sha2_password", "sha256_password"].contains(&plugin);
+        assert_eq!(robbed, [by_key, plugin == CLEAR], "{plugin:?} {offers_tls}");
+        assert!(!is_robbed(plugin, offers_tls, &verifying), "{plugin:?}");
     }
 }
 
 /// A key that the user has from the server itself is of no use to anybody else.
 #[test]
 fn a_known_key_keeps_the_password_from_a_thief() {
-    let servers_own = RsaPrivateKey::new(&mut rand_core::OsRng, 1024).unwrap();
-    let pem = servers_own
-        .to_public_key()
-        .to_public_key_pem(LineEnding::LF);
     let options = TlsOptions {
-        server_public_key: ServerPublicKey::Known(pem.unwrap().into_bytes()),
+        server_public_key: ServerPublicKey::Known(public_pem(&new_key()).into_bytes()),
         ..TlsOptions::default()
     };
-    for plugin in PLUGINS {
-        for offers_tls in [true, false] {
-            assert!(!is_robbed(plugin, offers_tls, &options), "{plugin:?}");
-        }
+    for (plugin, offers_tls) in ways() {
+        assert!(!is_robbed(plugin, offers_tls, &options), "{plugin:?}");
     }
 }

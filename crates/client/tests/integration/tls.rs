@@ -4,30 +4,21 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{account, assert_has, closed, log_in, open, run, tls, told};
+use tempfile::TempDir;
+
+use crate::common::{ALL_MODES, account, assert_has, at, closed, log_in, open, run, tls, trusting};
 use client::mysql::{Connection, ServerPublicKey, Target, TlsMode, TlsOptions};
 use testkit::{MariaDb, MySql, Server, openssl};
 
-const ALL_MODES: [TlsMode; 5] = [
-    TlsMode::Disable,
-    TlsMode::Preferred,
-    TlsMode::Required,
-    TlsMode::VerifyCa,
-    TlsMode::VerifyFull,
-];
-
 /// `root` by a name for the host.
 fn root_at(server: &Server, host: &str, tls: &TlsOptions) -> Target {
-    let url = format!("mysql://root@{host}:{}/sbtest", server.port());
-    Target::parse(&url, None, "x", tls).unwrap()
+    at(host, server, "root", "", tls)
 }
 
 /// Whether each mode gets a connection, and whether that is under TLS.
 fn outcomes(server: &Server, host: &str, ca: &Path) -> [Result<bool, String>; 5] {
     ALL_MODES.map(|mode| {
-        let verifies = matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull);
-        let ca = verifies.then(|| ca.to_owned());
-        log_in(&root_at(server, host, &tls(mode, ca)))
+        log_in(&root_at(server, host, &trusting(ca.to_owned(), mode)))
             .map(|(_, tls)| tls.is_some())
             .map_err(|error| format!("{error}\n{}", error.remedy().unwrap()))
     })
@@ -40,36 +31,30 @@ fn a_server_with_a_certificate(server: &Server) {
     // The certificate is for localhost.
     let [_, preferred, required, chain, full] = outcomes(server, "127.0.0.1", &server.ca_file());
     assert_eq!([preferred, required, chain], [Ok(true), Ok(true), Ok(true)]);
-    assert_has(
-        &full.unwrap_err(),
-        &["127.0.0.1", "not valid for name", "verify-ca"],
-    );
+    let other_name = ["127.0.0.1", "not valid for name", "verify-ca"];
+    assert_has(&full.unwrap_err(), &other_name);
 
     let other = directory();
-    authority(&other, "other");
+    authority(other.path(), "other");
     let [_, preferred, required, chain, full] =
-        outcomes(server, "localhost", &other.join("other.pem"));
+        outcomes(server, "localhost", &other.path().join("other.pem"));
     assert_eq!([preferred, required], [Ok(true), Ok(true)]);
     for refused in [chain, full] {
         assert_has(&refused.unwrap_err(), &["UnknownIssuer", "--tls-ca"]);
     }
 
-    let none = root_at(server, "localhost", &tls(TlsMode::VerifyCa, None));
-    assert!(
-        log_in(&none).is_err(),
-        "the system's authorities did not sign it"
-    );
-    fs::remove_dir_all(other).unwrap();
+    // The system's authorities did not sign it.
+    let none = root_at(server, "localhost", &tls(TlsMode::VerifyCa));
+    assert!(log_in(&none).is_err());
 }
 
 #[test]
-fn mariadb_with_tls() {
-    a_server_with_a_certificate(&MariaDb::builder().tls(true).start());
+fn servers_with_a_certificate() {
+    both_with_tls().iter().for_each(a_server_with_a_certificate);
 }
 
-#[test]
-fn mysql_with_tls() {
-    a_server_with_a_certificate(&MySql::builder().tls(true).start());
+fn both_with_tls() -> [Server; 2] {
+    [MariaDb::builder(), MySql::builder()].map(|server| server.tls(true).start())
 }
 
 /// An authority or a certificate that has no effect would leave its user with less than
@@ -80,8 +65,10 @@ fn options_without_effect_are_refused() {
         let error = Target::parse("mysql://u@127.0.0.1/x", None, "u", options).unwrap_err();
         assert_has(&error.to_string(), &["would not be used"]);
     };
-    for mode in [TlsMode::Disable, TlsMode::Preferred, TlsMode::Required] {
-        refused(&tls(mode, Some("ca.pem".into())));
+    for mode in &ALL_MODES[..3] {
+        let mut options = tls(*mode);
+        options.ca = Some("ca.pem".into());
+        refused(&options);
     }
     refused(&TlsOptions {
         certificate: Some("cert.pem".into()),
@@ -110,36 +97,32 @@ fn mysql_with_its_own_certificate() {
     let server = MySql::start(&[]);
     let [disable, preferred, required, chain, full] =
         outcomes(&server, "localhost", &server.ca_file());
-    assert_eq!(
-        [disable, preferred, required, chain],
-        [Ok(false), Ok(true), Ok(true), Ok(true)]
-    );
+    let others = [disable, preferred, required, chain];
+    assert_eq!(others, [Ok(false), Ok(true), Ok(true), Ok(true)]);
     assert_has(&full.unwrap_err(), &["not valid for name"]);
 }
 
 #[test]
 fn a_server_without_tls() {
     let server = MariaDb::start(&[]);
-    let ca = directory();
-    authority(&ca, "ca");
+    let dir = directory();
+    authority(dir.path(), "ca");
     let [disable, preferred, required, chain, full] =
-        outcomes(&server, "localhost", &ca.join("ca.pem"));
+        outcomes(&server, "localhost", &dir.path().join("ca.pem"));
     assert_eq!([disable, preferred], [Ok(false), Ok(false)]);
     for refused in [required, chain, full] {
-        assert_has(
-            &refused.unwrap_err(),
-            &["does not offer it", "--tls-mode preferred"],
-        );
+        let told = ["does not offer it", "--tls-mode preferred"];
+        assert_has(&refused.unwrap_err(), &told);
     }
-    fs::remove_dir_all(ca).unwrap();
 }
 
 /// `openssl x509 -req` makes such certificates, and so do many manuals.
 #[test]
 fn an_old_form_of_certificate_hinders_only_who_checks_it() {
-    let files = directory();
-    authority(&files, "ca");
-    let certificate = signed(&files, "server", None);
+    let dir = directory();
+    let files = dir.path();
+    authority(files, "ca");
+    let certificate = signed(files, "server", None);
     let option = |name: &str, file: &Path| format!("--ssl-{name}={}", file.display());
     let server = MariaDb::start(&[
         &option("ca", &files.join("ca.pem")),
@@ -148,64 +131,49 @@ fn an_old_form_of_certificate_hinders_only_who_checks_it() {
     ]);
     let [_, preferred, required, ..] = outcomes(&server, "localhost", &files.join("ca.pem"));
     assert_eq!([preferred, required], [Ok(true), Ok(true)]);
-    fs::remove_dir_all(files).unwrap();
 }
 
 #[test]
 fn a_client_with_a_certificate() {
-    for server in [
-        MariaDb::builder().tls(true).start(),
-        MySql::builder().tls(true).start(),
-    ] {
+    for server in both_with_tls() {
         server.sql("CREATE USER x IDENTIFIED BY 'p' REQUIRE X509; GRANT ALL ON *.* TO x");
-        let files = directory();
-        let theirs = server.ca_file();
+        let (dir, theirs) = (directory(), server.ca_file());
+        let files = dir.path();
         for name in ["ca.pem", "ca-key.pem"] {
             fs::copy(theirs.with_file_name(name), files.join(name)).unwrap();
         }
-        let (certificate, key) = signed(&files, "client", Some("extendedKeyUsage=clientAuth\n"));
-        let with = TlsOptions {
-            certificate: Some(certificate),
-            key: Some(key),
-            server_public_key: ServerPublicKey::Accepted,
-            ..closed()
-        };
-        assert!(
-            log_in(&account(&server, "x", "p", &with))
-                .unwrap()
-                .1
-                .is_some()
-        );
+        let mut with = with_certificate(files);
+        with.server_public_key = ServerPublicKey::Accepted;
+        let (_, tls) = log_in(&account(&server, "x", "p", &with)).unwrap();
+        assert!(tls.is_some());
 
         for without in [closed(), open()] {
             let error = log_in(&account(&server, "x", "p", &without)).unwrap_err();
             assert_eq!(error.number(), Some(1045), "{error}");
         }
         // One that another authority signed is as good as none, or worse.
-        authority(&files, "ca");
-        let (certificate, key) = signed(&files, "client", Some("extendedKeyUsage=clientAuth\n"));
-        let wrong = TlsOptions {
-            certificate: Some(certificate),
-            key: Some(key),
-            ..closed()
-        };
+        authority(files, "ca");
+        let wrong = with_certificate(files);
         let error = log_in(&account(&server, "x", "p", &wrong)).unwrap_err();
-        let (text, _) = told(&error);
-        assert!(
-            text.contains("alert") || error.number() == Some(1045),
-            "{text}"
-        );
-        fs::remove_dir_all(files).unwrap();
+        let is_alert = error.to_string().contains("alert");
+        assert!(is_alert || error.number() == Some(1045), "{error}");
+    }
+}
+
+/// TLS with a client's certificate that the authority in this directory signed.
+fn with_certificate(files: &Path) -> TlsOptions {
+    let (certificate, key) = signed(files, "client", Some("extendedKeyUsage=clientAuth\n"));
+    TlsOptions {
+        certificate: Some(certificate),
+        key: Some(key),
+        ..closed()
     }
 }
 
 /// A TLS record holds 16 KiB, and the socket gives several at once.
 #[test]
 fn long_replies_and_statements_under_tls() {
-    for server in [
-        MariaDb::builder().tls(true).start(),
-        MySql::builder().tls(true).start(),
-    ] {
+    for server in both_with_tls() {
         let target = root_at(&server, "localhost", &closed());
         run(async {
             let mut connection = Connection::open(&target).await.unwrap();
@@ -224,10 +192,10 @@ fn long_replies_and_statements_under_tls() {
 }
 
 /// A directory that the server's own account can read.
-fn directory() -> PathBuf {
-    let path = tempfile::tempdir().unwrap().keep();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+fn directory() -> TempDir {
+    let mode = fs::Permissions::from_mode(0o755);
+    let dir = tempfile::Builder::new().permissions(mode).tempdir();
+    dir.unwrap()
 }
 
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";

@@ -88,11 +88,6 @@ fn without(why: &str, tell: &mut dyn FnMut(Progress)) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failing test tells more"
-)]
 mod tests {
     use client::reactor::Reactor;
     use client::{TlsOptions, mysql, postgres};

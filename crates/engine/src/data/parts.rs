@@ -122,10 +122,8 @@ mod tests {
     #[test]
     fn only_tables_that_exist_are_loaded() {
         let mut queue = Queue::new(&[1, 2], 2 * PART_ROWS + 1);
-        assert_eq!(
-            (queue.claim_table(), queue.claim_table()),
-            (Some(1), Some(2))
-        );
+        let found = (queue.claim_table(), queue.claim_table());
+        assert_eq!(found, (Some(1), Some(2)));
         assert_eq!(queue.claim_table(), None);
         assert_eq!(queue.take_any(), None);
         queue.open(1);
@@ -133,10 +131,8 @@ mod tests {
             .map(|part| part.keys)
             .collect();
         let last = 2 * PART_ROWS + 1;
-        assert_eq!(
-            keys,
-            [1..=PART_ROWS, PART_ROWS + 1..=2 * PART_ROWS, last..=last]
-        );
+        let expected = [1..=PART_ROWS, PART_ROWS + 1..=2 * PART_ROWS, last..=last];
+        assert_eq!(keys, expected);
         queue.open(2);
         assert_eq!(queue.take_of(1), None);
         assert_eq!(queue.take_any().unwrap().table, 2);
@@ -151,9 +147,7 @@ mod tests {
         assert_eq!(queue.take_any(), None);
         let sum = |count, xor| Checksum { count, xor };
         assert_eq!(queue.done(&two, sum(1, 5)), None);
-        assert_eq!(
-            queue.done(&one, sum(PART_ROWS, 6)),
-            Some(sum(PART_ROWS + 1, 3))
-        );
+        let expected = Some(sum(PART_ROWS + 1, 3));
+        assert_eq!(queue.done(&one, sum(PART_ROWS, 6)), expected);
     }
 }

@@ -240,40 +240,26 @@ mod tests {
 
     /// What MariaDB 10.11 said before and after a hundred commits and a flush of all
     /// pages.
-    const MARIADB: [[(&str, &str); 11]; 2] = [
-        [
-            ("Innodb_buffer_pool_read_requests", "1227"),
-            ("Innodb_buffer_pool_reads", "170"),
-            ("Innodb_checkpoint_age", "356"),
-            ("Innodb_data_fsyncs", "3"),
-            ("Innodb_data_reads", "179"),
-            ("Innodb_data_writes", "0"),
-            ("Innodb_history_list_length", "0"),
-            ("Innodb_log_writes", "1"),
-            ("Innodb_os_log_written", "356"),
-            ("Innodb_row_lock_time", "0"),
-            ("Uptime", "9"),
-        ],
-        [
-            ("Innodb_buffer_pool_read_requests", "2227"),
-            ("Innodb_buffer_pool_reads", "175"),
-            ("Innodb_checkpoint_age", "7467"),
-            ("Innodb_data_fsyncs", "118"),
-            ("Innodb_data_reads", "287"),
-            ("Innodb_data_writes", "329"),
-            ("Innodb_history_list_length", "101"),
-            ("Innodb_log_writes", "104"),
-            ("Innodb_os_log_written", "1048932"),
-            ("Innodb_row_lock_time", "500"),
-            ("Uptime", "11"),
-        ],
+    const MARIADB: [(&str, &str, &str); 11] = [
+        ("Innodb_buffer_pool_read_requests", "1227", "2227"),
+        ("Innodb_buffer_pool_reads", "170", "175"),
+        ("Innodb_checkpoint_age", "356", "7467"),
+        ("Innodb_data_fsyncs", "3", "118"),
+        ("Innodb_data_reads", "179", "287"),
+        ("Innodb_data_writes", "0", "329"),
+        ("Innodb_history_list_length", "0", "101"),
+        ("Innodb_log_writes", "1", "104"),
+        ("Innodb_os_log_written", "356", "1048932"),
+        ("Innodb_row_lock_time", "0", "500"),
+        ("Uptime", "9", "11"),
     ];
 
     #[test]
     fn mariadbs_counters_become_rates_and_quotients() {
         let start = Instant::now();
-        let before = raw(start, &MARIADB[0]);
-        let after = raw(start + Duration::from_secs(2), &MARIADB[1]);
+        let before = raw(start, &MARIADB.map(|(name, before, _)| (name, before)));
+        let after = MARIADB.map(|(name, _, after)| (name, after));
+        let after = raw(start + Duration::from_secs(2), &after);
         let values = put(&derive(&before, &after).unwrap());
         assert_eq!(values["io.fsyncs_per_s"], 57.5);
         assert_eq!(values["cache.hit_pct"], 99.5);

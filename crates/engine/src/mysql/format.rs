@@ -40,11 +40,7 @@ pub(super) fn decides(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::MARIADB;
-
-    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.iter().map(owned).collect()
-    }
+    use crate::settings::tests::config;
 
     #[test]
     fn only_settings_of_the_files_format_count_in_any_spelling() {

@@ -56,11 +56,7 @@ fn names(text: &str, setting: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.iter().map(owned).collect()
-    }
+    use crate::settings::tests::config;
 
     fn rejection(log: &str, settings: &[(&str, &str)]) -> Option<(String, String)> {
         let rejected = rejected(log, &config(settings))?;
@@ -88,10 +84,8 @@ mod tests {
         assert_eq!(name, "innodb_buffer_pool_size");
         assert!(words.starts_with("Unknown suffix 'X'"), "{words}");
         let (name, words) = rejection(MYSQL, &[("no-such-option", "1")]).unwrap();
-        assert_eq!(
-            (name.as_str(), words.as_str()),
-            ("no-such-option", "unknown variable 'no_such_option=1'.")
-        );
+        let expected = ("no-such-option", "unknown variable 'no_such_option=1'.");
+        assert_eq!((name.as_str(), words.as_str()), expected);
     }
 
     #[test]
@@ -115,9 +109,7 @@ mod tests {
         let log = "2026-11-21 14:48:44 0 [Warning] option 'innodb-page-size': unsigned value 3000 adjusted to 4096\n\
                    2026-11-21 14:48:44 0 [Warning] something else\n";
         let noted = notes(log, &config(&[("innodb_page_size", "3000")]));
-        assert_eq!(
-            noted,
-            ["option 'innodb-page-size': unsigned value 3000 adjusted to 4096"]
-        );
+        let expected = ["option 'innodb-page-size': unsigned value 3000 adjusted to 4096"];
+        assert_eq!(noted, expected);
     }
 }

@@ -206,10 +206,8 @@ mod tests {
         assert_eq!(line("a", "256M"), "a = 256M\n");
         assert_eq!(line("sql_mode", ""), "sql_mode = \n");
         assert_eq!(line("skip-log-bin", ""), "skip-log-bin\n");
-        assert_eq!(
-            line("init_connect", "SET @a='#1'"),
-            "init_connect = \"SET @a='#1'\"\n"
-        );
+        let expected = "init_connect = \"SET @a='#1'\"\n";
+        assert_eq!(line("init_connect", "SET @a='#1'"), expected);
         assert_eq!(line("a", "\"quoted\""), "a = \"\\\"quoted\\\"\"\n");
         assert_eq!(line("a", "c:\\new"), "a = c:\\\\new\n");
     }

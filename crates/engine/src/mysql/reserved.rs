@@ -112,17 +112,10 @@ mod tests {
 
     #[test]
     fn settings_of_studies_are_free() {
-        for fine in [
-            "log_error_verbosity",
-            "skip_name_resolve",
-            "port_open_timeout",
-            "log_bin",
-            "innodb_log_file_size",
-            "validate_password.policy",
-            "hot_cache.key_buffer_size",
-            "innodb_data_file_path",
-            "default_password_lifetime",
-        ] {
+        let names = "log_error_verbosity skip_name_resolve port_open_timeout log_bin \
+                     innodb_log_file_size validate_password.policy hot_cache.key_buffer_size \
+                     innodb_data_file_path default_password_lifetime";
+        for fine in names.split(' ') {
             assert_eq!(reserved_setting(fine), None, "{fine}");
         }
     }
@@ -151,23 +144,10 @@ mod tests {
             let shouted = typed.replace('_', "-").to_uppercase();
             assert!(reserved_setting(&shouted).is_some(), "{shouted}");
         }
-        for typed in [
-            "loose-datadir",
-            "skip_networking",
-            "skip-loose-log_error",
-            "datad",
-            "pi",
-            "bind-addr",
-            "loose_skip_Bind-Addr",
-            "autoset_port",
-            "any.bind_address",
-            "any.skip-netw",
-            "mysqlx",
-            "mysqlx-max-connections",
-            "admin_addr",
-            "report_password",
-            "report_pass",
-        ] {
+        let names = "loose-datadir skip_networking skip-loose-log_error datad pi bind-addr \
+                     loose_skip_Bind-Addr autoset_port any.bind_address any.skip-netw mysqlx \
+                     mysqlx-max-connections admin_addr report_password report_pass";
+        for typed in names.split(' ') {
             assert!(reserved_setting(typed).is_some(), "{typed}");
         }
     }

@@ -323,10 +323,8 @@ mod tests {
                     Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n\
                     --------------------------- -----\nabort-slave-event-count     0\n\
                     back-log                    151\n\nTo see what values\n";
-        assert_eq!(
-            MARIADB.listed(help),
-            ["abort_slave_event_count", "back_log"]
-        );
+        let expected = ["abort_slave_event_count", "back_log"];
+        assert_eq!(MARIADB.listed(help), expected);
     }
 
     #[test]

@@ -367,11 +367,7 @@ fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
 #[cfg(test)]
 mod tests {
     use crate::POSTGRES;
-
-    fn config(settings: &[(&str, &str)]) -> Vec<(String, String)> {
-        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        settings.iter().map(owned).collect()
-    }
+    use crate::settings::tests::config;
 
     #[test]
     fn a_server_program_says_its_version() {
@@ -388,10 +384,8 @@ mod tests {
         let large = config(&[("shared_buffers", "1GB"), ("max_wal_size", "8GB")]);
         let large = POSTGRES.needs(&large, 10, 1000);
         assert_eq!(large.pool_bytes, 1 << 30);
-        assert_eq!(
-            large.memory_bytes - one.memory_bytes,
-            (1 << 30) - (128 << 20)
-        );
+        let expected = (1 << 30) - (128 << 20);
+        assert_eq!(large.memory_bytes - one.memory_bytes, expected);
         assert_eq!(large.log_bytes - one.log_bytes, 7 << 30);
     }
 }

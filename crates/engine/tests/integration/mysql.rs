@@ -1,6 +1,6 @@
 //! Loading into real servers: the same rows however they get there.
 
-use engine::{Exit, Failure};
+use engine::Failure;
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -9,15 +9,16 @@ use std::time::Instant;
 
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
-use engine::data::{Listener, Mode, Progress, Wanted};
+use engine::data::{Listener, Mode, Progress};
 use testkit::{MariaDb, MySql, Proxy, Server};
-use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::rows::Checksum;
 
 use crate::common::{
-    PATIENCE, ROWS, SOME_BYTES, assert_a_hanging_server_ends_the_load, checksum, expected,
-    has_rows, holding, load, marked, options, prepare, wanted,
+    PATIENCE, ROWS, SOME_BYTES, assert_a_hanging_server_ends_the_load,
+    assert_bulk_inserts_drop_no_foreign_table, assert_missing_tables_are_added,
+    assert_one_prepares_after_the_other, checksum, expected, has_rows, holding, load, marked,
+    options, prepare, wanted,
 };
 
 /// Commits do not wait for the disk: no test is about its speed.
@@ -37,10 +38,8 @@ fn assert_whole(server: &Server, options: &Options) {
     for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(server, table), expected, "sbtest{table}");
-        assert_eq!(
-            marked(|sql| server.sql(sql), table),
-            ("ready".to_owned(), expected)
-        );
+        let marked = marked(|sql| server.sql(sql), table);
+        assert_eq!(marked, ("ready".to_owned(), expected));
         let index = format!("SHOW INDEX FROM sbtest{table} WHERE Key_name = 'k_{table}'");
         assert_eq!(server.sql(&index).len(), 1);
     }
@@ -56,10 +55,8 @@ fn any_number_of_connections_loads_the_same_rows_by_load_data() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
     let options = options(ROWS);
     for connections in [1, 2, 5] {
-        let (prepared, _) = load(
-            &server.url("sbtest"),
-            &wanted(&options, Mode::Always, connections),
-        );
+        let wanted = wanted(&options, Mode::Always, connections);
+        let (prepared, _) = load(&server.url("sbtest"), &wanted);
         assert_eq!((prepared.loaded, prepared.rows), (2, 2 * ROWS));
         assert_whole(&server, &options);
     }
@@ -72,10 +69,8 @@ fn a_server_that_takes_no_files_gets_the_same_rows_by_insert() {
     let server = MySql::start(&["--skip-log-bin", LAZY_DISK]);
     let options = options(ROWS);
     for connections in [1, 5] {
-        load(
-            &server.url("sbtest"),
-            &wanted(&options, Mode::Always, connections),
-        );
+        let wanted = wanted(&options, Mode::Always, connections);
+        load(&server.url("sbtest"), &wanted);
         assert_whole(&server, &options);
     }
     assert!(loads_of_statements(&server, "Com_insert") > 0);
@@ -105,10 +100,8 @@ fn an_interrupted_load_is_never_taken_for_data() {
     };
     let url = format!("mysql://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&url, &wanted(&options, Mode::Missing, 2), listener);
-    assert!(
-        stopped.as_ref().is_err_and(Failure::is_interrupted),
-        "{stopped:?}"
-    );
+    let is_interrupted = stopped.as_ref().is_err_and(Failure::is_interrupted);
+    assert!(is_interrupted, "{stopped:?}");
     assert_eq!(marked(|sql| server.sql(sql), 1).0, "loading");
     let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
     assert!(prepared.loaded > 0);
@@ -208,11 +201,8 @@ fn stranger(id: u32, target: Target) -> (Sender<()>, JoinHandle<bool>) {
         while connection.id() < id {
             connection = Connection::open(&target).await.unwrap();
         }
-        assert_eq!(
-            connection.id(),
-            id,
-            "more have been here than where it loads"
-        );
+        // Otherwise more have been here than where it loads.
+        assert_eq!(connection.id(), id);
         ready.send(()).unwrap();
         let _ = may_go_on.recv();
         connection.rows("SELECT 1").await.is_ok()
@@ -247,15 +237,9 @@ fn an_interrupted_load_ends_no_session_of_another_server() {
 #[test]
 fn what_is_whole_is_kept_and_what_is_missing_is_added() {
     let server = MariaDb::start(&["--local-infile=1", LAZY_DISK]);
-    let options = options(500);
-    load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
-    server.sql("DROP TABLE sbtest2");
-    let (prepared, _) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
-    assert_eq!((prepared.found, prepared.loaded), (1, 1));
-    assert_whole(&server, &options);
-    let (prepared, told) = load(&server.url("sbtest"), &wanted(&options, Mode::Missing, 2));
-    assert_eq!((prepared.found, prepared.loaded), (2, 0));
-    assert!(told.is_empty(), "{told:?}");
+    let sql = |text: &str| drop(server.sql(text));
+    let whole = |options: &Options| assert_whole(&server, options);
+    assert_missing_tables_are_added(&server.url("sbtest"), sql, whole);
 }
 
 /// The database `name` of `server`, with the lock of a preparation held by somebody else
@@ -264,9 +248,8 @@ fn held(reactor: &Reactor, server: &Server) -> Connection {
     let target = target(server);
     let opened = reactor.block_on(async {
         let mut holder = Connection::open(&target).await.unwrap();
-        let taken = holder
-            .rows("SELECT GET_LOCK('dyno prepares sbtest', 0)")
-            .await;
+        let lock = "SELECT GET_LOCK('dyno prepares sbtest', 0)";
+        let taken = holder.rows(lock).await;
         assert_eq!(taken.unwrap(), [[Some("1".to_owned())]]);
         holder
     });
@@ -279,35 +262,11 @@ fn two_dynos_prepare_one_database_one_after_the_other() {
         MariaDb::start(&[LAZY_DISK]),
         MySql::start(&["--local-infile=1", "--skip-log-bin", LAZY_DISK]),
     ] {
-        let (options, none) = (options(2000), AtomicBool::new(false));
-        let reactor = Reactor::new().unwrap();
+        let (options, reactor) = (options(2000), Reactor::new().unwrap());
         let holder = held(&reactor, &server);
-        let (waits, waiting) = channel();
-        let prepare = |waits: Sender<Progress>| {
-            let listener = Listener {
-                tell: &mut |news| drop(waits.send(news)),
-                interrupted: &none,
-            };
-            prepare(
-                &server.url("sbtest"),
-                &wanted(&options, Mode::Missing, 2),
-                listener,
-            )
-            .unwrap()
-        };
-        let done = std::thread::scope(|scope| {
-            let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
-            // Both wait before either looks at a table.
-            for _ in 0..2 {
-                let news = waiting.recv_timeout(PATIENCE).unwrap();
-                assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
-            }
+        assert_one_prepares_after_the_other(&server.url("sbtest"), &options, || {
             reactor.block_on(holder.close()).unwrap();
-            threads.map(|thread| thread.join().unwrap())
         });
-        let mut loaded = done.map(|done| (done.loaded, done.found));
-        loaded.sort_unstable();
-        assert_eq!(loaded, [(0, 2), (2, 0)]);
         for table in 1..=2 {
             assert_eq!(stored(&server, table), expected(&options, table));
         }
@@ -325,34 +284,16 @@ fn who_waits_for_another_dyno_can_be_interrupted() {
         interrupted: &interrupted,
     };
     let options = options(10);
-    let outcome = prepare(
-        &server.url("sbtest"),
-        &wanted(&options, Mode::Missing, 1),
-        listener,
-    );
+    let wanted = wanted(&options, Mode::Missing, 1);
+    let outcome = prepare(&server.url("sbtest"), &wanted, listener);
     assert!(outcome.as_ref().is_err_and(Failure::is_interrupted));
     assert_eq!(server.sql("SHOW TABLES"), Vec::<Vec<String>>::new());
 }
 
-/// `sbtest1` of somebody who only uses the name.
 #[test]
 fn bulk_inserts_drop_no_table_that_is_not_dynos() {
     let server = MariaDb::start(&[]);
-    server
-        .sql("CREATE TABLE sbtest1 (id INT PRIMARY KEY, k INT); INSERT INTO sbtest1 VALUES (7, 7)");
-    let options = options(10);
-    let bulk = Wanted {
-        workload: WorkloadName::BulkInsert,
-        ..wanted(&options, Mode::Missing, 1)
-    };
-    let interrupted = AtomicBool::new(false);
-    let listener = Listener {
-        tell: &mut |_| {},
-        interrupted: &interrupted,
-    };
-    let refused = prepare(&server.url("sbtest"), &bulk, listener).unwrap_err();
-    assert_eq!(refused.exit, Exit::Usage, "{refused}");
-    assert_eq!(server.sql("SELECT id FROM sbtest1"), [["7"]]);
+    assert_bulk_inserts_drop_no_foreign_table(&server.url("sbtest"), |sql| server.sql(sql));
 }
 
 #[test]

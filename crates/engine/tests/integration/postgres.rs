@@ -1,24 +1,24 @@
 //! Loading into PostgreSQL: the same rows however they get there, and the tables that sysbench
 //! makes.
 
-use engine::{Exit, Failure};
+use engine::Failure;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use client::postgres::{Connection, Target};
 use client::reactor::Reactor;
 use engine::Access;
-use engine::data::{Listener, Mode, Progress, Wanted};
+use engine::data::{Listener, Mode};
 use testkit::{Postgres, PostgresServer};
-use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::rows::Checksum;
 
 use crate::common::{
-    self, PATIENCE, ROWS, assert_a_hanging_server_ends_the_load, expected, has_rows, holding, load,
-    marked, options, prepare, wanted,
+    PATIENCE, ROWS, assert_a_hanging_server_ends_the_load,
+    assert_bulk_inserts_drop_no_foreign_table, assert_missing_tables_are_added,
+    assert_one_prepares_after_the_other, expected, has_rows, holding, load, marked, options,
+    prepare, refused, wanted,
 };
 
 /// The database `name` of a server, which the tests share.
@@ -58,10 +58,8 @@ fn assert_whole(url: &str, options: &Options) {
     for table in 1..=options.data.tables {
         let expected = expected(options, table);
         assert_eq!(stored(url, table), expected, "sbtest{table}");
-        assert_eq!(
-            marked(|text| sql(url, text), table),
-            ("ready".to_owned(), expected)
-        );
+        let marked = marked(|text| sql(url, text), table);
+        assert_eq!(marked, ("ready".to_owned(), expected));
     }
 }
 
@@ -85,41 +83,19 @@ fn any_number_of_connections_loads_the_same_rows() {
 #[test]
 fn what_is_whole_is_kept_and_what_is_missing_is_added() {
     let server = Postgres::start(&[]);
-    let options = options(500);
     let url = fresh(&server, "kept");
-    load(&url, &wanted(&options, Mode::Missing, 2));
-    sql(&url, "DROP TABLE sbtest2");
-    let (prepared, _) = load(&url, &wanted(&options, Mode::Missing, 2));
-    assert_eq!((prepared.found, prepared.loaded), (1, 1));
-    assert_whole(&url, &options);
-    let (prepared, reported) = load(&url, &wanted(&options, Mode::Missing, 2));
-    assert_eq!((prepared.found, prepared.loaded), (2, 0));
-    assert!(reported.is_empty(), "{reported:?}");
-
+    let text = |text: &str| drop(sql(&url, text));
+    let whole = |options: &Options| assert_whole(&url, options);
+    assert_missing_tables_are_added(&url, text, whole);
     // Tables that are not dyno's: of another schema, and in another's way.
     let url = fresh(&server, "others");
     sql(&url, "CREATE TABLE sbtest1 (name TEXT)");
-    let refused = |wanted: &Wanted<'_>| {
-        let listener = Listener {
-            tell: &mut |_| {},
-            interrupted: &AtomicBool::new(false),
-        };
-        prepare(&url, wanted, listener).unwrap_err()
-    };
     for mode in [Mode::Missing, Mode::Always] {
-        let refused = refused(&wanted(&options, mode, 1));
+        let refused = refused(&url, &wanted(&options(500), mode, 1));
         assert!(refused.to_string().contains("(name)"), "{refused}");
     }
     sql(&url, "DROP TABLE sbtest1");
-    sql(&url, "CREATE TABLE sbtest1 (id INT PRIMARY KEY, k INT)");
-    sql(&url, "INSERT INTO sbtest1 VALUES (7, 7)");
-    let bulk = Wanted {
-        workload: WorkloadName::BulkInsert,
-        ..wanted(&options, Mode::Missing, 1)
-    };
-    let refused = refused(&bulk);
-    assert_eq!(refused.exit, Exit::Usage, "{refused}");
-    assert_eq!(sql(&url, "SELECT id FROM sbtest1"), [["7"]]);
+    assert_bulk_inserts_drop_no_foreign_table(&url, |text| sql(&url, text));
 }
 
 /// The definitions of all columns, indexes, constraints and sequences.
@@ -156,13 +132,8 @@ fn tables_are_those_of_sysbench_and_either_drives_the_others() {
     let (prepared, notes) = load(&theirs, &wanted(&options, Mode::Missing, 2));
     assert_eq!((prepared.found, prepared.loaded), (2, 0));
     assert_eq!(notes.len(), 2, "{notes:?}");
-    let run = [
-        "--events=20",
-        "--time=0",
-        "--threads=2",
-        "oltp_read_write",
-        "run",
-    ];
+    let events = ["--events=20", "--time=0", "--threads=2"];
+    let run = [&events[..], &["oltp_read_write", "run"]].concat();
     sysbench(&server, "ours", &run);
     sysbench(&server, "ours", &["--events=20", "oltp_insert", "run"]);
 }
@@ -177,12 +148,11 @@ fn every_row_and_index_entry_is_read_into_the_buffers() {
     server.sql("CREATE EXTENSION pg_buffercache");
     server.stop("fast");
     server.restart();
-    let database = engine
-        .open(&server.url("sbtest"), &Access::default(), None)
-        .unwrap();
-    database
-        .read_tables(&options, &AtomicBool::new(false))
-        .unwrap();
+    let opened = engine.open(&server.url("sbtest"), &Access::default(), None);
+    let read = opened
+        .unwrap()
+        .read_tables(&options, &AtomicBool::new(false));
+    read.unwrap();
     let cold = "SELECT c.relname FROM pg_class c WHERE c.relname IN \
         ('sbtest1', 'sbtest2', 'sbtest1_pkey', 'sbtest2_pkey', 'k_1', 'k_2') \
         AND (SELECT count(*) FROM pg_buffercache b WHERE b.relfilenode = pg_relation_filenode(c.oid) \
@@ -221,10 +191,8 @@ fn an_interrupted_load_is_never_taken_for_data_and_left_by_the_server_too() {
     };
     let held = format!("postgres://root@127.0.0.1:{}/sbtest", proxy.port());
     let stopped = prepare(&held, &wanted(&options, Mode::Missing, 1), listener);
-    assert!(
-        stopped.as_ref().is_err_and(Failure::is_interrupted),
-        "{stopped:?}"
-    );
+    let is_interrupted = stopped.as_ref().is_err_and(Failure::is_interrupted);
+    assert!(is_interrupted, "{stopped:?}");
     let deadline = Instant::now() + PATIENCE;
     while !sql(&url, INDEXING).is_empty() {
         assert!(Instant::now() < deadline, "the index is still being built");
@@ -243,28 +211,9 @@ fn two_dynos_prepare_one_database_one_after_the_other() {
     let (reactor, mut holder) = open(&url);
     let lock = "SELECT pg_advisory_lock(1685679727, 1)";
     reactor.block_on(holder.run(lock)).unwrap().unwrap();
-    let (waits, waiting) = channel();
-    let none = AtomicBool::new(false);
-    let prepare = |waits: Sender<Progress>| {
-        let listener = Listener {
-            tell: &mut |news| drop(waits.send(news)),
-            interrupted: &none,
-        };
-        common::prepare(&url, &wanted(&options, Mode::Missing, 2), listener).unwrap()
-    };
-    let done = std::thread::scope(|scope| {
-        let threads = [waits.clone(), waits].map(|waits| scope.spawn(|| prepare(waits)));
-        // Both wait before either looks at a table.
-        for _ in 0..2 {
-            let news = waiting.recv_timeout(PATIENCE).unwrap();
-            assert!(matches!(&news, Progress::Note(note) if note.contains("waiting for it")));
-        }
+    assert_one_prepares_after_the_other(&url, &options, || {
         reactor.block_on(holder.close()).unwrap();
-        threads.map(|thread| thread.join().unwrap())
     });
-    let mut loaded = done.map(|done| (done.loaded, done.found));
-    loaded.sort_unstable();
-    assert_eq!(loaded, [(0, 2), (2, 0)]);
 }
 
 #[test]

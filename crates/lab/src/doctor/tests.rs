@@ -35,6 +35,18 @@ fn level(id: &str, set: impl FnOnce(&mut Machine)) -> Level {
     observed(id, set).level()
 }
 
+fn of_memory(id: &str, set: impl FnOnce(&mut host::Memory)) -> Level {
+    level(id, |m| set(&mut m.facts.memory))
+}
+
+/// What servers with pools of this size require.
+fn pools(pool_bytes: u64) -> Option<Requirements> {
+    Some(Requirements {
+        pool_bytes,
+        ..Requirements::default()
+    })
+}
+
 #[test]
 fn every_check_of_this_host_has_a_finding_worst_first() {
     let directories = [PathBuf::from("/")];
@@ -186,10 +198,8 @@ fn the_remedy_for_power_saving_covers_all_cpus() {
 #[test]
 fn batteries_and_numa_nodes() {
     let battery = |on| level("battery", |m| m.facts.cpu.on_battery = on);
-    assert_eq!(
-        [Some(true), Some(false), None].map(battery),
-        [Severe, Passed, Passed]
-    );
+    let expected = [Severe, Passed, Passed];
+    assert_eq!([Some(true), Some(false), None].map(battery), expected);
     let numa = |nodes, balancing| {
         ["numa-nodes", "numa-balancing"].map(|id| {
             level(id, |m| {
@@ -221,23 +231,17 @@ fn vulnerabilities_are_named() {
 fn settings_for_memory() {
     let huge = |choice: &str| {
         let choice = Some(choice.to_owned());
-        level("transparent-huge-pages", |m| {
-            m.facts.memory.transparent_hugepages = choice
+        of_memory("transparent-huge-pages", |m| {
+            m.transparent_hugepages = choice
         })
     };
-    assert_eq!(
-        ["always", "madvise", "never"].map(huge),
-        [Warning, Passed, Passed]
-    );
-    let used = |bytes| {
-        level("swap-used", |m| {
-            m.facts.memory.swap_used_bytes = Some(bytes)
-        })
-    };
+    let expected = [Warning, Passed, Passed];
+    assert_eq!(["always", "madvise", "never"].map(huge), expected);
+    let used = |bytes| of_memory("swap-used", |m| m.swap_used_bytes = Some(bytes));
     assert_eq!([0, 4096].map(used), [Passed, Warning]);
     let swappiness = |value, swap_bytes| {
-        level("swappiness", |m| {
-            (m.facts.memory.swappiness, m.facts.memory.swap_bytes) = (Some(value), swap_bytes);
+        of_memory("swappiness", |m| {
+            (m.swappiness, m.swap_bytes) = (Some(value), swap_bytes)
         })
     };
     assert_eq!(swappiness(60, Some(0)), Passed);
@@ -245,13 +249,9 @@ fn settings_for_memory() {
         [60, 10].map(|value| swappiness(value, Some(1 << 30))),
         [Warning, Passed]
     );
-    let overcommit = |policy| level("overcommit", |m| m.facts.memory.overcommit = Some(policy));
+    let overcommit = |policy| of_memory("overcommit", |m| m.overcommit = Some(policy));
     assert_eq!([0, 2].map(overcommit), [Passed, Warning]);
-    let dirty = |gib: u64| {
-        level("dirty-pages", |m| {
-            m.facts.memory.dirty_bytes = Some(gib << 30)
-        })
-    };
+    let dirty = |gib: u64| of_memory("dirty-pages", |m| m.dirty_bytes = Some(gib << 30));
     assert_eq!([1, 8].map(dirty), [Passed, Note]);
 }
 
@@ -260,10 +260,7 @@ fn buffer_pools_must_fit() {
     let with = |pool_bytes, available_bytes| {
         level("memory-for-servers", |m| {
             m.facts.memory.available_bytes = available_bytes;
-            m.required = Some(Requirements {
-                pool_bytes,
-                ..Requirements::default()
-            });
+            m.required = pools(pool_bytes);
         })
     };
     let levels = [0, 80, 95, 101].map(|pools| with(pools, Some(100)));
@@ -282,10 +279,7 @@ fn limits_of_control_groups() {
             ]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec();
-            m.required = Some(Requirements {
-                pool_bytes,
-                ..Requirements::default()
-            });
+            m.required = pools(pool_bytes);
         })
     };
     for id in ["cgroup-cpu", "cgroup-io"] {
@@ -323,10 +317,8 @@ fn a_quota_of_more_cpus_than_the_machine_has_is_a_finding() {
             });
         })
     };
-    assert_eq!(
-        [0, 2000].map(|required| with(required).level()),
-        [Passed; 2]
-    );
+    let found = [0, 2000].map(|required| with(required).level());
+    assert_eq!(found, [Passed; 2]);
     assert_eq!(with(2500), warning("site.cpus: 2.5 of 2 CPUs"));
 }
 
@@ -354,15 +346,11 @@ fn open_files_of_dyno_and_of_a_server() {
     assert_eq!(with(Some(1024), required(200, 4, 5)).level(), Severe);
     assert_eq!(with(Some(1024), required(10, 4000, 1)).level(), Severe);
     assert_eq!(with(None, required(1000, 4, 0)).level(), Passed);
-    assert_eq!(
-        with(Some(10), None),
-        passed("/proc/self/limits: 10 open files")
-    );
+    let expected = passed("/proc/self/limits: 10 open files");
+    assert_eq!(with(Some(10), None), expected);
     let expected = severe("/proc/self/limits: 1024 open files; the load needs 1320");
-    assert_eq!(
-        with(Some(1024), required(1000, 4, 0)),
-        expected.with("NEEDED", 1320)
-    );
+    let wanted = expected.with("NEEDED", 1320);
+    assert_eq!(with(Some(1024), required(1000, 4, 0)), wanted);
 }
 
 #[test]
@@ -551,10 +539,8 @@ fn mount_options() {
 #[test]
 fn free_space() {
     let needing = |needed_bytes| {
-        let data = DataStorage {
-            needed_bytes,
-            ..sound()
-        };
+        let mut data = sound();
+        data.needed_bytes = needed_bytes;
         of_storage("disk-free", &data).level()
     };
     let levels = [0, 40, 41, 51].map(needing);

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::{Compression, Devices, FileSystemKind, Profile, Spanned};
+use plan::FileSystemKind::{self, Btrfs, Ext4, Xfs};
+use plan::{Compression, Devices, Profile, Spanned};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::SmallDisk;
@@ -17,6 +18,16 @@ use super::*;
 use crate::home::lock::Lock;
 use crate::process::NEVER;
 use crate::servers::DataDir;
+
+/// What this machine can have; the test ends if it cannot.
+macro_rules! or_skip {
+    ($made:expr) => {
+        match $made {
+            Some(made) => made,
+            None => return,
+        }
+    };
+}
 
 fn typed<T>(value: T) -> Spanned<T> {
     Spanned {
@@ -45,6 +56,18 @@ fn volume_of(file_system: plan::FileSystem) -> plan::Volume {
         file_system: Some(Box::new(file_system)),
         ..plan::Volume::default()
     }
+}
+
+/// On a device of a test.
+fn on_device(kind: FileSystemKind, path: &Path) -> plan::Volume {
+    let mut plan = plan_of(kind, 1, Profile::Single);
+    plan.devices = Devices::Named(typed(path.to_owned()));
+    volume_of(plan)
+}
+
+/// A file system on one loop device.
+fn simple(kind: FileSystemKind) -> plan::Volume {
+    volume_of(plan_of(kind, 1, Profile::Single))
 }
 
 fn home() -> (TempDir, Home) {
@@ -77,6 +100,12 @@ fn loops_below(dir: &Path) -> Vec<PathBuf> {
     all.filter(is_below).collect()
 }
 
+/// Those of the only loop device; the one in brackets is set.
+fn schedulers(home: &Home) -> String {
+    let device = loops_below(home.run_dir()).remove(0);
+    fs::read_to_string(device.join("queue/scheduler")).unwrap()
+}
+
 fn mounts_below(dir: &Path) -> usize {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let dir = dir.display().to_string();
@@ -96,38 +125,30 @@ fn assert_nothing_left(dir: &Path) {
 #[test]
 fn each_kind_is_made_counts_its_space_and_leaves_nothing() {
     let kinds = [
-        (FileSystemKind::Ext4, 1, Profile::Single, 1.0),
-        (FileSystemKind::Xfs, 1, Profile::Single, 1.0),
-        (FileSystemKind::Btrfs, 1, Profile::Single, 1.0),
-        (FileSystemKind::Btrfs, 4, Profile::Raid10, 2.0),
-        (FileSystemKind::Btrfs, 4, Profile::Raid5, 4.0 / 3.0),
+        (Ext4, 1, Profile::Single, 1.0),
+        (Xfs, 1, Profile::Single, 1.0),
+        (Btrfs, 1, Profile::Single, 1.0),
+        (Btrfs, 4, Profile::Raid10, 2.0),
+        (Btrfs, 4, Profile::Raid5, 4.0 / 3.0),
     ];
     let (_dir, home) = home();
     for (kind, devices, profile, raw) in kinds {
         let volume = volume_of(plan_of(kind, devices, profile));
-        let Some(made) = made(&home, &volume) else {
-            return;
-        };
+        let made = or_skip!(made(&home, &volume));
         let count = loops_below(home.run_dir()).len();
         assert_eq!(count, usize::try_from(devices).unwrap());
-        let data: Vec<u8> = (0..8_000_000_u32)
-            .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
+        let data = content(8_000_000);
         fs::write(made.path().join("data"), &data).unwrap();
         let used = made.used_bytes().unwrap().unwrap() as f64;
         let expected = data.len() as f64 * raw;
-        assert!(
-            (expected..expected * 1.2).contains(&used),
-            "{kind} {profile}: {used}"
-        );
+        let is_right = (expected..expected * 1.2).contains(&used);
+        assert!(is_right, "{kind} {profile}: {used}");
         assert!((made.raw_per_byte() - raw).abs() < 1e-9);
         let options = fs::read_to_string("/proc/self/mounts").unwrap();
         let at = made.path().display().to_string();
         let mount = options.lines().find(|line| line.contains(&at)).unwrap();
-        assert!(
-            mount.contains("nosuid") && mount.contains("nodev"),
-            "{mount}"
-        );
+        let is_closed = mount.contains("nosuid") && mount.contains("nodev");
+        assert!(is_closed, "{mount}");
         made.end().unwrap();
         assert!(!made.path().exists());
         assert_nothing_left(home.run_dir());
@@ -137,11 +158,9 @@ fn each_kind_is_made_counts_its_space_and_leaves_nothing() {
 #[test]
 fn compressed_and_shared_blocks_take_less_space() {
     let (_dir, home) = home();
-    let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
+    let mut plan = plan_of(Btrfs, 1, Profile::Single);
     plan.compression = typed(Compression::Zstd(3));
-    let Some(compressed) = made(&home, &volume_of(plan.clone())) else {
-        return;
-    };
+    let compressed = or_skip!(made(&home, &volume_of(plan.clone())));
     fs::write(compressed.path().join("data"), vec![b'x'; 8_000_000]).unwrap();
     let used = compressed.used_bytes().unwrap().unwrap();
     assert!((1..2_000_000).contains(&used), "{used}");
@@ -149,12 +168,8 @@ fn compressed_and_shared_blocks_take_less_space() {
 
     plan.compression = typed(Compression::None);
     plan.deduplicate = typed(true);
-    let Some(shared) = made(&home, &volume_of(plan)) else {
-        return;
-    };
-    let data: Vec<u8> = (0..4_000_000_u32)
-        .map(|n| (n.wrapping_mul(n) >> 13) as u8)
-        .collect();
+    let shared = or_skip!(made(&home, &volume_of(plan)));
+    let data = content(4_000_000);
     for name in ["one", "two"] {
         fs::write(shared.path().join(name), &data).unwrap();
     }
@@ -171,41 +186,29 @@ fn compressed_and_shared_blocks_take_less_space() {
 #[test]
 fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let (_dir, home) = home();
-    let mut plan = plan_of(FileSystemKind::Btrfs, 1, Profile::Single);
+    let mut plan = plan_of(Btrfs, 1, Profile::Single);
     plan.mount_options = Some(typed("no_such_option".to_owned()));
     let error = create(&home, &volume_of(plan), PathBuf::new(), &NEVER).unwrap_err();
     assert_eq!(error.key.as_deref(), Some("volume.filesystem"), "{error}");
     assert_nothing_left(home.run_dir());
-    let Some(disk) = SmallDisk::new("100m") else {
-        return;
-    };
-    let mut small = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
+    let disk = or_skip!(SmallDisk::new("100m"));
+    let mut small = simple(Ext4);
     small.directory = Some(typed(disk.path().to_owned()));
     let error = create(&home, &small, PathBuf::new(), &NEVER).unwrap_err();
-    assert!(
-        error
-            .message
-            .contains("sparse files may grow so far, needs 512.0 MiB; only "),
-        "{error}"
-    );
+    let said = "sparse files may grow so far, needs 512.0 MiB; only ";
+    assert!(error.message.contains(said), "{error}");
     assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     let (dir, home) = home();
-    let volume = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
-    let Some(made) = made(&home, &volume) else {
-        return;
-    };
-    let device = loops_below(home.run_dir()).remove(0);
-    let file = device.join("queue/scheduler");
-    let words = || fs::read_to_string(&file).unwrap();
+    let volume = simple(Ext4);
+    let made = or_skip!(made(&home, &volume));
+    let words = || schedulers(&home);
     let before = words();
-    let other = before
-        .split_whitespace()
-        .find(|word| !word.starts_with('['));
-    let Some(other) = other else {
+    let mut words_before = before.split_whitespace();
+    let Some(other) = words_before.find(|word| !word.starts_with('[')) else {
         return testkit::skip("a loop device has only one scheduler here");
     };
     let set = Scheduler::set(&home, made.path(), other).unwrap();
@@ -218,10 +221,8 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
     assert_eq!(words(), before);
     drop(ManuallyDrop::into_inner(killed));
     let error = Scheduler::set(&home, made.path(), "cfq").unwrap_err();
-    assert!(
-        error.to_string().contains("has no IO scheduler cfq"),
-        "{error}"
-    );
+    let said = "has no IO scheduler cfq";
+    assert!(error.to_string().contains(said), "{error}");
     Scheduler::set(&home, Path::new("/dev/shm"), other).unwrap_err();
     drop(made);
     assert_nothing_left(dir.path());
@@ -230,13 +231,9 @@ fn a_scheduler_is_set_and_put_back_even_after_a_kill() {
 #[test]
 fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
     let (_dir, home) = home();
-    let disk = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
-    let Some(disk) = made(&home, &disk) else {
-        return;
-    };
-    let device = loops_below(home.run_dir()).remove(0);
-    let file = device.join("queue/scheduler");
-    let words = || fs::read_to_string(&file).unwrap();
+    let disk = simple(Ext4);
+    let disk = or_skip!(made(&home, &disk));
+    let words = || schedulers(&home);
     let before = words();
     let others: Vec<_> = before.split_whitespace().collect();
     let mut others = others.iter().filter(|word| !word.starts_with('['));
@@ -270,12 +267,8 @@ fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
 #[test]
 fn what_another_dyno_has_set_or_formats_is_left_to_it() {
     let (_dir, home) = home();
-    let Some(device) = Device::new() else {
-        return;
-    };
-    let mut plan = plan_of(FileSystemKind::Ext4, 1, Profile::Single);
-    plan.devices = Devices::Named(typed(device.path.clone()));
-    let volume = volume_of(plan);
+    let device = or_skip!(Device::new());
+    let volume = on_device(Ext4, &device.path);
     let before = device.begins_with();
     let lock = claim::file(&claim::number(&device.path).unwrap());
     let theirs = Lock::try_exclusive(&lock).unwrap().unwrap();
@@ -283,20 +276,16 @@ fn what_another_dyno_has_set_or_formats_is_left_to_it() {
     assert!(error.to_string().contains("another dyno has it"), "{error}");
     assert!(device.begins_with() == before);
     drop(theirs);
-    let Some(disk) = made(&home, &volume) else {
-        return;
-    };
+    let disk = or_skip!(made(&home, &volume));
     assert!(Lock::try_exclusive(&lock).unwrap().is_none());
     disk.end().unwrap();
     drop(disk);
     assert!(!lock.exists());
 
-    let disk = volume_of(plan_of(FileSystemKind::Ext4, 1, Profile::Single));
-    let Some(disk) = made(&home, &disk) else {
-        return;
-    };
+    let disk = simple(Ext4);
+    let disk = or_skip!(made(&home, &disk));
     let device = loops_below(home.run_dir()).remove(0);
-    let words = || fs::read_to_string(device.join("queue/scheduler")).unwrap();
+    let words = || schedulers(&home);
     let before = words();
     let wanted = before.replace(['[', ']'], "");
     let wanted = wanted.split_whitespace().last().unwrap();
@@ -341,20 +330,10 @@ impl Drop for Alias {
 #[test]
 fn a_named_device_is_mounted_anew_with_what_it_had_and_wiped_in_the_end() {
     let (_dir, home) = home();
-    let Some(device) = Device::new() else {
-        return;
-    };
+    let device = or_skip!(Device::new());
     let alias = Alias::of(&device);
-    for kind in [
-        FileSystemKind::Ext4,
-        FileSystemKind::Xfs,
-        FileSystemKind::Btrfs,
-    ] {
-        let mut plan = plan_of(kind, 1, Profile::Single);
-        plan.devices = Devices::Named(typed(alias.0.clone()));
-        let Some(volume) = made(&home, &volume_of(plan)) else {
-            return;
-        };
+    for kind in [Ext4, Xfs, Btrfs] {
+        let volume = or_skip!(made(&home, &on_device(kind, &alias.0)));
         let file = volume.path().join("data");
         fs::write(&file, content(1_000_000)).unwrap();
         volume.made().unwrap().remount().unwrap();
@@ -398,12 +377,8 @@ impl Drop for Device {
 #[test]
 fn a_device_that_holds_something_is_not_touched() {
     let (dir, home) = home();
-    let Some(device) = Device::new() else {
-        return;
-    };
-    let mut plan = plan_of(FileSystemKind::Ext4, 1, Profile::Single);
-    plan.devices = Devices::Named(typed(device.path.clone()));
-    let volume = volume_of(plan);
+    let device = or_skip!(Device::new());
+    let volume = on_device(Ext4, &device.path);
     let refused = |said: &str| {
         let before = device.begins_with();
         for error in [
@@ -421,9 +396,7 @@ fn a_device_that_holds_something_is_not_touched() {
     let path = device.path.to_str().unwrap();
     // Empty, it is used, and is empty again afterward.
     for _ in 0..2 {
-        let Some(used) = made(&home, &volume) else {
-            return;
-        };
+        let used = or_skip!(made(&home, &volume));
         fs::write(used.path().join("data"), "x").unwrap();
         refused("is in use");
         used.end().unwrap();
@@ -442,27 +415,22 @@ fn a_device_that_holds_something_is_not_touched() {
         ("/dev/no-such-device", "does not exist"),
         ("/dev/null", "no block device"),
     ] {
-        let error = named_device::check(Path::new(path))
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains(said), "{error}");
+        let error = named_device::check(Path::new(path)).unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
     }
 }
 
 /// Bytes that do not compress, the same each time.
 fn content(count: u32) -> Vec<u8> {
-    (0..count)
-        .map(|n| (n.wrapping_mul(n) >> 13) as u8)
-        .collect()
+    let byte = |n: u32| (n.wrapping_mul(n) >> 13) as u8;
+    (0..count).map(byte).collect()
 }
 
 #[test]
 fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
     let (_dir, home) = home();
-    let volume = volume_of(plan_of(FileSystemKind::Btrfs, 2, Profile::Raid1));
-    let Some(volume) = made(&home, &volume) else {
-        return;
-    };
+    let volume = volume_of(plan_of(Btrfs, 2, Profile::Raid1));
+    let volume = or_skip!(made(&home, &volume));
     let made = volume.made().unwrap();
     let never = AtomicBool::new(false);
     made.fail(2).unwrap();
@@ -506,15 +474,9 @@ fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
 #[test]
 fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
     let (_dir, home) = home();
-    for kind in [
-        FileSystemKind::Ext4,
-        FileSystemKind::Xfs,
-        FileSystemKind::Btrfs,
-    ] {
-        let plan = volume_of(plan_of(kind, 1, Profile::Single));
-        let Some(volume) = made(&home, &plan) else {
-            return;
-        };
+    for kind in [Ext4, Xfs, Btrfs] {
+        let plan = simple(kind);
+        let volume = or_skip!(made(&home, &plan));
         let made = volume.made().unwrap();
         let file = made.path().join("data");
         fs::write(&file, content(1_000_000)).unwrap();
@@ -535,10 +497,8 @@ fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
 #[test]
 fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     let (_dir, home) = home();
-    let plan = volume_of(plan_of(FileSystemKind::Btrfs, 1, Profile::Single));
-    let Some(volume) = made(&home, &plan) else {
-        return;
-    };
+    let plan = simple(Btrfs);
+    let volume = or_skip!(made(&home, &plan));
     let made = volume.made().unwrap();
     let files = devices::scrub_files(made.loops()[0].path());
     let are_kept = || files.iter().any(|file| file.exists());

@@ -4,9 +4,7 @@ use workload::session::FailureKind;
 
 use super::script::{Answer, Asked, Scripted, done, error, fails};
 use super::*;
-use crate::End;
 
-const SERVICE: u64 = 2 * MS;
 const DEADLOCK: u32 = 1213;
 const DUPLICATE: u32 = 1062;
 
@@ -44,10 +42,8 @@ fn a_deadlock_restarts_the_transaction_within_its_response_time() {
 #[test]
 fn an_ignored_error_is_counted_and_the_load_goes_on() {
     let server = failing(FailureKind::Refused, DUPLICATE);
-    let spec = LoadSpec {
-        ignored_errors: vec!["1".to_owned(), DUPLICATE.to_string()],
-        ..lasting_s(2)
-    };
+    let mut spec = lasting_s(2);
+    spec.ignored_errors = vec!["1".to_owned(), DUPLICATE.to_string()];
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
     let total = driven.measured();
@@ -63,21 +59,16 @@ fn any_other_refusal_ends_the_load_at_once() {
         true => fails(FailureKind::Refused, DUPLICATE),
         false => done(SERVICE),
     });
-    let spec = LoadSpec {
-        ignored_errors: vec!["1".to_owned()],
-        ..lasting_s(2)
-    };
+    let mut spec = lasting_s(2);
+    spec.ignored_errors = vec!["1".to_owned()];
     let driven = drive(&spec, &server);
     let expected = End::Failed(error(FailureKind::Refused, DUPLICATE));
     assert_eq!(driven.outcome().end, expected);
     let failed_ns = server.requests(Asked::Statement)[at as usize].request.at_ns;
     // Nothing else had to happen first: users that run come to their end meanwhile.
     assert_eq!(driven.ended_ns, failed_ns + SERVICE);
-    let total = driven.measured();
-    assert_eq!(
-        total.errors[&DUPLICATE.to_string()].action,
-        "stopped the load"
-    );
+    let errors = driven.measured().errors;
+    assert_eq!(errors[&DUPLICATE.to_string()].action, "stopped the load");
     assert_eq!(driven.outcome().unfinished.cancelled, 0);
 }
 
@@ -87,11 +78,8 @@ fn the_first_connection_that_fails_ends_the_load_before_it_begins() {
         2 => fails(FailureKind::Refused, 1045),
         _ => done(3 * MS),
     });
-    let spec = LoadSpec {
-        users: 10,
-        connect_limit: 1,
-        ..lasting_s(2)
-    };
+    let mut spec = lasting_s(2);
+    (spec.users, spec.connect_limit) = (10, 1);
     let driven = drive(&spec, &server);
     let Err(LoadError::Connect(failed)) = &driven.ended else {
         panic!("{:?}", driven.ended);

@@ -7,7 +7,7 @@ mod own_workload;
 mod properties;
 mod pulse;
 mod reconnect;
-mod script;
+pub(crate) mod script;
 mod seconds;
 mod simulation;
 mod size;
@@ -20,16 +20,19 @@ use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
+use workload::session::SessionError;
 use workload::virtual_user::Workload;
 
 use crate::clock::Clock;
 use crate::run::run_on;
-use crate::{LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Pulse, Stop};
+use crate::{End, LoadError, LoadEvent, LoadOutcome, LoadSpec, Pace, Pulse, Stop};
 use script::{Asked, Scripted};
 use simulation::Simulation;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
+/// How long a statement takes.
+const SERVICE: u64 = 2 * MS;
 /// When the clock of a simulation starts.
 const START: u64 = 7 * MS;
 
@@ -74,6 +77,14 @@ struct Driven {
 impl Driven {
     fn outcome(&self) -> &LoadOutcome {
         self.ended.as_ref().unwrap()
+    }
+
+    /// When the server was lost, and why.
+    fn server_lost(&self) -> (u64, &SessionError) {
+        match &self.outcome().end {
+            End::ServerLost { at_ns, error } => (*at_ns, error),
+            other => panic!("{other:?}"),
+        }
     }
 
     fn phase(&self, phase: Phase) -> Vec<&Second> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::script::{Answer, Asked, Request, Scripted, done};
 use super::*;
-use crate::{Arrivals, End};
+use crate::Arrivals;
 
 /// Constant arrivals every 10 ms, for two seconds.
 fn every_10_ms(users: u32) -> LoadSpec {
@@ -35,10 +35,8 @@ fn drive_script(
 #[test]
 fn idle_users_start_each_arrival_when_it_is_due() {
     for (users, workers) in [(1, 1), (4, 1), (4, 3)] {
-        let spec = LoadSpec {
-            workers,
-            ..every_10_ms(users)
-        };
+        let mut spec = every_10_ms(users);
+        spec.workers = workers;
         let (driven, server) = drive_script(&spec, |_| done(2 * MS));
         let expected: Vec<u64> = (0..200).map(due_ns).collect();
         assert_eq!(times(&server, Asked::Statement), expected);
@@ -80,10 +78,8 @@ fn an_arrival_that_waits_for_a_user_has_been_waiting_since_it_was_due() {
 
 #[test]
 fn overload_is_a_growing_backlog_and_no_abort() {
-    let spec = LoadSpec {
-        time: Some(Duration::from_secs(4)),
-        ..every_10_ms(1)
-    };
+    let mut spec = every_10_ms(1);
+    spec.time = Some(Duration::from_secs(4));
     let (driven, _) = drive_script(&spec, |_| done(20 * MS));
     assert_eq!(driven.outcome().end, End::Completed);
     let seconds = driven.phase(Phase::Measure);
@@ -105,18 +101,9 @@ fn overload_is_a_growing_backlog_and_no_abort() {
 
 #[test]
 fn a_blocked_worker_delays_only_its_own_statement() {
-    let simulation = simulation();
-    let blocking = simulation.clone();
-    let server = Scripted::answering(&simulation, move |request| {
-        if request.number == 20 {
-            blocking.block_worker(SECOND);
-        }
-        done(MS)
-    });
-    let spec = LoadSpec {
-        workers: 2,
-        ..every_10_ms(2)
-    };
+    let server = Scripted::blocking(20, SECOND, MS);
+    let mut spec = every_10_ms(2);
+    spec.workers = 2;
     let driven = drive(&spec, &server);
     let total = driven.measured();
     assert_eq!(total.response.count(), 200);
@@ -128,14 +115,7 @@ fn a_blocked_worker_delays_only_its_own_statement() {
 
 #[test]
 fn a_wake_up_that_a_busy_worker_delays_is_lateness() {
-    let simulation = simulation();
-    let blocking = simulation.clone();
-    let server = Scripted::answering(&simulation, move |request| {
-        if request.number == 20 {
-            blocking.block_worker(45 * MS);
-        }
-        done(MS)
-    });
+    let server = Scripted::blocking(20, 45 * MS, MS);
     // Both users share the worker, so nobody else can start what is due.
     let driven = drive(&every_10_ms(2), &server);
     let total = driven.measured();
@@ -153,22 +133,16 @@ fn a_wake_up_that_a_busy_worker_delays_is_lateness() {
 fn a_transaction_that_is_due_at_the_end_does_not_start_after_it() {
     let (driven, server) = drive_script(&every_10_ms(1), |_| done(30 * MS));
     let end_ns = START + 2 * SECOND;
-    assert!(
-        times(&server, Asked::Statement)
-            .iter()
-            .all(|at_ns| *at_ns < end_ns)
-    );
+    let starts = times(&server, Asked::Statement);
+    assert!(starts.iter().all(|at_ns| *at_ns < end_ns));
     assert_eq!(driven.total(Phase::Drain).response.count(), 1);
     assert!(driven.ended_ns <= end_ns + 30 * MS);
 }
 
 #[test]
 fn arrivals_of_the_warm_up_are_not_limited_but_those_of_the_measurement_are() {
-    let spec = LoadSpec {
-        warmup: Duration::from_secs(1),
-        events: Some(30),
-        ..every_10_ms(4)
-    };
+    let mut spec = every_10_ms(4);
+    (spec.warmup, spec.events) = (Duration::from_secs(1), Some(30));
     let (driven, _) = drive_script(&spec, |_| done(2 * MS));
     assert_eq!(driven.total(Phase::Warmup).response.count(), 100);
     assert_eq!(driven.measured().response.count(), 30);

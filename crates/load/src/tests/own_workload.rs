@@ -10,7 +10,6 @@ use workload::virtual_user::{Done, VirtualUser, Workload};
 
 use super::script::{Scripted, done, fails};
 use super::*;
-use crate::End;
 use crate::control::lock;
 
 /// Numbers in the catalog, and indexes of the labels.

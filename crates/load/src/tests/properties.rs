@@ -9,7 +9,7 @@ use workload::session::FailureKind;
 
 use super::script::{Answer, Asked, Entry, Request, Scripted, done, error};
 use super::*;
-use crate::{Arrivals, End};
+use crate::Arrivals;
 
 const IGNORED: u32 = 1062;
 
@@ -176,14 +176,12 @@ proptest! {
     ) {
         let mean_s = 0.010;
         let per_s = load * f64::from(users) / mean_s;
-        let spec = LoadSpec {
-            users,
-            workers,
-            connect_limit: users,
-            pace: Pace::Open { per_s, arrivals },
-            seed,
-            ..lasting_s(2)
-        };
+        let mut spec = lasting_s(2);
+        spec.users = users;
+        spec.workers = workers;
+        spec.connect_limit = users;
+        spec.pace = Pace::Open { per_s, arrivals };
+        spec.seed = seed;
         let service_ns = move |request: &Request| MS + hash(seed, request) % (18 * MS);
         let server = Scripted::answering(&simulation(), move |request| done(service_ns(&request)));
         let driven = drive(&spec, &server);

@@ -2,20 +2,13 @@
 
 use workload::session::FailureKind;
 
-use super::script::{Asked, done, fails};
+use super::script::away;
 use super::*;
 use crate::{FirstCompleted, TimedError};
 
-const SERVICE: u64 = 2 * MS;
-
 /// The load of four users on a server that is gone for a while, watched.
 fn watched(gone: std::ops::Range<u64>, await_ns: &[u64]) -> (Driven, Arc<Pulse>) {
-    let server = Scripted::new(&simulation(), move |request| match request.asked {
-        Asked::Close => done(0),
-        _ if gone.contains(&request.at_ns) => fails(FailureKind::Away, 0),
-        Asked::Statement => done(SERVICE),
-        Asked::Connection | Asked::Rollback => done(0),
-    });
+    let server = Scripted::new(&simulation(), away(gone, FailureKind::Away));
     let options = Options::default();
     let name = WorkloadName::OltpPointSelect;
     let workload = BuiltIn::new(name, &options, &Dialect::STANDARD, 1, 4).unwrap();

@@ -2,41 +2,24 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use workload::session::FailureKind;
 
-use super::script::{Answer, Asked, Request, Scripted, done, fails};
+use super::script::{Asked, Scripted, away, done, fails};
 use super::*;
-use crate::{End, LoadSpec};
-
-const SERVICE: u64 = 2 * MS;
-
-/// A server that is gone for a while, in nanoseconds on the clock.
-fn away(gone: std::ops::Range<u64>, kind: FailureKind) -> impl Fn(Request) -> Answer {
-    move |request| match request.asked {
-        Asked::Close => done(0),
-        _ if gone.contains(&request.at_ns) => fails(kind, 0),
-        Asked::Statement => done(SERVICE),
-        Asked::Connection | Asked::Rollback => done(0),
-    }
-}
 
 fn one_user(time_s: u64) -> LoadSpec {
     LoadSpec {
         users: 1,
-        time: Some(Duration::from_secs(time_s)),
-        ..spec()
+        ..lasting_s(time_s)
     }
 }
 
 /// The waits between the attempts to reconnect of a user whose server never comes back.
 fn waits(kind: FailureKind, seed: u64) -> Vec<u64> {
     let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, kind));
-    let spec = LoadSpec {
-        seed,
-        ..one_user(120)
-    };
+    let mut spec = one_user(120);
+    spec.seed = seed;
     let driven = drive(&spec, &server);
     assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
     let attempts = times(&server, Asked::Connection);
@@ -78,12 +61,8 @@ fn a_server_known_to_restart_is_tried_at_least_every_200_ms() {
 fn users_that_lose_the_server_together_do_not_return_together() {
     let script = away(SECOND..2 * SECOND, FailureKind::Lost);
     let server = Scripted::new(&simulation(), script);
-    let spec = LoadSpec {
-        users: 64,
-        workers: 3,
-        connect_limit: 64,
-        ..one_user(20)
-    };
+    let mut spec = one_user(5);
+    (spec.users, spec.workers, spec.connect_limit) = (64, 3, 64);
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert_eq!(driven.measured().reconnects, 64);
@@ -140,12 +119,8 @@ fn after_a_success_the_next_outage_starts_with_no_wait() {
 #[test]
 fn connections_that_never_work_are_opened_less_and_less_often() {
     let server = Scripted::answering(&simulation(), |_| fails(FailureKind::Lost, 0));
-    let spec = lasting_s(3);
-    let driven = drive(&spec, &server);
-    let End::ServerLost { error, .. } = &driven.outcome().end else {
-        panic!("{:?}", driven.outcome());
-    };
-    assert_eq!(error.message, "Lost 0");
+    let driven = drive(&lasting_s(3), &server);
+    assert_eq!(driven.server_lost().1.message, "Lost 0");
     // The first one, one at once, and those after waits of 50 ms, 100 ms, 200 ms and so on.
     let connections = times(&server, Asked::Connection).len();
     assert!((4 * 5..=4 * 9).contains(&connections), "{connections}");
@@ -161,12 +136,8 @@ fn no_more_than_the_limit_reconnect_at_once() {
         Asked::Statement => done(SERVICE),
         Asked::Rollback | Asked::Close => done(0),
     });
-    let spec = LoadSpec {
-        users: 20,
-        workers: 2,
-        connect_limit: 4,
-        ..one_user(5)
-    };
+    let mut spec = one_user(5);
+    (spec.users, spec.workers, spec.connect_limit) = (20, 2, 4);
     let driven = drive(&spec, &server);
     assert_eq!(driven.measured().reconnects, 20);
     let opened = server.requests(Asked::Connection);
@@ -202,13 +173,10 @@ fn a_server_that_is_away_at_the_end_is_lost() {
     for kind in [FailureKind::Lost, FailureKind::Away] {
         let gone = 600 * MS;
         let server = Scripted::new(&simulation(), away(gone..u64::MAX, kind));
-        let spec = lasting_s(2);
-        let driven = drive(&spec, &server);
-        let End::ServerLost { at_ns, error } = &driven.outcome().end else {
-            panic!("{:?}", driven.outcome());
-        };
+        let driven = drive(&lasting_s(2), &server);
+        let (at_ns, error) = driven.server_lost();
         // When the last transaction ended.
-        assert!((gone - SERVICE..gone + SERVICE).contains(at_ns), "{at_ns}");
+        assert!((gone - SERVICE..gone + SERVICE).contains(&at_ns), "{at_ns}");
         assert_eq!(error.kind, kind);
         assert_eq!(driven.outcome().unfinished.cancelled, 0);
     }
@@ -226,8 +194,7 @@ fn one_user_that_cannot_return_is_no_lost_server() {
         Asked::Statement => done(SERVICE),
         Asked::Connection | Asked::Rollback | Asked::Close => done(0),
     });
-    let spec = lasting_s(2);
-    let driven = drive(&spec, &server);
+    let driven = drive(&lasting_s(2), &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert_eq!(driven.measured().reconnects, 0);
 }
@@ -235,34 +202,25 @@ fn one_user_that_cannot_return_is_no_lost_server() {
 #[test]
 fn a_load_without_a_time_limit_ends_when_the_server_stays_away() {
     let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, FailureKind::Away));
-    let spec = LoadSpec {
-        time: None,
-        events: Some(1_000_000),
-        ..spec()
-    };
+    let mut spec = spec();
+    (spec.time, spec.events) = (None, Some(1_000_000));
     let driven = drive(&spec, &server);
     assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
-    let limit = SECOND + 60 * SECOND;
-    let slack = 2 * SECOND;
-    assert!((limit..limit + slack).contains(&driven.ended_ns));
+    assert!((61 * SECOND..63 * SECOND).contains(&driven.ended_ns));
 }
 
 /// A server that is gone for good; another one is found later.
 fn moved(kind: FailureKind, found: u64) -> (Scripted, LoadSpec) {
     let server = Scripted::new(&simulation(), away(SECOND..found, kind));
     server.reroute([(SECOND + 250 * MS, None), (found, Some(1))]);
-    let spec = LoadSpec {
-        users: 64,
-        workers: 2,
-        connect_limit: 8,
-        ..one_user(20)
-    };
+    let mut spec = one_user(5);
+    (spec.users, spec.workers, spec.connect_limit) = (64, 2, 8);
     (server, spec)
 }
 
 #[test]
 fn users_connect_the_moment_that_another_server_is_found() {
-    let found = 10 * SECOND;
+    let found = 4 * SECOND;
     for kind in [FailureKind::Lost, FailureKind::Away] {
         let (server, spec) = moved(kind, found);
         let driven = drive(&spec, &server);
@@ -281,11 +239,7 @@ fn a_load_ends_in_time_while_its_users_wait_for_a_server() {
     let (server, spec) = moved(FailureKind::Lost, 90 * SECOND);
     let driven = drive(&spec, &server);
     assert!(matches!(driven.outcome().end, End::ServerLost { .. }));
-    assert!(
-        driven.ended_ns < 20 * SECOND + 100 * MS,
-        "{}",
-        driven.ended_ns
-    );
+    assert!(driven.ended_ns < 5 * SECOND + 100 * MS);
 }
 
 #[test]
@@ -294,9 +248,6 @@ fn first_connections_wait_for_a_server() {
     server.reroute([(0, None), (3 * SECOND, Some(1))]);
     let driven = drive(&lasting_s(1), &server);
     assert_eq!(driven.outcome().end, End::Completed);
-    assert!(
-        times(&server, Asked::Connection)
-            .iter()
-            .all(|at_ns| *at_ns >= 3 * SECOND)
-    );
+    let first = times(&server, Asked::Connection)[0];
+    assert!(first >= 3 * SECOND, "{first}");
 }

@@ -1,12 +1,14 @@
 //! A server that answers as a script says, and what a load asked of it.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use workload::catalog::{Catalog, Label};
 use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionError};
 
+use super::SERVICE;
 use super::simulation::Simulation;
 use crate::clock::Clock;
 
@@ -59,6 +61,16 @@ pub(crate) fn error(kind: FailureKind, code: u32) -> SessionError {
     }
 }
 
+/// A server that is gone for a while, in nanoseconds on the clock.
+pub(crate) fn away(gone: Range<u64>, kind: FailureKind) -> impl Fn(Request) -> Answer {
+    move |request| match request.asked {
+        Asked::Close => done(0),
+        _ if gone.contains(&request.at_ns) => fails(kind, 0),
+        Asked::Statement => done(SERVICE),
+        Asked::Connection | Asked::Rollback => done(0),
+    }
+}
+
 /// What has become of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -93,6 +105,18 @@ impl Scripted {
         Self::new(simulation, move |request| match request.asked {
             Asked::Statement => script(request),
             Asked::Connection | Asked::Rollback | Asked::Close => done(0),
+        })
+    }
+
+    /// A server whose statements take `service_ns`; the call of one of them blocks its worker.
+    pub(crate) fn blocking(number: u32, blocked_ns: u64, service_ns: u64) -> Self {
+        let simulation = super::simulation();
+        let of_script = simulation.clone();
+        Self::answering(&simulation, move |request| {
+            if request.number == number {
+                of_script.block_worker(blocked_ns);
+            }
+            done(service_ns)
         })
     }
 

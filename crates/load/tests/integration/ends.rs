@@ -13,12 +13,8 @@ const SLACK: Duration = Duration::from_secs(120);
 
 #[test]
 fn the_main_thread_is_notified_of_the_last_transaction() {
-    let spec = LoadSpec {
-        users: 1,
-        events: Some(3),
-        time: None,
-        ..spec()
-    };
+    let mut spec = spec();
+    (spec.users, spec.events, spec.time) = (1, Some(3), None);
     // Polling every 20 ms can never be this quick; a busy machine is not always.
     let deadline = Instant::now() + SLACK;
     let is_quick = || {
@@ -39,12 +35,10 @@ fn all_workers_stop_and_cancel_what_hangs() {
         Asked::Statement => never(),
         Asked::Connection | Asked::Rollback => now(Ok(Reply::default())),
     });
-    let spec = LoadSpec {
-        workers: 3,
-        time: Some(Duration::from_millis(50)),
-        grace: Duration::from_millis(50),
-        ..spec()
-    };
+    let mut spec = spec();
+    spec.workers = 3;
+    spec.time = Some(Duration::from_millis(50));
+    spec.grace = Duration::from_millis(50);
     let begun = Instant::now();
     let (outcome, _) = measured(&spec, &server);
     assert_eq!(outcome.unfinished.cancelled, 4);
@@ -53,10 +47,8 @@ fn all_workers_stop_and_cancel_what_hangs() {
 
 #[test]
 fn the_end_of_a_load_wakes_users_that_wait() {
-    let thinking = LoadSpec {
-        think: LONG.into(),
-        ..spec()
-    };
+    let mut thinking = spec();
+    thinking.think = LONG.into();
     let idle = LoadSpec {
         pace: Pace::Open {
             per_s: 0.001,
@@ -65,11 +57,8 @@ fn the_end_of_a_load_wakes_users_that_wait() {
         ..spec()
     };
     for spec in [thinking, idle] {
-        let spec = LoadSpec {
-            workers: 2,
-            time: Some(Duration::from_millis(50)),
-            ..spec
-        };
+        let mut spec = spec;
+        (spec.workers, spec.time) = (2, Some(Duration::from_millis(50)));
         let begun = Instant::now();
         let (outcome, _) = measured(&spec, &Scripted::taking(SERVICE));
         assert_eq!(outcome.unfinished.cancelled, 0);

@@ -35,26 +35,14 @@ fn design(trials: &str) -> String {
 #[test]
 fn counts_out_of_range_are_refused() {
     let folder = result(&design("100000"));
-    assert_eq!(
-        store::read_result(folder.path()).unwrap().design.trials,
-        100_000
-    );
+    let read = store::read_result(folder.path()).unwrap();
+    assert_eq!(read.design.trials, 100_000);
     let text = refused(&design("4000000000"));
     assert!(text.contains("a plan of 4000000000 trials"), "{text}");
-    for trials in [
-        "-1",
-        "1e999",
-        "NaN",
-        "4294967296",
-        "1.5",
-        "null",
-        "\"many\"",
-    ] {
+    for trials in "-1 1e999 NaN 4294967296 1.5 null \"many\"".split(' ') {
         let text = refused(&design(trials));
-        assert!(
-            text.contains("result.json:1: not a file that dyno wrote"),
-            "{trials}: {text}"
-        );
+        let said = "result.json:1: not a file that dyno wrote";
+        assert!(text.contains(said), "{trials}: {text}");
     }
 }
 
@@ -106,9 +94,8 @@ fn files_of_gigabytes_are_refused_unread() {
     }
     assert!(is_too_large(store::read_series(&trial).unwrap_err()));
     assert!(is_too_large(store::read_monitors(&trial).unwrap_err()));
-    assert!(is_too_large(
-        store::read_intervals(&trial, |_| {}).unwrap_err()
-    ));
+    let intervals = store::read_intervals(&trial, |_| {});
+    assert!(is_too_large(intervals.unwrap_err()));
 }
 
 #[test]
@@ -148,11 +135,8 @@ fn a_series_of_weeks_is_kept_at_a_lower_resolution() {
     let folder = tempfile::tempdir().unwrap();
     write_series(folder.path(), SECONDS);
     let points = store::read_series(folder.path()).unwrap();
-    assert!(
-        (49_990..=50_010).contains(&points.len()),
-        "{}",
-        points.len()
-    );
+    let count = points.len();
+    assert!((49_990..=50_010).contains(&count), "{count}");
     let whole = |points: &[measure::series::SeriesPoint]| {
         let length_s: f64 = points.iter().map(|point| point.seconds).sum();
         let errors: u64 = points.iter().map(|point| point.errors).sum();

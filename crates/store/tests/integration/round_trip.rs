@@ -4,13 +4,15 @@ use plan::StatementClass;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use measure::result::{Environment, RunResult};
 use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
 use measure::slice::{Phase, Second, Slice};
 use measure::summarize::summarize;
 use measure::summary::SCHEMA_VERSION;
+use tempfile::TempDir;
+
 use store::{ResultDir, StoreError, names};
 
 fn kinds() -> Vec<StatementKind> {
@@ -67,8 +69,11 @@ fn input() -> Input {
     }
 }
 
-fn write(out: &Path) -> RunResult {
-    let dir = ResultDir::create(Some(out), "Test", "", &Environment::default()).unwrap();
+/// A result directory with one trial, in a folder of its own.
+fn stored() -> (TempDir, PathBuf, RunResult) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("scale-up");
+    let dir = ResultDir::create(Some(&out), "Test", "", &Environment::default()).unwrap();
     let mut trial = dir.trial(1, "threads=1").unwrap();
     for second in seconds() {
         trial.second(&second, &kinds()).unwrap();
@@ -89,14 +94,12 @@ fn write(out: &Path) -> RunResult {
     };
     dir.write_result(&result).unwrap();
     dir.write_report(names::REPORT, "<!doctype html>").unwrap();
-    result
+    (folder, out, result)
 }
 
 #[test]
 fn what_is_written_is_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let result = write(&out);
+    let (_folder, out, result) = stored();
     assert_eq!(store::read_result(&out).unwrap(), result);
     let trials = store::trial_dirs(&out).unwrap();
     assert_eq!(trials, [out.join("trials/001-threads=1")]);
@@ -117,9 +120,7 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn a_last_line_cut_short_is_left_out_and_a_damaged_one_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    write(&out);
+    let (_folder, out, _) = stored();
     let trial = out.join("trials/001-threads=1");
     let series = trial.join(names::SERIES);
     let mut file = OpenOptions::new().append(true).open(&series).unwrap();
@@ -142,26 +143,20 @@ fn a_damaged_or_missing_result_is_named() {
 
 #[test]
 fn an_unreadable_directory_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    write(&out);
+    let (_folder, out, _) = stored();
     fs::set_permissions(&out, fs::Permissions::from_mode(0o000)).unwrap();
     // Root may read it all the same.
     if let Err(error) = store::read_result(&out) {
-        assert!(
-            error.to_string().contains("Run as a user with permission"),
-            "{error}"
-        );
-        assert!(error.to_string().contains("result.json"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("Run as a user with permission"), "{text}");
+        assert!(text.contains("result.json"), "{text}");
     }
     fs::set_permissions(&out, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 #[test]
 fn a_resumed_result_keeps_whole_trials_and_drops_the_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let result = write(&out);
+    let (_folder, out, result) = stored();
     let environment = measure::result::Environment::default();
     std::fs::create_dir(out.join("trials/002-cut-off")).unwrap();
     for name in ["series.jsonl", "faults.jsonl", "ledger-12.jsonl"] {
@@ -213,9 +208,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
 
 #[test]
 fn one_broken_trial_does_not_hide_the_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let result = write(&out);
+    let (_folder, out, result) = stored();
     for (name, text) in [
         ("002-threads=2", "{\n\"schema_version\": 2, oops"),
         ("004-x", ""),
@@ -230,18 +223,14 @@ fn one_broken_trial_does_not_hide_the_others() {
     assert_eq!(kept.dirs, [out.join("trials/001-threads=1")]);
     let damaged: Vec<String> = kept.damaged.iter().map(ToString::to_string).collect();
     assert_eq!(damaged.len(), 2, "{damaged:?}");
-    assert!(
-        damaged[0].contains("002-threads=2/trial.json:2"),
-        "{damaged:?}"
-    );
+    let place = "002-threads=2/trial.json:2";
+    assert!(damaged[0].contains(place), "{damaged:?}");
     assert!(damaged[1].contains("004-x/trial.json"), "{damaged:?}");
 }
 
 #[test]
 fn a_broken_result_leaves_its_trials() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("scale-up");
-    let result = write(&out);
+    let (_folder, out, result) = stored();
     fs::write(out.join(names::RESULT), "no JSON").unwrap();
     let kept = store::read_intact(&out).unwrap();
     assert_eq!(kept.result.trials, result.trials);
@@ -251,9 +240,7 @@ fn a_broken_result_leaves_its_trials() {
 
 #[test]
 fn another_schema_version_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    write(&out);
+    let (_folder, out, _) = stored();
     let trial = out.join("trials/001-threads=1").join(names::TRIAL);
     for other in [3, 99] {
         edit(&trial, |json| json["schema_version"] = other.into());
@@ -267,16 +254,11 @@ fn another_schema_version_is_refused() {
         );
     }
     // What else another version holds need not be known to refuse it.
-    fs::write(
-        out.join(names::RESULT),
-        "{\"schema_version\": 7, \"new\": []}",
-    )
-    .unwrap();
+    let other = "{\"schema_version\": 7, \"new\": []}";
+    fs::write(out.join(names::RESULT), other).unwrap();
     let error = store::read_intact(&out).unwrap_err();
-    assert!(
-        matches!(error, StoreError::Version { version: 7, .. }),
-        "{error}"
-    );
+    let is_other = matches!(error, StoreError::Version { version: 7, .. });
+    assert!(is_other, "{error}");
 }
 
 #[test]
@@ -287,9 +269,7 @@ fn what_is_no_result_directory_is_named() {
     for path in [file.as_path(), folder.path(), Path::new("/nonexistent")] {
         let error = store::read_intact(path).unwrap_err();
         assert!(error.is_missing(), "{error}");
-        assert!(
-            error.to_string().contains("Name a result directory"),
-            "{error}"
-        );
+        let said = "Name a result directory";
+        assert!(error.to_string().contains(said), "{error}");
     }
 }

@@ -67,20 +67,13 @@ fn oracle_execute(number: u32, formats: &[i16], values: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn messages_are_the_oracles() {
-    let parameters = [
-        ("user", "ü"),
-        ("database", "d"),
-        ("client_encoding", "UTF8"),
-    ];
-    assert_eq!(
-        ours(|out| login::start(out, &parameters)),
-        oracle(|out| frontend::startup_message(parameters, out).unwrap())
-    );
+    let encoding = ("client_encoding", "UTF8");
+    let parameters = [("user", "ü"), ("database", "d"), encoding];
+    let expected = oracle(|out| frontend::startup_message(parameters, out).unwrap());
+    assert_eq!(ours(|out| login::start(out, &parameters)), expected);
     assert_eq!(ours(login::request_tls), oracle(frontend::ssl_request));
-    assert_eq!(
-        ours(|out| login::password(out, "sécret")),
-        oracle(|out| frontend::password_message("sécret".as_bytes(), out).unwrap())
-    );
+    let expected = oracle(|out| frontend::password_message("sécret".as_bytes(), out).unwrap());
+    assert_eq!(ours(|out| login::password(out, "sécret")), expected);
     assert_eq!(
         ours(|out| login::sasl_first(out, "SCRAM-SHA-256", b"n,,n=,r=x")),
         oracle(|out| frontend::sasl_initial_response("SCRAM-SHA-256", b"n,,n=,r=x", out).unwrap())
@@ -89,10 +82,8 @@ fn messages_are_the_oracles() {
         ours(|out| login::sasl_next(out, b"c=biws,r=xy,p=z")),
         oracle(|out| frontend::sasl_response(b"c=biws,r=xy,p=z", out).unwrap())
     );
-    assert_eq!(
-        ours(|out| command::query(out, "SELECT 'ü'")),
-        oracle(|out| frontend::query("SELECT 'ü'", out).unwrap())
-    );
+    let expected = oracle(|out| frontend::query("SELECT 'ü'", out).unwrap());
+    assert_eq!(ours(|out| command::query(out, "SELECT 'ü'")), expected);
     assert_eq!(
         ours(|out| command::prepare(out, 12, "SELECT $1")),
         oracle(|out| {
@@ -204,21 +195,16 @@ fn query_reply(parts: &[Part]) -> Vec<u8> {
             Part::Rows(rows) => {
                 put(&mut out, b'T', b"\0\0");
                 rows.iter().for_each(|row| put_row(&mut out, row));
-                put(
-                    &mut out,
-                    b'C',
-                    format!("SELECT {}\0", rows.len()).as_bytes(),
-                );
+                let done = format!("SELECT {}\0", rows.len());
+                put(&mut out, b'C', done.as_bytes());
             }
             Part::Update(rows) => put(&mut out, b'C', format!("UPDATE {rows}\0").as_bytes()),
             Part::Notice => put(&mut out, b'N', b"SNOTICE\0Mx\0\0"),
             Part::Setting => put(&mut out, b'S', b"TimeZone\0UTC\0"),
         }
     }
-    if !parts
-        .iter()
-        .any(|part| matches!(part, Part::Rows(_) | Part::Update(_)))
-    {
+    let is_reply = |part: &Part| matches!(part, Part::Rows(_) | Part::Update(_));
+    if !parts.iter().any(is_reply) {
         put(&mut out, b'I', b"");
     }
     put(&mut out, b'Z', b"T");
@@ -248,19 +234,13 @@ fn server_final(verifier: &str, client_first_bare: &str, server_first: &str, las
 
 /// Both bindings, as ours and the oracle's.
 fn bindings() -> [(ChannelBinding, sasl::ChannelBinding); 3] {
+    use {ChannelBinding as Ours, sasl::ChannelBinding as Oracles};
+    let hash = b"hash".to_vec();
+    let end_point = Oracles::tls_server_end_point(hash.clone());
     [
-        (
-            ChannelBinding::Unsupported,
-            sasl::ChannelBinding::unsupported(),
-        ),
-        (
-            ChannelBinding::NotOffered,
-            sasl::ChannelBinding::unrequested(),
-        ),
-        (
-            ChannelBinding::EndPoint(b"hash".to_vec()),
-            sasl::ChannelBinding::tls_server_end_point(b"hash".to_vec()),
-        ),
+        (Ours::Unsupported, Oracles::unsupported()),
+        (Ours::NotOffered, Oracles::unrequested()),
+        (Ours::EndPoint(hash), end_point),
     ]
 }
 

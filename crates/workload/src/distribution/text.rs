@@ -129,26 +129,24 @@ mod tests {
     #[test]
     fn errors_say_what_could_have_been() {
         let error = |text: &str| text.parse::<Distribution>().unwrap_err().to_string();
-        assert_eq!(
-            error("zipf"),
-            "there is no distribution 'zipf'; there are uniform, special, gaussian, pareto and zipfian"
-        );
-        assert_eq!(
-            error("pareto:x=1"),
-            "pareto has no parameter 'x'; it has: h"
-        );
-        assert_eq!(
-            error("pareto:h=1"),
-            "pareto's h is 1; it must be above 0 and below 1"
-        );
-        assert_eq!(
-            error("pareto:h"),
-            "'h' is not a parameter; write name=number"
-        );
-        assert_eq!(
-            error("special:pct=x"),
-            "'pct=x' is not a parameter; write name=number"
-        );
+        for (text, said) in [
+            (
+                "zipf",
+                "there is no distribution 'zipf'; there are uniform, special, gaussian, pareto and zipfian",
+            ),
+            ("pareto:x=1", "pareto has no parameter 'x'; it has: h"),
+            (
+                "pareto:h=1",
+                "pareto's h is 1; it must be above 0 and below 1",
+            ),
+            ("pareto:h", "'h' is not a parameter; write name=number"),
+            (
+                "special:pct=x",
+                "'pct=x' is not a parameter; write name=number",
+            ),
+        ] {
+            assert_eq!(error(text), said);
+        }
         assert!(error("zipfian:exp=NaN").contains("it must be from 0 to 100"));
         assert!(error("special:").contains("write name=number"));
     }

@@ -1,11 +1,11 @@
 //! Bulk inserts: full packets, every row once.
 
-use crate::recorder::{Recorder, run};
+use crate::recorder::{Recorder, failure, run};
 use workload::built_in::BuiltInUser;
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::session::{FailureKind, SessionError};
+use workload::session::FailureKind;
 use workload::virtual_user::VirtualUser;
 
 const PACKET_BYTES: usize = 512 * 1024;
@@ -20,12 +20,11 @@ fn rows(text: &str) -> Vec<u64> {
     let rows = text.strip_prefix("INSERT INTO sbtest3 VALUES").unwrap();
     let rows = rows.trim_start_matches('(').trim_end_matches(')');
     let pairs = rows.split("),(").map(|pair| pair.split_once(',').unwrap());
-    pairs
-        .map(|(id, k)| {
-            assert_eq!(id, k);
-            id.parse().unwrap()
-        })
-        .collect()
+    let id = |(id, k): (&str, &str)| {
+        assert_eq!(id, k);
+        id.parse().unwrap()
+    };
+    pairs.map(id).collect()
 }
 
 #[test]
@@ -52,16 +51,7 @@ fn packets_are_full_and_hold_every_row_once() {
 fn rows_are_sent_again_only_after_a_restart() {
     for (kind, again) in [(FailureKind::Restart, true), (FailureKind::Lost, false)] {
         let (mut user, mut recorder) = user();
-        recorder.fail_at(
-            0,
-            SessionError {
-                kind,
-                sqlstate: None,
-                number: Some(1205),
-                message: "Lock wait timeout".to_owned(),
-                statement: None,
-            },
-        );
+        recorder.fail_at(0, failure(kind, Some(1205)));
         run(user.transaction(&mut recorder)).unwrap();
         run(user.finish(&mut recorder)).unwrap_err();
         run(user.finish(&mut recorder)).unwrap();
@@ -72,16 +62,9 @@ fn rows_are_sent_again_only_after_a_restart() {
 #[test]
 fn a_duplicate_key_ends_the_load_although_transactions_restart_after_one() {
     let (mut user, mut recorder) = user();
-    recorder.fail_at(
-        0,
-        SessionError {
-            kind: FailureKind::Restart,
-            sqlstate: Some(*b"23505"),
-            number: None,
-            message: "duplicate key value violates unique constraint".to_owned(),
-            statement: None,
-        },
-    );
+    let mut duplicate = failure(FailureKind::Restart, None);
+    duplicate.sqlstate = Some(*b"23505");
+    recorder.fail_at(0, duplicate);
     run(user.transaction(&mut recorder)).unwrap();
     let error = run(user.finish(&mut recorder)).unwrap_err();
     assert_eq!(error.kind, FailureKind::Refused);

@@ -1,5 +1,6 @@
 //! What virtual users send, and the rows that they find.
 #![allow(
+    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests may fail loudly and print what they measured"
@@ -8,7 +9,6 @@
 mod recorder;
 
 mod bulk;
-mod catalogs;
 mod distributions;
 mod rows;
 mod users;

@@ -9,7 +9,7 @@ use workload::catalog::{Catalog, Label, StatementClass};
 use workload::name::WorkloadName;
 use workload::options::Options;
 use workload::schema::Dialect;
-use workload::session::{Param, Reply, Session, SessionError};
+use workload::session::{FailureKind, Param, Reply, Session, SessionError};
 use workload::virtual_user::{VirtualUser, Workload};
 
 /// A parameter that was sent.
@@ -44,6 +44,16 @@ pub(crate) struct Recorder {
     pub(crate) sent: Vec<Sent>,
     pub(crate) found: u64,
     failure: Option<(usize, SessionError)>,
+}
+
+pub(crate) fn failure(kind: FailureKind, number: Option<u32>) -> SessionError {
+    SessionError {
+        kind,
+        sqlstate: None,
+        number,
+        message: "refused".to_owned(),
+        statement: None,
+    }
 }
 
 /// User `index` of four, and a recorder for its statements.
@@ -147,13 +157,8 @@ impl Session for Recorder {
 
 /// Runs a future that never has to wait.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(value) = future
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            return value;
-        }
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
     }
 }

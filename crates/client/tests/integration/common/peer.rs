@@ -1,47 +1,83 @@
-//! What a server says and hears while somebody logs in, for servers that are none.
+//! Peers that are no server of the protocol, or one that breaks off.
 
-use std::io::{self, Read};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use wire::mysql::packet;
+use client::{Connection, Error, Protocol};
 
-/// Lets the client in.
-pub(crate) const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
-/// The low half of the capabilities with TLS among them.
-const WITH_TLS: [u8; 2] = [0xff, 0xff];
-/// The same without.
-const WITHOUT_TLS: [u8; 2] = [0xff, 0xf7];
+use super::{PATIENCE, run};
 
-/// Packets of a server, the first with this number.
-pub(crate) fn packets(mut number: u8, payloads: &[&[u8]]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for payload in payloads {
-        number = packet::write(&mut out, number, |out| out.extend_from_slice(payload));
+/// A peer that serves one connection.
+pub(crate) struct Peer<T = ()> {
+    pub(crate) port: u16,
+    thread: JoinHandle<T>,
+}
+
+impl Peer {
+    /// Says these bytes and waits until the client goes.
+    pub(crate) fn says(bytes: Vec<u8>) -> Self {
+        Self::serve(move |mut stream| {
+            stream.write_all(&bytes).unwrap();
+            wait_for_end(stream);
+        })
     }
-    out
+
+    /// Says these bytes and closes.
+    pub(crate) fn says_and_closes(bytes: Vec<u8>) -> Self {
+        Self::serve(move |mut stream| stream.write_all(&bytes).unwrap())
+    }
 }
 
-/// A greeting that offers everything, TLS only where asked.
-pub(crate) fn greeting(offers_tls: bool) -> Vec<u8> {
-    let low = if offers_tls { WITH_TLS } else { WITHOUT_TLS };
-    let mut payload = b"\x0a9.9.9-fake\0\x07\0\0\0abcdefgh\0".to_vec();
-    payload.extend_from_slice(&low);
-    payload.extend_from_slice(&[45, 2, 0, 0xff, 0xff, 21]);
-    payload.extend_from_slice(&[0; 10]);
-    payload.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
-    packets(0, &[&payload])
+impl<T: Send + 'static> Peer<T> {
+    pub(crate) fn serve(serve: impl FnOnce(TcpStream) -> T + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let thread = std::thread::spawn(move || serve(listener.accept().unwrap().0));
+        Self { port, thread }
+    }
+
+    /// What it returns once the client has gone.
+    pub(crate) fn end(self) -> T {
+        self.thread.join().unwrap()
+    }
+
+    /// Why nobody can log in to it.
+    #[track_caller]
+    pub(crate) fn refusal<P: Protocol>(self, limit: Duration, target: &P::Target) -> Error {
+        let opened = run(Connection::<P>::open_within(limit, target));
+        self.end();
+        opened.err().expect("no login")
+    }
+
+    /// The rows of a statement after a login.
+    pub(crate) fn rows<P: Protocol>(self, target: &P::Target) -> Result<u64, Error> {
+        let done = run(async {
+            let opened = Connection::<P>::open_within(PATIENCE, target).await;
+            opened.unwrap().run("SELECT 'hello'").await
+        });
+        self.end();
+        Ok(done?.rows)
+    }
 }
 
-/// Reads one packet of the client: its number and payload.
-pub(crate) fn try_read_packet(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
-    let mut header = [0; 4];
-    stream.read_exact(&mut header)?;
-    let parsed = packet::Header::parse(header);
-    let mut payload = vec![0; parsed.length];
-    stream.read_exact(&mut payload)?;
-    Ok((header[3], payload))
+/// Cuts the answer of a peer to a statement everywhere: two rows if it is whole, a lost
+/// connection if it is not.
+pub(crate) fn assert_lost_in_a_reply<P: Protocol>(
+    answer: &[u8],
+    after_login: impl Fn(Vec<u8>) -> (Peer, P::Target),
+) {
+    for length in 0..=answer.len() {
+        let (peer, target) = after_login(answer[..length].to_vec());
+        match peer.rows::<P>(&target) {
+            Ok(rows) => assert_eq!((length, rows), (answer.len(), 2)),
+            Err(error) => assert!(matches!(error, Error::Lost(_)), "{length} bytes: {error}"),
+        }
+    }
 }
 
-/// The same of one that must come.
-pub(crate) fn read_packet(stream: &mut impl Read) -> Vec<u8> {
-    try_read_packet(stream).unwrap().1
+pub(crate) fn wait_for_end(mut stream: impl Read) {
+    // However the client goes, it goes.
+    let _ = stream.read_to_end(&mut Vec::new());
 }

@@ -1,14 +1,20 @@
-//! The certificates of whoever is after a password.
+//! Whoever is after a password.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use client::{Connection, Protocol, TlsMode, TlsOptions};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use testkit::openssl;
 
+use super::peer::Peer;
+use super::{ALL_MODES, PATIENCE, run, trusting};
+
+pub(crate) const PASSWORD: &str = "hush-hush";
+
 /// The thief's TLS, with a certificate of its own for the name that the client asks for.
-pub(crate) fn thiefs_tls() -> Arc<rustls::ServerConfig> {
+pub(crate) fn thiefs_tls() -> rustls::ServerConnection {
     static TLS: OnceLock<Arc<rustls::ServerConfig>> = OnceLock::new();
     let made = TLS.get_or_init(|| {
         let files = tempfile::tempdir().unwrap();
@@ -24,14 +30,54 @@ pub(crate) fn thiefs_tls() -> Arc<rustls::ServerConfig> {
             .unwrap();
         Arc::new(config)
     });
-    Arc::clone(made)
+    rustls::ServerConnection::new(Arc::clone(made)).unwrap()
 }
 
 /// Makes `cert.pem`, which signs itself, and its `key.pem`.
-pub(crate) fn create_authority(files: &Path) {
+fn create_authority(files: &Path) {
     openssl(
         files,
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10 \
          -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem",
     );
+}
+
+/// A trusted authority that has nothing to do with the thief.
+fn authority() -> PathBuf {
+    static FILES: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let files = FILES.get_or_init(|| {
+        let files = tempfile::tempdir().unwrap();
+        create_authority(files.path());
+        files
+    });
+    files.path().join("cert.pem")
+}
+
+/// This mode, with an authority where it needs one.
+pub(crate) fn options(mode: Option<TlsMode>) -> TlsOptions {
+    mode.map_or_else(TlsOptions::default, |mode| trusting(authority(), mode))
+}
+
+/// Every mode, and none.
+pub(crate) fn modes() -> impl Iterator<Item = Option<TlsMode>> {
+    ALL_MODES.into_iter().map(Some).chain([None])
+}
+
+/// What a thief hears from a client, whose own words never give the password away.
+pub(crate) fn heard<P: Protocol>(thief: Peer<Vec<Vec<u8>>>, target: &P::Target) -> Vec<Vec<u8>> {
+    // It may even believe that it has logged in.
+    match run(Connection::<P>::open_within(PATIENCE, target)) {
+        Ok(connection) => drop(connection),
+        Err(error) => {
+            let text = format!("{error} {error:?} {:?}", error.remedy());
+            assert!(!text.contains(PASSWORD), "{text}");
+        }
+    }
+    thief.end()
+}
+
+/// Whether the password is among these bytes.
+pub(crate) fn holds_password(bytes: &[u8]) -> bool {
+    let mut parts = bytes.windows(PASSWORD.len());
+    parts.any(|part| part == PASSWORD.as_bytes())
 }

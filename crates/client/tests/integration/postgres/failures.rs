@@ -1,39 +1,22 @@
 //! What a load does when a statement fails: run again, reconnect, or stop.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use client::StatementProtocol;
-use client::postgres::{Connection, Connector, Error, PostgresSession};
+use client::TlsMode;
+use client::postgres::{Connection, PostgresSession};
 use client::reactor::{Reactor, timeout};
-use client::route::Route;
-use client::tls::{TlsFailure, TlsMode};
+use client::tls::TlsFailure;
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, Label, StatementClass};
-use workload::session::{Connect, FailureKind, Param, Session, SessionError};
+use workload::catalog::Label;
+use workload::session::{FailureKind, Param, Session, SessionError};
 
-use super::{assert_told, root, run, target, tls};
+use super::{root, target};
+use crate::common::{self, PATIENCE, assert_told, run, tls, why_no_tls};
 
-/// Long enough for a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
 const CONNECTIONS: usize = 12;
 
-fn connector(server: &PostgresServer) -> Connector {
-    Connector {
-        targets: vec![Arc::new(root(server))],
-        route: Arc::new(Route::fixed()),
-        protocol: StatementProtocol::Prepared,
-        stamp_replies: true,
-    }
-}
-
 async fn session(server: &PostgresServer) -> PostgresSession {
-    let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("index_update", StatementClass::Write);
-    let sql = "UPDATE t SET k = k + 1 WHERE id = $1";
-    catalog.add(label, sql.to_owned());
-    let catalog = Arc::new(catalog);
-    connector(server).connect(&catalog).await.unwrap()
+    common::session(root(server), &["UPDATE t SET k = k + 1 WHERE id = $1"]).await
 }
 
 async fn query(session: &mut PostgresSession, sql: &str) -> Result<u64, SessionError> {
@@ -43,11 +26,8 @@ async fn query(session: &mut PostgresSession, sql: &str) -> Result<u64, SessionE
 
 #[track_caller]
 fn assert_failed(error: &SessionError, kind: FailureKind, sqlstate: &str) {
-    assert_eq!(
-        (error.kind, error.code().as_str()),
-        (kind, sqlstate),
-        "{error}"
-    );
+    let code = error.code();
+    assert_eq!((error.kind, code.as_str()), (kind, sqlstate), "{error}");
     assert!(error.to_string().contains(sqlstate), "{error}");
 }
 
@@ -64,8 +44,7 @@ fn failures() {
         serialization_failure(&server).await;
         read_only(&server).await;
     });
-    killed_in_a_statement(&server);
-    canceled_statement(&server);
+    ended_in_a_statement(&server);
     deadlock(&server);
     stopped_server(&mut server);
 }
@@ -74,14 +53,7 @@ fn no_tls(server: &PostgresServer) {
     for mode in [TlsMode::Required, TlsMode::VerifyCa] {
         let target = target(&server.url("sbtest"), None, &tls(mode));
         let error = run(Connection::open(&target)).unwrap_err();
-        let why = matches!(
-            error,
-            Error::Tls {
-                why: TlsFailure::NotOffered,
-                ..
-            }
-        );
-        assert!(why, "{error}");
+        assert!(matches!(why_no_tls(&error), TlsFailure::NotOffered));
     }
     let preferred = target(&server.url("sbtest"), None, &tls(TlsMode::Preferred));
     let connection = run(Connection::open(&preferred)).unwrap();
@@ -98,12 +70,9 @@ fn too_many_clients(server: &PostgresServer) {
             }
             assert!(open.len() <= CONNECTIONS);
         };
-        assert_told(&refused, &["max_connections", "too many clients"]);
-        assert_failed(
-            &refused.into_session_error(None),
-            FailureKind::Lost,
-            "53300",
-        );
+        assert_told(&refused, &["too many clients"], &["max_connections"]);
+        let refused = refused.into_session_error(None);
+        assert_failed(&refused, FailureKind::Lost, "53300");
         for connection in open {
             connection.close().await;
         }
@@ -151,29 +120,23 @@ fn during(server: &PostgresServer, text: &str, act: &str) {
     ));
 }
 
-fn killed_in_a_statement(server: &PostgresServer) {
-    std::thread::scope(|scope| {
-        scope.spawn(|| during(server, "victim", "pg_terminate_backend"));
-        run(async {
-            let mut victim = session(server).await;
-            let sql = "SELECT 'victim', pg_sleep(1000)";
-            let error = query(&mut victim, sql).await.unwrap_err();
-            assert_failed(&error, FailureKind::Away, "57P01");
+fn ended_in_a_statement(server: &PostgresServer) {
+    for (act, kind, sqlstate) in [
+        ("pg_terminate_backend", FailureKind::Away, "57P01"),
+        ("pg_cancel_backend", FailureKind::Refused, "57014"),
+    ] {
+        std::thread::scope(|scope| {
+            scope.spawn(|| during(server, "victim", act));
+            run(async {
+                let mut victim = session(server).await;
+                let sql = "SELECT 'victim', pg_sleep(1000)";
+                let error = query(&mut victim, sql).await.unwrap_err();
+                assert_failed(&error, kind, sqlstate);
+                let next = query(&mut victim, "SELECT 1").await;
+                assert_eq!(next.ok(), (kind == FailureKind::Refused).then_some(1));
+            });
         });
-    });
-}
-
-fn canceled_statement(server: &PostgresServer) {
-    std::thread::scope(|scope| {
-        scope.spawn(|| during(server, "victim", "pg_cancel_backend"));
-        run(async {
-            let mut victim = session(server).await;
-            let sql = "SELECT 'victim', pg_sleep(1000)";
-            let error = query(&mut victim, sql).await.unwrap_err();
-            assert_failed(&error, FailureKind::Refused, "57014");
-            assert_eq!(query(&mut victim, "SELECT 1").await.unwrap(), 1);
-        });
-    });
+    }
 }
 
 async fn timeouts(server: &PostgresServer) {
@@ -182,21 +145,18 @@ async fn timeouts(server: &PostgresServer) {
         .await
         .unwrap();
     let mut waiter = session(server).await;
-    query(&mut waiter, "SET lock_timeout = '10ms'")
-        .await
-        .unwrap();
+    let limit = "SET lock_timeout = '10ms'";
+    query(&mut waiter, limit).await.unwrap();
     let error = waiter.execute(0, &[Param::Int(1)]).await.unwrap_err();
     assert_failed(&error, FailureKind::Restart, "55P03");
     holder.rollback().await.unwrap();
+    let in_transaction = "SET idle_in_transaction_session_timeout = '10ms'; BEGIN";
     for (setting, sqlstate) in [
-        ("idle_session_timeout = '10ms'", "57P05"),
-        (
-            "idle_in_transaction_session_timeout = '10ms'; BEGIN",
-            "25P03",
-        ),
+        ("SET idle_session_timeout = '10ms'", "57P05"),
+        (in_transaction, "25P03"),
     ] {
         let mut idle = session(server).await;
-        query(&mut idle, &format!("SET {setting}")).await.unwrap();
+        query(&mut idle, setting).await.unwrap();
         let others = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SET idle%'";
         while !server.sql(others).is_empty() {}
         let error = query(&mut idle, "SELECT 1").await.unwrap_err();
@@ -215,10 +175,8 @@ async fn serialization_failure(server: &PostgresServer) {
     let error = query(&mut first, "SELECT 1").await.unwrap_err();
     assert_failed(&error, FailureKind::Refused, "25P02");
     first.rollback().await.unwrap();
-    assert_eq!(
-        first.execute(0, &[Param::Int(1)]).await.unwrap().affected,
-        1
-    );
+    let again = first.execute(0, &[Param::Int(1)]).await.unwrap();
+    assert_eq!(again.affected, 1);
     let sql = "INSERT INTO t VALUES (1, 0)";
     let error = query(&mut first, sql).await.unwrap_err();
     assert_failed(&error, FailureKind::Restart, "23505");
@@ -243,12 +201,10 @@ fn deadlock(server: &PostgresServer) {
     let outcome = reactor.block_on(async {
         let mut first = session(server).await;
         let mut second = session(server).await;
-        query(&mut first, "SET deadlock_timeout = '10ms'; BEGIN")
-            .await
-            .unwrap();
-        query(&mut second, "SET deadlock_timeout = '1h'; BEGIN")
-            .await
-            .unwrap();
+        for (session, limit) in [(&mut first, "10ms"), (&mut second, "1h")] {
+            let begin = format!("SET deadlock_timeout = '{limit}'; BEGIN");
+            query(session, &begin).await.unwrap();
+        }
         first.execute(0, &[Param::Int(1)]).await.unwrap();
         second.execute(0, &[Param::Int(2)]).await.unwrap();
         // The one that waits shorter finds the deadlock; the other must wait before.
@@ -261,10 +217,8 @@ fn deadlock(server: &PostgresServer) {
         let error = first.execute(0, &[Param::Int(2)]).await.unwrap_err();
         assert_failed(&error, FailureKind::Restart, "40P01");
         first.rollback().await.unwrap();
-        timeout(PATIENCE, waiting)
-            .await
-            .expect("no deadlock any more")
-            .unwrap();
+        let waited = timeout(PATIENCE, waiting).await;
+        waited.expect("no deadlock any more").unwrap();
     });
     outcome.unwrap();
 }
@@ -276,22 +230,18 @@ fn stopped_server(server: &mut PostgresServer) {
         let error = victim.execute(0, &[Param::Int(1)]).await.unwrap_err();
         assert_failed(&error, FailureKind::Away, "57P01");
         let error = Connection::open(&root(server)).await.unwrap_err();
-        assert_told(&error, &["cannot connect", "nothing listens there"]);
+        assert_told(&error, &["cannot connect"], &["nothing listens there"]);
         assert_eq!(error.into_session_error(None).kind, FailureKind::Away);
         server.restart();
         let mut victim = session(server).await;
         server.kill();
         let error = victim.execute(0, &[Param::Int(1)]).await.unwrap_err();
-        assert!(
-            matches!(error.kind, FailureKind::Lost | FailureKind::Away),
-            "{error}"
-        );
+        let is_lost = matches!(error.kind, FailureKind::Lost | FailureKind::Away);
+        assert!(is_lost, "{error}");
         server.restart();
         let mut again = session(server).await;
-        assert_eq!(
-            again.execute(0, &[Param::Int(1)]).await.unwrap().affected,
-            1
-        );
+        let done = again.execute(0, &[Param::Int(1)]).await.unwrap();
+        assert_eq!(done.affected, 1);
         again.close().await;
     });
 }

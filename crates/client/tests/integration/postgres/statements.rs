@@ -1,17 +1,14 @@
 //! Statements and their replies: long, many, prepared, loaded from memory.
 
-use std::sync::Arc;
-
-use client::StatementProtocol;
 use client::clock::monotonic_ns;
 use client::postgres::{Connection, Connector, PostgresSession};
-use client::route::Route;
-use client::tls::TlsMode;
+use client::{StatementProtocol, TlsMode};
 use testkit::{Postgres, PostgresServer};
-use workload::catalog::{Catalog, Label, StatementClass};
+use workload::catalog::Label;
 use workload::session::{Connect, Param, Session};
 
-use super::{one_value, root, run, target, tls};
+use super::{by_socket, root, target};
+use crate::common::{catalog, connector, one_value, run, tls};
 
 #[test]
 fn statements() {
@@ -72,48 +69,31 @@ async fn parameters_of_all_types(connection: &mut Connection) {
         (i64::from(i32::MAX), i64::MAX, i64::from(i16::MAX)),
     ];
     for ((a, b, c), text) in numbers.into_iter().zip(texts) {
-        let values = [
-            Param::Int(a),
-            Param::Int(b),
-            Param::Int(c),
-            Param::Text(text),
-            Param::Text(text),
-            Param::Text(text),
-            Param::Int(a),
-        ];
+        let [a, b, c] = [a, b, c].map(Param::Int);
+        let text = Param::Text(text);
+        let values = [a, b, c, text, text, text, a];
         let done = connection.execute(&mut insert, &values, sql).await;
         assert_eq!((done.unwrap().affected), 1);
-        let done = connection
-            .execute(&mut binary, &values[..6], plain)
-            .await
-            .unwrap();
+        let done = connection.execute(&mut binary, &values[..6], plain).await;
+        let done = done.unwrap();
         assert_eq!((done.rows, done.affected), (0, 1));
     }
-    let rows = connection
-        .rows("SELECT a, b, c, d, e, f FROM p GROUP BY a, b, c, d, e, f HAVING count(*) = 2 ORDER BY a")
-        .await
-        .unwrap();
+    let columns = "a, b, c, d, e, f";
+    let twice = "HAVING count(*) = 2 ORDER BY a";
+    let sql = format!("SELECT {columns} FROM p GROUP BY {columns} {twice}");
+    let rows = connection.rows(&sql).await.unwrap();
     for ((row, (a, b, c)), text) in rows.iter().zip(numbers).zip(texts) {
-        let wanted = [
-            a.to_string(),
-            b.to_string(),
-            c.to_string(),
-            format!("{text:6}"),
-            text.to_owned(),
-            text.to_owned(),
-        ];
-        assert_eq!(*row, wanted.map(Some));
+        let row: Vec<_> = row.iter().map(|cell| cell.as_deref().unwrap()).collect();
+        let wanted = format!("{a}|{b}|{c}|{text:6}|{text}|{text}");
+        assert_eq!(row.join("|"), wanted);
     }
     assert_eq!(rows.len(), 3);
     // A number that the type cannot hold is the server's to refuse.
-    let values = [i64::MAX, 0, 0].map(Param::Int);
-    let values = values.into_iter().chain([Param::Text(""); 3]);
-    let values: Vec<_> = values.collect();
+    let values = [[i64::MAX, 0, 0].map(Param::Int), [Param::Text(""); 3]].concat();
     let refused = connection.execute(&mut binary, &values, plain).await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("22003"));
-    let refused = connection
-        .execute(&mut binary, &[Param::Int(1)], plain)
-        .await;
+    let few = [Param::Int(1)];
+    let refused = connection.execute(&mut binary, &few, plain).await;
     assert_eq!(refused.unwrap_err().sqlstate(), Some("08P01"));
     // UPDATE counts the rows that it found.
     let sql = "UPDATE p SET a = a WHERE c <= $1";
@@ -140,10 +120,8 @@ async fn many_rows(connection: &mut Connection) {
     assert_eq!(done.unwrap().rows, 100_000);
     let rows = connection.rows(sql).await.unwrap();
     assert_eq!(rows.len(), 100_000);
-    assert_eq!(
-        rows[77],
-        [Some("78".to_owned()), None, Some("text".to_owned())]
-    );
+    let row = [Some("78"), None, Some("text")];
+    assert_eq!(rows[77], row.map(|cell| cell.map(str::to_owned)));
     let wide = format!("SELECT {}", ["1"; 1600].join(","));
     assert_eq!(connection.rows(&wide).await.unwrap()[0].len(), 1600);
 }
@@ -164,10 +142,8 @@ async fn several_statements(connection: &mut Connection) {
 }
 
 async fn a_table_is_loaded_from_memory(connection: &mut Connection) {
-    connection
-        .run("CREATE TABLE l (id int PRIMARY KEY, c text)")
-        .await
-        .unwrap();
+    let create = "CREATE TABLE l (id int PRIMARY KEY, c text)";
+    connection.run(create).await.unwrap();
     let sql = "COPY l FROM STDIN";
     let mut next = 1..=20_000;
     let loaded = connection.load(sql, |out| {
@@ -187,10 +163,8 @@ async fn a_table_is_loaded_from_memory(connection: &mut Connection) {
         }
     });
     assert_eq!(refused.await.unwrap_err().sqlstate(), Some("23505"));
-    assert_eq!(
-        one_value(connection, "SELECT count(*) FROM l").await,
-        "20000"
-    );
+    let count = one_value(connection, "SELECT count(*) FROM l").await;
+    assert_eq!(count, "20000");
 
     // Refused before a line is sent; and a statement that wants no lines.
     let nobody = |_: &mut Vec<u8>| panic!("nobody asked for lines");
@@ -221,40 +195,24 @@ async fn errors_leave_the_connection_usable(connection: &mut Connection) {
     for (divisor, outcome) in [(0, Some("22012")), (1, None), (0, Some("22012"))] {
         let values = [Param::Int(divisor)];
         let done = connection.execute(&mut statement, &values, sql).await;
-        assert_eq!(
-            done.err().as_ref().and_then(|error| error.sqlstate()),
-            outcome
-        );
+        let error = done.err();
+        assert_eq!(error.as_ref().and_then(|error| error.sqlstate()), outcome);
     }
-}
-
-fn catalog() -> Arc<Catalog> {
-    let mut catalog = Catalog::default();
-    let label = catalog.labels.intern("statement", StatementClass::Other);
-    for sql in [
-        "BEGIN",
-        "SELECT c FROM s WHERE id = $1",
-        "UPDATE s SET c = $2 WHERE id = $1",
-    ] {
-        catalog.add(label, sql.to_owned());
-    }
-    Arc::new(catalog)
 }
 
 async fn session(connector: &Connector) -> PostgresSession {
-    connector.connect(&catalog()).await.unwrap()
+    let select = "SELECT c FROM s WHERE id = $1";
+    let update = "UPDATE s SET c = $2 WHERE id = $1";
+    let catalog = catalog(&["BEGIN", select, update]);
+    connector.connect(&catalog).await.unwrap()
 }
 
 /// The workloads' view, by both protocols, stamped and unstamped.
 fn sessions(server: &PostgresServer) {
     server.sql("CREATE TABLE s (id int PRIMARY KEY, c char(20)); INSERT INTO s VALUES (1, 'one'), (2, 'two')");
     for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
-        let mut connector = Connector {
-            targets: vec![Arc::new(root(server))],
-            route: Arc::new(Route::fixed()),
-            protocol,
-            stamp_replies: true,
-        };
+        let mut connector: Connector = connector(root(server));
+        connector.protocol = protocol;
         run(async {
             let mut stamped = session(&connector).await;
             let begun_ns = monotonic_ns();
@@ -286,19 +244,9 @@ fn sessions(server: &PostgresServer) {
             unstamped.close().await;
         });
     }
-    let directory = server.socket_directory().display();
-    let url = format!(
-        "postgres://root@/sbtest?host={directory}&port={}",
-        server.port()
-    );
-    let connector = Connector {
-        targets: vec![Arc::new(target(&url, None, &tls(TlsMode::Preferred)))],
-        route: Arc::new(Route::fixed()),
-        protocol: StatementProtocol::Prepared,
-        stamp_replies: true,
-    };
+    let by_socket = target(&by_socket(server, "root"), None, &tls(TlsMode::Preferred));
     run(async {
-        let mut local = session(&connector).await;
+        let mut local = session(&connector(by_socket)).await;
         let reply = local.execute(1, &[Param::Int(2)]).await.unwrap();
         assert_eq!((reply.rows, local.reply_arrived_ns()), (1, None));
         local.close().await;

@@ -1,19 +1,17 @@
 //! Every workload against a real server, by both protocols.
 
-use std::sync::Arc;
-
 use client::StatementProtocol;
 use client::postgres::{Connection, Connector, DIALECT};
-use client::route::Route;
 use testkit::Postgres;
 use workload::built_in::BuiltIn;
 use workload::name::WorkloadName;
-use workload::options::{Data, Options};
+use workload::options::Options;
 use workload::schema::{drop_table, table_name};
 use workload::session::{Connect, Session};
 use workload::virtual_user::{VirtualUser, Workload};
 
-use super::{root, run};
+use super::root;
+use crate::common::{connector, run};
 
 const SEED: u64 = 7;
 const TRANSACTIONS: u32 = 30;
@@ -47,26 +45,16 @@ async fn prepare(connection: &mut Connection, workload: WorkloadName, options: &
 #[test]
 fn every_workload_runs() {
     let server = Postgres::start(&[]);
-    let options = Options {
-        data: Data {
-            tables: 1,
-            rows: 500,
-            ..Data::default()
-        },
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    (options.data.tables, options.data.rows) = (1, 500);
     run(async {
         let mut connection = Connection::open(&root(&server)).await.unwrap();
         for name in WorkloadName::ALL {
             for protocol in [StatementProtocol::Prepared, StatementProtocol::Text] {
                 prepare(&mut connection, name, &options).await;
                 let workload = BuiltIn::new(name, &options, &DIALECT, SEED, 1).unwrap();
-                let connector = Connector {
-                    targets: vec![Arc::new(root(&server))],
-                    route: Arc::new(Route::fixed()),
-                    protocol,
-                    stamp_replies: false,
-                };
+                let mut connector: Connector = connector(root(&server));
+                (connector.protocol, connector.stamp_replies) = (protocol, false);
                 let mut session = connector.connect(workload.catalog()).await.unwrap();
                 let mut user = workload.user(0).unwrap();
                 let mut lookups = 0;
