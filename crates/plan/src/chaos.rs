@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::parse_duration;
-use crate::fault_rules::FaultKind;
+use crate::fault_kind::FaultKind;
 
 /// A random schedule of faults. The plan contains the faults that were drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

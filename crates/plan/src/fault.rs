@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::bytes::shown_bytes;
 use crate::choice::choice;
 use crate::duration::{format_duration, optional_text, text};
-use crate::fault_rules::{FaultKind, Isolation};
+use crate::fault_kind::{FaultAction, FaultKind, Isolation};
 use crate::percent::format_percent;
-use crate::quorum::{Absent, LostSide};
+use crate::quorum::LostSide;
 use crate::volume::DiskLimits;
 
 /// A fault, and when it is healed.
@@ -29,77 +29,6 @@ pub struct Fault {
     /// Whether the study expects that no member accepts writes until it is healed.
     #[serde(default)]
     pub expect_outage: bool,
-}
-
-/// Declares what a fault does: each kind, with the parameters that it has of [`FaultOptions`].
-macro_rules! actions {
-    ($($kind:ident $({ $($(#[$meta:meta])* $option:ident: $type:ty),+ })?,)+) => {
-        /// What a fault does; [`FaultKind::rules`] describe each kind.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind", rename_all = "snake_case")]
-        pub enum FaultAction {
-            $($kind $({ $($(#[$meta])* $option: $type),+ })?,)+
-        }
-
-        impl FaultAction {
-            /// Ignores options that the kind does not have.
-            pub fn new(kind: FaultKind, options: FaultOptions) -> Self {
-                match kind {
-                    $(FaultKind::$kind => Self::$kind $({ $($option: options.$option),+ })?,)+
-                }
-            }
-
-            pub fn kind(&self) -> FaultKind {
-                match self {
-                    $(Self::$kind { .. } => FaultKind::$kind,)+
-                }
-            }
-
-            /// Its parameters; the default of those that it does not have.
-            pub fn options(&self) -> FaultOptions {
-                let mut options = FaultOptions::default();
-                match self.clone() {
-                    $(Self::$kind $({ $($option),+ })? => { $($(options.$option = $option;)+)? })+
-                }
-                options
-            }
-        }
-
-        impl FaultKind {
-            /// Whether it has one of the [`FaultOptions`], by the name of its field.
-            pub fn has(self, option: &str) -> bool {
-                match self {
-                    $(Self::$kind => [$($(stringify!($option)),+)?].contains(&option),)+
-                }
-            }
-        }
-    };
-}
-
-actions! {
-    Kill { #[serde(default)] process: FaultProcess },
-    Stop { #[serde(default)] process: FaultProcess },
-    Pause { #[serde(default)] process: FaultProcess },
-    Restart,
-    Partition {
-        #[serde(default, skip_serializing_if = "Vec::is_empty")] with: Vec<FaultTarget>,
-        #[serde(default, skip_serializing_if = "Option::is_none")] bridge: Option<FaultTarget>
-    },
-    Drop,
-    CutClients,
-    SlowLink { #[serde(flatten)] link: SlowLink },
-    FillDisk { #[serde(default)] volume: FaultVolume },
-    FailDevice { #[serde(default)] volume: FaultVolume, device: Option<u32> },
-    SlowDevice { #[serde(default)] volume: FaultVolume, device: Option<u32>, limits: DiskLimits },
-    ReplaceDevice { #[serde(default)] volume: FaultVolume, device: Option<u32> },
-    Scrub { #[serde(default)] volume: FaultVolume },
-    FailHost,
-    CutPower,
-    Switchover,
-    Command {
-        command: Vec<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")] heal_command: Vec<String>
-    },
 }
 
 /// What a study may say of a fault besides its kind, target, and time.
@@ -179,21 +108,21 @@ impl Fault {
     pub fn isolates(&self) -> Isolation {
         let spares_server = self.action.options().process == FaultProcess::Manager;
         match spares_server || self.target == FaultTarget::Coordinator {
-            true => Isolation::None,
+            true => Isolation::Reachable,
             false => self.kind().rules().isolates,
         }
     }
 
-    /// The members of a cluster of so many that are absent because of it.
-    pub fn absent(&self, members: u32, elects: bool) -> Absent {
+    /// The members of a cluster of so many that it isolates.
+    pub fn isolated(&self, members: u32) -> impl Iterator<Item = Isolation> + use<> {
         let side = u32::try_from(self.targets().count()).unwrap_or(u32::MAX);
         let bridge = u32::from(self.action.options().bridge.is_some());
-        let count = match LostSide::of(members, side, bridge) {
-            LostSide::Target => side,
-            LostSide::Rest => members.saturating_sub(side + bridge),
-            LostSide::Neither => 0,
+        let count = match (self.isolates(), LostSide::of(members, side, bridge)) {
+            (Isolation::Reachable, _) | (_, LostSide::Neither) => 0,
+            (_, LostSide::Target) => side,
+            (_, LostSide::Rest) => members.saturating_sub(side + bridge),
         };
-        Absent::of(self.isolates(), count, elects)
+        std::iter::repeat(self.isolates()).take(count as usize)
     }
 
     /// Describes the targets and the bridge: `primary with server 2, bridge server 3`.

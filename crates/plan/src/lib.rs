@@ -12,7 +12,7 @@ mod conduct;
 mod duration;
 mod engine;
 mod fault;
-mod fault_rules;
+mod fault_kind;
 pub mod key;
 mod load;
 mod percent;
@@ -35,17 +35,15 @@ pub use chaos::{Chaos, Ledger, parse_frequency};
 pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
 pub use engine::{ClusterTraits, EngineTraits};
-pub use fault::{
-    Fault, FaultAction, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink,
-};
-pub use fault_rules::{ActsOn, Ends, FaultKind, FaultRules, Isolation, Need};
+pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
+pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
 pub use percent::{format_percent, parse_percent};
 pub use point::Point;
-pub use quorum::{Absent, LostSide, Quorum, QuorumLost};
+pub use quorum::{LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};

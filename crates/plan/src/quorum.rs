@@ -1,6 +1,6 @@
 //! Who is cut off from a cluster, and whether the others still accept commits.
 
-use crate::fault_rules::Isolation;
+use crate::fault_kind::Isolation;
 
 /// How many members of a cluster must be connected for a commit to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +23,23 @@ impl Quorum {
         }
     }
 
-    /// Why a cluster with these absent members accepts no commits; `None` if it does.
-    pub fn lost(self, members: u32, absent: Absent) -> Option<QuorumLost> {
-        let size = members.saturating_sub(absent.left);
-        let connected = size.saturating_sub(absent.away);
+    /// Why a cluster accepts no commits while these of its members are isolated; `None` if it does.
+    /// Only a group that elects its primary becomes smaller by those that leave.
+    pub fn lost(
+        self,
+        members: u32,
+        elects: bool,
+        isolated: impl IntoIterator<Item = Isolation>,
+    ) -> Option<QuorumLost> {
+        let (mut size, mut away) = (members, 0);
+        for isolation in isolated {
+            match isolation {
+                Isolation::Reachable => {}
+                Isolation::Leaves if elects => size = size.saturating_sub(1),
+                _ => away += 1,
+            }
+        }
+        let connected = size.saturating_sub(away);
         let needed = self.of(size);
         (connected < needed).then_some(QuorumLost {
             connected,
@@ -43,42 +56,6 @@ pub struct QuorumLost {
     /// How many members the cluster counts.
     pub size: u32,
     pub needed: u32,
-}
-
-/// Members of a cluster that are absent because of faults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Absent {
-    /// Those that have left, so that the cluster no longer counts them.
-    pub left: u32,
-    /// Those that the others do not reach.
-    pub away: u32,
-}
-
-impl Absent {
-    /// So many members that are isolated in this way. Only a group whose members elect their primary
-    /// becomes smaller.
-    pub fn of(isolates: Isolation, count: u32, elects: bool) -> Self {
-        match isolates {
-            Isolation::None => Self::default(),
-            Isolation::Leaves if elects => Self {
-                left: count,
-                away: 0,
-            },
-            _ => Self {
-                left: 0,
-                away: count,
-            },
-        }
-    }
-}
-
-impl std::iter::Sum for Absent {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            left: sum.left + one.left,
-            away: sum.away + one.away,
-        })
-    }
 }
 
 /// The side of a partition that has lost its majority.

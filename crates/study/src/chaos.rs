@@ -10,7 +10,7 @@ use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Absent, ActsOn, Chaos, Fault, FaultAction, FaultKind, FaultOptions, FaultProcess, FaultTarget,
+    ActsOn, Chaos, Fault, FaultAction, FaultKind, FaultOptions, FaultProcess, FaultTarget,
     SlowLink, Span, SplitMix64, Trial, format_duration,
 };
 
@@ -163,8 +163,8 @@ fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<(String, String)> {
         return Some((refusal.message, refusal.help.to_owned()));
     }
     let cluster = servers.cluster?;
-    let absent = Absent::of(kind.rules().isolates, 1, cluster.elects);
-    (servers.members > 1 && servers.quorum_lost(absent).is_some()).then(|| {
+    let lost = servers.quorum_lost([kind.rules().isolates]);
+    (servers.members > 1 && lost.is_some()).then(|| {
         let message = format!(
             "`{kind}` would take away the quorum of a `{}` cluster of {} members",
             cluster.name, servers.members

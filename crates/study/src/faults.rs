@@ -6,7 +6,7 @@ use crate::content::TypedFault;
 use crate::error::Diagnostic;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{Absent, ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};
+use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
@@ -90,20 +90,23 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
     };
     // A server that was killed for good may be restarted by the study, and a device that failed
     // for good be replaced.
-    let may_follow = first.kind().rules().followed_by.contains(&second.kind());
+    let may_follow = || first.kind().rules().followed_by.contains(&second.kind());
     let is_active = match first.healed_at() {
         Some(healed) => second.at < healed,
         None if first.at == second.at => true,
-        None => first.kind().lasts() && !may_follow,
+        None => first.kind().lasts() && !may_follow(),
     };
     let is_program = |fault: &Fault| fault.kind().rules().acts_on == ActsOn::Anything;
-    let processes = [first, second].map(|fault| fault.action.options().process);
-    let same_process = processes[0] == processes[1] || processes.contains(&FaultProcess::Both);
     is_active
-        && same_process
         && !is_program(first)
         && !is_program(second)
+        && share_process(first, second)
         && share_target(first, second, servers)
+}
+
+fn share_process(one: &Fault, other: &Fault) -> bool {
+    let processes = [one, other].map(|fault| fault.action.options().process);
+    processes[0] == processes[1] || processes.contains(&FaultProcess::Both)
 }
 
 fn share_target(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
@@ -136,8 +139,7 @@ fn loses_quorum(
     servers: &Servers<'_>,
 ) -> Option<(Span, Diagnostic)> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
-    let absent = |fault: &Fault| fault.absent(servers.members, servers.elects());
-    if fault.expect_outage || absent(fault) == Absent::default() {
+    if fault.expect_outage || !isolates(fault, servers) {
         return None;
     }
     let is_also_lost = |other: &&TypedFault| {
@@ -148,8 +150,8 @@ fn loses_quorum(
             && !share_target(fault, &other.fault, servers)
     };
     let others = all.iter().filter(is_also_lost);
-    let lost = others.map(|other| &other.fault).chain([fault]).map(absent);
-    let left = servers.quorum_lost(lost.sum())?;
+    let lost = others.map(|other| &other.fault).chain([fault]);
+    let left = servers.quorum_lost(lost.flat_map(|fault| fault.isolated(servers.members)))?;
     let message = format!(
         "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
         left.connected, left.size, cluster.name, left.needed
@@ -170,7 +172,9 @@ fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers<
         None if fault.kind().lasts() => all.iter().any(|other| is_repair(&other.fault)),
         None => fault.at < then,
     };
-    fault.absent(servers.members, servers.elects()) != Absent::default()
-        && fault.at <= then
-        && !is_over
+    fault.at <= then && !is_over && isolates(fault, servers)
+}
+
+fn isolates(fault: &Fault, servers: &Servers<'_>) -> bool {
+    fault.isolated(servers.members).next().is_some()
 }

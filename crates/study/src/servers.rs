@@ -1,8 +1,8 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
 use plan::{
-    Absent, ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess,
-    FaultTarget, FaultVolume, FileSystem, FileSystemKind, Need, Network, QuorumLost, ServerSpec,
+    ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget,
+    FaultVolume, FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec,
     SiteKind, Topology, Trial, Value, Volume,
 };
 
@@ -203,9 +203,13 @@ impl<'a> Servers<'a> {
         refused("process", message, help)
     }
 
-    /// Why no commit is accepted while these members of a cluster are absent.
-    pub(crate) fn quorum_lost(&self, absent: Absent) -> Option<QuorumLost> {
-        self.cluster?.quorum.lost(self.members, absent)
+    /// Why no commit is accepted while members of a cluster are isolated.
+    pub(crate) fn quorum_lost(
+        &self,
+        isolated: impl IntoIterator<Item = Isolation>,
+    ) -> Option<QuorumLost> {
+        let quorum = self.cluster?.quorum;
+        quorum.lost(self.members, self.elects(), isolated)
     }
 
     pub(crate) fn elects(&self) -> bool {

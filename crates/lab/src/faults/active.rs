@@ -100,7 +100,7 @@ impl ActiveFaults {
         let state = self.lock();
         let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
         let isolates = of_node.map(|hit| hit.isolates).max();
-        isolates.unwrap_or(Isolation::None)
+        isolates.unwrap_or(Isolation::Reachable)
     }
 
     /// The faults that last.
@@ -123,7 +123,7 @@ mod tests {
         let hit = |fault, node| ActiveFault {
             fault,
             acts_on: ActsOn::Server,
-            isolates: Isolation::None,
+            isolates: Isolation::Reachable,
             node,
             explains_end: node == Some(2),
             healing: Healing::Later,

@@ -12,8 +12,7 @@ use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
 use super::context::{made, nodes};
 use super::partition::Sides;
 use super::{FaultContext, command, fill_disk, switchover};
-use crate::broken_links::{BrokenLinks, Lost, no_links};
-use crate::cluster::Member;
+use crate::broken_links::{BrokenLinks, Lost};
 use crate::failure::{Fact, Failure, not_running};
 use crate::instance::Instance;
 use crate::servers::Services;
@@ -61,37 +60,6 @@ impl Effect {
             old_primary: None,
             has_restarted: false,
             found: None,
-        }
-    }
-
-    /// Whether it can be done to an instance.
-    pub(super) fn check(&self, instance: &Instance) -> Result<(), Failure> {
-        match &self.action {
-            FaultAction::Kill { .. } if self.hits_coordinator => services(instance).map(drop),
-            FaultAction::Kill { .. }
-            | FaultAction::Stop { .. }
-            | FaultAction::Pause { .. }
-            | FaultAction::Restart => nodes(instance).map(drop),
-            FaultAction::Partition { .. } | FaultAction::Drop | FaultAction::SlowLink { .. } => {
-                has_peers(instance, "links with other members")?;
-                has_links(instance)
-            }
-            FaultAction::CutClients | FaultAction::FailHost => has_links(instance),
-            FaultAction::FillDisk { volume } => each_member(instance, |member| {
-                let filler = member.lock().filler(*volume)?;
-                filler.map(drop).ok_or_else(fill_disk::no_disk)
-            }),
-            FaultAction::FailDevice { volume, device }
-            | FaultAction::SlowDevice { volume, device, .. }
-            | FaultAction::ReplaceDevice { volume, device } => {
-                each_volume(instance, *volume, |made| {
-                    made.numbers(number(*device)).map(drop)
-                })
-            }
-            FaultAction::Scrub { volume } => each_volume(instance, *volume, |_| Ok(())),
-            FaultAction::CutPower => each_member(instance, |one| power(&*one.site).map(drop)),
-            FaultAction::Switchover => has_peers(instance, "other member that could take over"),
-            FaultAction::Command { .. } => Ok(()),
         }
     }
 
@@ -379,39 +347,6 @@ fn services(instance: &Instance) -> Result<&Services, Failure> {
 fn power(site: &dyn Site) -> Result<&dyn Power, Failure> {
     site.power()
         .ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
-}
-
-fn has_peers(instance: &Instance, what: &str) -> Result<(), Failure> {
-    match nodes(instance)?.members().len() {
-        0 | 1 => Err(Failure::server(format!("a single server has no {what}"))),
-        _ => Ok(()),
-    }
-}
-
-/// Whether each member has a network of its own.
-fn has_links(instance: &Instance) -> Result<(), Failure> {
-    each_member(instance, |member| {
-        member.site.links().map(drop).ok_or_else(no_links)
-    })
-}
-
-fn each_member(
-    instance: &Instance,
-    check: impl FnMut(&Member) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    nodes(instance)?.members().iter().try_for_each(check)
-}
-
-/// Does something with the made volume of each member of an instance.
-fn each_volume(
-    instance: &Instance,
-    which: FaultVolume,
-    mut work: impl FnMut(&Made) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    each_member(instance, |member| {
-        let volume = member.lock().volume(which);
-        work(made(&*volume.ok_or_else(super::context::no_log)?)?)
-    })
 }
 
 /// Does something with the made volume of the node.

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use measure::fault::{Crash, FaultRecord};
-use plan::{Absent, ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
+use plan::{ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
 
 use super::active::{ActiveFault, Healing};
 use super::schedule::Schedule;
@@ -265,11 +265,11 @@ impl<'a> Injection<'a> {
         };
         let members = cluster.members();
         let isolation = |member: &Member| self.instance.faults.isolation(member.number);
-        let absent = members
-            .iter()
-            .map(|member| Absent::of(isolation(member), 1, replication.elects()));
         let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let lost = replication.quorum().lost(count, absent.sum());
+        let isolated = members.iter().map(isolation);
+        let lost = replication
+            .quorum()
+            .lost(count, replication.elects(), isolated);
         lost.map_or(Ok(()), |lost| Err(quorum_lost(lost)))
     }
 

@@ -29,76 +29,40 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// What a fault has besides the key that names its kind.
-struct FaultOption {
-    key: Key,
-    /// Only kinds with this parameter have it ([`FaultKind::has`]); empty: every kind.
-    parameter: &'static str,
-    /// Why it has no effect on other kinds.
-    why: &'static str,
-}
-
-static OPTIONS: [FaultOption; 18] = [
-    option(key("fault.heal", span(MILLISECOND, MONTH)), "", ""),
-    option(
+/// What a fault has besides the key that names its kind, and the parameter that a kind must have for it
+/// ([`FaultKind::has`]); empty: every kind has it.
+static OPTIONS: [(Key, &str); 18] = [
+    (key("fault.heal", span(MILLISECOND, MONTH)), ""),
+    (
         key("fault.process", Kind::Choice(FaultProcess::WORDS)),
         "process",
-        "only `kill`, `stop`, and `pause` are done to processes",
     ),
-    option(key("fault.seed", count(0, u64::MAX)), "", ""),
-    option(word("fault.rate", 20), "link", OF_LINKS),
-    option(
-        key("fault.delay", span(MILLISECOND, MINUTE)),
-        "link",
-        OF_LINKS,
-    ),
-    option(key("fault.loss", LOSS), "link", OF_LINKS),
-    option(word("fault.with", 0), "with", OF_SIDES),
-    option(word("fault.bridge", 0), "bridge", OF_SIDES),
-    option(
+    (key("fault.seed", count(0, u64::MAX)), ""),
+    (word("fault.rate", 20), "link"),
+    (key("fault.delay", span(MILLISECOND, MINUTE)), "link"),
+    (key("fault.loss", LOSS), "link"),
+    (word("fault.with", 0), "with"),
+    (word("fault.bridge", 0), "bridge"),
+    (
         key("fault.volume", Kind::Choice(FaultVolume::WORDS)),
         "volume",
-        "only faults of devices, `scrub`, and `fill_disk` are done to a volume",
     ),
-    option(
-        key("fault.device", count(1, 32)),
-        "device",
-        "only `fail_device`, `slow_device`, and `replace_device` are done to one device",
-    ),
-    option(key("fault.read_iops", IOPS), "limits", OF_DEVICES),
-    option(key("fault.write_iops", IOPS), "limits", OF_DEVICES),
-    option(word("fault.read_bytes_per_s", 20), "limits", OF_DEVICES),
-    option(word("fault.write_bytes_per_s", 20), "limits", OF_DEVICES),
-    option(
-        key("fault.target", count(1, 576)),
-        "command",
-        "write the target after the kind: kill = \"primary\"",
-    ),
-    option(
-        word("fault.heal_command", 4000),
-        "heal_command",
-        "only `command` is healed by a command",
-    ),
-    option(key("fault.expect_outage", Kind::Boolean), "", ""),
-    option(key("fault.at", span(Duration::ZERO, MONTH)), "", ""),
+    (key("fault.device", count(1, 32)), "device"),
+    (key("fault.read_iops", IOPS), "limits"),
+    (key("fault.write_iops", IOPS), "limits"),
+    (word("fault.read_bytes_per_s", 20), "limits"),
+    (word("fault.write_bytes_per_s", 20), "limits"),
+    (key("fault.target", count(1, 576)), "command"),
+    (word("fault.heal_command", 4000), "heal_command"),
+    (key("fault.expect_outage", Kind::Boolean), ""),
+    (key("fault.at", span(Duration::ZERO, MONTH)), ""),
 ];
-const OF_LINKS: &str = "only `slow_link` has a rate, a delay, and a loss";
-const OF_SIDES: &str = "only a `partition` of members has two sides and a bridge between them";
-const OF_DEVICES: &str = "only `slow_device` limits a device";
 static COMMAND: Key = word("fault.command", 4000);
 const LOSS: Kind = Kind::Percent {
     min: 0.01,
     max: 99.0,
 };
 const IOPS: Kind = count(1, 1_000_000_000);
-
-const fn option(key: Key, parameter: &'static str, why: &'static str) -> FaultOption {
-    FaultOption {
-        key,
-        parameter,
-        why,
-    }
-}
 
 const fn key(name: &'static str, kind: Kind) -> Key {
     Key {
@@ -117,12 +81,6 @@ const fn span(min: Duration, max: Duration) -> Kind {
 
 fn place(span: std::ops::Range<usize>) -> Span {
     Span::new(Origin::File, span)
-}
-
-impl FaultOption {
-    fn find(name: &str) -> Option<&'static Self> {
-        OPTIONS.iter().find(|option| option.key.last() == name)
-    }
 }
 
 impl Walk {
@@ -243,7 +201,7 @@ impl<'t> Reader<'_, 't> {
             let (name, at) = (typed.get_ref().as_ref(), place(typed.span()));
             match FaultKind::ALL.iter().find(|kind| kind.name() == name) {
                 Some(kind) => kinds.push((*kind, at)),
-                None if FaultOption::find(name).is_some() => {}
+                None if option(name).is_some() => {}
                 None => self.walk.unknown("key", name, at, || suggestion(name)),
             }
         }
@@ -288,8 +246,8 @@ impl<'t> Reader<'_, 't> {
             }
         }
         let lacks = |parameter| {
-            let mut own = OPTIONS.iter().filter(|one| one.parameter == parameter);
-            kind.has(parameter) && !own.any(|option| self.has(option.key.last()))
+            let mut own = OPTIONS.iter().filter(|(_, of)| *of == parameter);
+            kind.has(parameter) && !own.any(|(key, _)| self.has(key.last()))
         };
         if lacks("link") {
             let help = "add a rate in bytes per second, rate = \"1M\", delay = \"20ms\", loss = \"1%\", or several of them";
@@ -321,7 +279,7 @@ impl<'t> Reader<'_, 't> {
         kind: FaultKind,
         target: Option<FaultTarget>,
     ) -> Option<&'static str> {
-        let option = FaultOption::find(name)?;
+        let (_, parameter) = option(name)?;
         let is_any = target.is_none_or(|target| matches!(target, FaultTarget::Any(_)));
         let is_coordinator = target == Some(FaultTarget::Coordinator);
         let (has_effect, why) = match name {
@@ -335,11 +293,8 @@ impl<'t> Reader<'_, 't> {
                 is_any || self.has("loss"),
                 "only the target \"any\" and lost packets are drawn at random",
             ),
-            "with" | "bridge" if is_coordinator => (false, option.why),
-            _ => (
-                option.parameter.is_empty() || kind.has(option.parameter),
-                option.why,
-            ),
+            "with" | "bridge" if is_coordinator => (false, only(parameter)),
+            _ => (parameter.is_empty() || kind.has(parameter), only(parameter)),
         };
         (!has_effect).then_some(why)
     }
@@ -490,13 +445,33 @@ impl<'t> Reader<'_, 't> {
 
 /// The option of this name; any of them for another name.
 fn option_key(name: &str) -> &'static Key {
-    FaultOption::find(name).map_or(&COMMAND, |option| &option.key)
+    option(name).map_or(&COMMAND, |(key, _)| key)
+}
+
+fn option(name: &str) -> Option<&'static (Key, &'static str)> {
+    OPTIONS.iter().find(|(key, _)| key.last() == name)
+}
+
+/// Which kinds have a parameter.
+fn only(parameter: &str) -> &'static str {
+    match parameter {
+        "process" => "only `kill`, `stop`, and `pause` are done to processes",
+        "link" => "only `slow_link` has a rate, a delay, and a loss",
+        "volume" => "only faults of devices, `scrub`, and `fill_disk` are done to a volume",
+        "device" => {
+            "only `fail_device`, `slow_device`, and `replace_device` are done to one device"
+        }
+        "limits" => "only `slow_device` limits a device",
+        "heal_command" => "only `command` is healed by a command",
+        "command" => "write the target after the kind: kill = \"primary\"",
+        _ => "only a `partition` of members has two sides and a bridge between them",
+    }
 }
 
 fn suggestion(name: &str) -> String {
     let words = || {
         let kinds = FaultKind::WORDS.iter().copied();
-        kinds.chain(OPTIONS.iter().map(|option| option.key.last()))
+        kinds.chain(OPTIONS.iter().map(|(key, _)| key.last()))
     };
     match nearest(name, words()) {
         Some(near) => format!("did you mean `{near}`?"),
