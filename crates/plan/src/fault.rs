@@ -122,7 +122,7 @@ impl Fault {
             (_, LostSide::Target) => side,
             (_, LostSide::Rest) => members.saturating_sub(side + bridge),
         };
-        std::iter::repeat(self.isolates()).take(count as usize)
+        std::iter::repeat_n(self.isolates(), count as usize)
     }
 
     /// Describes the targets and the bridge: `primary with server 2, bridge server 3`.
@@ -230,5 +230,49 @@ choice! {
         Data = "data",
         /// The volume of its transaction log.
         Log = "log",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result of a version in which all kinds had all parameters is read, too.
+    #[test]
+    fn every_kind_is_stored_with_its_parameters() {
+        for kind in FaultKind::ALL {
+            let options = FaultOptions {
+                process: FaultProcess::Both,
+                with: vec![FaultTarget::Server(2)],
+                bridge: Some(FaultTarget::Any(7)),
+                link: SlowLink {
+                    delay: Some(Duration::from_millis(5)),
+                    loss: Some(Loss {
+                        share: 0.025,
+                        seed: 7,
+                    }),
+                    ..SlowLink::default()
+                },
+                volume: FaultVolume::Log,
+                device: Some(2),
+                ..FaultOptions::default()
+            };
+            let fault = Fault {
+                at: Duration::from_secs(1),
+                action: FaultAction::new(*kind, options),
+                target: FaultTarget::Primary,
+                heal: Some(Duration::from_secs(10)),
+                expect_outage: false,
+            };
+            let mut stored = serde_json::to_value(&fault).unwrap();
+            assert_eq!(stored["kind"], kind.name());
+            assert_eq!(stored.get("process").is_some(), kind.has("process"));
+            for (name, value) in [("process", "server"), ("volume", "data")] {
+                if stored.get(name).is_none() {
+                    stored[name] = value.into();
+                }
+            }
+            assert_eq!(serde_json::from_value::<Fault>(stored).unwrap(), fault);
+        }
     }
 }

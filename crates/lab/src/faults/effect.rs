@@ -15,7 +15,7 @@ use super::{FaultContext, command, fill_disk, switchover};
 use crate::broken_links::{BrokenLinks, Lost};
 use crate::failure::{Fact, Failure, not_running};
 use crate::instance::Instance;
-use crate::servers::Services;
+use crate::servers::{Node, Services};
 use crate::site::{Power, Site};
 use crate::volume::{Job, Made};
 
@@ -80,7 +80,7 @@ impl Effect {
             FaultAction::Kill { .. } if self.hits_coordinator => {
                 Ok(services(context.instance)?.kill())
             }
-            FaultAction::Kill { process } => kill(context, *process),
+            FaultAction::Kill { process } => kill(&mut *context.node()?, *process),
             FaultAction::Stop { .. } => context.node()?.shut_down(context.over),
             FaultAction::Restart => shut_down_unless_dead(context),
             FaultAction::Pause { process } => {
@@ -118,9 +118,10 @@ impl Effect {
                 self.begin_job(context, volume, Made::scrub)
             }
             FaultAction::FailHost => {
+                let mut node = context.node()?;
                 let cut = context.cluster()?.cut_off(context.index()?, Lost::All)?;
                 self.broke(cut);
-                kill(context, FaultProcess::Both)
+                kill(&mut node, FaultProcess::Both)
             }
             FaultAction::CutPower => cut_power(context),
             FaultAction::Switchover => {
@@ -290,8 +291,7 @@ impl Effect {
     }
 }
 
-fn kill(context: &FaultContext<'_>, process: FaultProcess) -> Result<Instant, Failure> {
-    let mut node = context.node()?;
+fn kill(node: &mut Node, process: FaultProcess) -> Result<Instant, Failure> {
     let server = node.name();
     node.kill_process(process)
         .ok_or_else(|| not_running(&server))

@@ -91,9 +91,8 @@ impl<'a> Injection<'a> {
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
                 self.after(since, loses_primary, &mut effect, &context, &mut record);
-                let number = self.number;
                 Some(Injected {
-                    number,
+                    number: self.number,
                     effect,
                     context,
                 })
@@ -194,16 +193,25 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// Reports how the server ends because of its volume, if it does until then.
+    /// Reports how the server ends because of its volume, if it does until this time of the measurement
+    /// and the end of the load.
     fn watch_for_crash(
         &self,
         context: &FaultContext<'_>,
         until: Option<Duration>,
         record: &mut FaultRecord,
     ) {
-        record.crash = self.crash(context, until);
-        if record.crash.is_some() {
-            self.report(record, Ok(()), false);
+        let is_over = || {
+            let now = self.schedule.measured(Instant::now());
+            self.schedule.clock.is_over() || until.is_some_and(|until| now >= Some(until))
+        };
+        while !is_over() {
+            if let Some(reason) = context.ended() {
+                let at_s = self.schedule.seconds(Instant::now());
+                record.crash = Some(Crash { at_s, reason });
+                return self.report(record, Ok(()), false);
+            }
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -237,23 +245,6 @@ impl<'a> Injection<'a> {
     /// Whether the server must survive it, unlike most faults.
     fn spares_server(&self) -> bool {
         self.rules().acts_on == ActsOn::Devices && !self.loses_data() && !self.fault.expect_outage
-    }
-
-    /// How the server ends because of a device that stores its data, until this time of the measurement or
-    /// the end of the load; `None` if it does not.
-    fn crash(&self, context: &FaultContext<'_>, until: Option<Duration>) -> Option<Crash> {
-        let is_over = || {
-            let now = self.schedule.measured(Instant::now());
-            self.schedule.clock.is_over() || until.is_some_and(|until| now >= Some(until))
-        };
-        while !is_over() {
-            if let Some(reason) = context.ended() {
-                let at_s = self.schedule.seconds(Instant::now());
-                return Some(Crash { at_s, reason });
-            }
-            sleep(POLL_INTERVAL);
-        }
-        None
     }
 
     /// Whether enough members are left to accept commits.
@@ -411,13 +402,9 @@ impl<'a> Injection<'a> {
 }
 
 fn quorum_lost(lost: QuorumLost) -> Failure {
-    let QuorumLost {
-        connected,
-        size,
-        needed,
-    } = lost;
     Failure::server(format!(
-        "quorum lost: {connected} of {size} members are connected, and a commit needs {needed}"
+        "quorum lost: {} of {} members are connected, and a commit needs {}",
+        lost.connected, lost.size, lost.needed
     ))
     .remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
 }
