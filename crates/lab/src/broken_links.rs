@@ -5,10 +5,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use plan::SlowLink;
+
 use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::ip::no_network;
-use crate::site::{Namespace, Site, SlowLink};
+use crate::site::{Namespace, Site};
 
 /// What gets lost when a member is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

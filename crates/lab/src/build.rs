@@ -9,7 +9,7 @@ use engine::Installed;
 use engine::data::{Listener, Mode};
 use engine::replication::Replication;
 use measure::instance::{Reset, ResetHow};
-use plan::{DiskLimits, EngineSpec, FaultKind};
+use plan::{DiskLimits, EngineSpec};
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
@@ -256,7 +256,7 @@ impl Building<'_> {
         let topology = &self.trial.planned.topology;
         data.limit_io(&*site, &topology.node)?;
         let mut faults = topology.faults.iter();
-        if faults.any(|fault| fault.kind == FaultKind::SlowDevice) {
+        if faults.any(|fault| fault.kind().has("limits")) {
             // A limit that comes later needs the processes to be in a group.
             site.limit_io(&[], &DiskLimits::default())?;
         }

@@ -36,7 +36,6 @@ pub(crate) fn drive(
     interrupted: &AtomicBool,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
-    faults::check(trial, rig)?;
     let outputs = faults::outputs(trial, observer)?;
     let prepared = follow::prepare(rig, interrupted);
     let driven = prepared.and_then(|()| {

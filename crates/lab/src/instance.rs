@@ -10,7 +10,7 @@ use plan::Follow;
 
 use crate::Database;
 use crate::cluster::{Cluster, Member};
-use crate::faults::Disturbance;
+use crate::faults::ActiveFaults;
 use crate::group::{Group, RunningCluster};
 use crate::monitors::MonitoredServer;
 use crate::server_process::{self, FoundProcess};
@@ -70,7 +70,7 @@ pub(crate) struct Instance {
     /// How long its cluster took to form; `None` if it is a single server or dyno formed none.
     pub(crate) formation: Option<Duration>,
     /// What the study has broken of it.
-    pub(crate) disturbance: Disturbance,
+    pub(crate) faults: ActiveFaults,
 }
 
 impl Instance {
@@ -82,7 +82,7 @@ impl Instance {
             cluster: None,
             settings: Vec::new(),
             formation: None,
-            disturbance: Disturbance::default(),
+            faults: ActiveFaults::default(),
         }
     }
 

@@ -258,7 +258,7 @@ fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observe
     let is_reused = next.spec.reset == plan::Reset::None;
     let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
     let mut faults = trial.planned.topology.faults.iter();
-    let has_devices = !faults.any(|fault| fault.kind.is_of_device());
+    let has_devices = !faults.any(|fault| fault.kind().has("device"));
     if has_data && has_devices && kept.is_alive() {
         return Some(kept);
     }

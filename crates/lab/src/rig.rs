@@ -120,8 +120,7 @@ impl Rig {
     fn first_dead(&self) -> Option<(u32, Failure)> {
         let clusters = self.instances.iter().filter_map(|instance| {
             let cluster = instance.cluster.as_ref()?;
-            let is_unexplained =
-                |member: &&Member| !instance.disturbance.explains_end(member.number);
+            let is_unexplained = |member: &&Member| !instance.faults.explains_end(member.number);
             Some(cluster.members().iter().filter(is_unexplained))
         });
         clusters.flatten().find_map(|member| {

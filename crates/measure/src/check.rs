@@ -12,7 +12,7 @@ use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
-use plan::{FaultProcess, FaultTarget};
+use plan::{FaultProcess, FaultTarget, Isolation};
 
 /// A worker that runs for more than this share of the time limits the load.
 pub(crate) const SATURATED: f64 = 0.85;
@@ -297,8 +297,9 @@ fn healed_early(summary: &TrialSummary) -> Option<Warning> {
     let cluster = topology.cluster.as_ref()?;
     let noticed = cluster.detected_within?;
     let silent = topology.faults.iter().filter(|fault| {
-        let is_of_server = fault.process != FaultProcess::Manager;
-        is_of_server && fault.target != FaultTarget::Replica && fault.kind.silences()
+        let is_of_server = fault.action.options().process != FaultProcess::Manager;
+        let is_silent = fault.kind().rules().isolates == Isolation::Silent;
+        is_of_server && is_silent && fault.target != FaultTarget::Replica
     });
     let mut heals = silent.filter_map(|fault| fault.heal);
     let healed = heals.find(|heal| *heal < noticed)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plan::{FaultKind, FaultVolume};
+use plan::{Ends, FaultKind, FaultVolume};
 use serde::{Deserialize, Serialize};
 
 use crate::interval::Estimate;
@@ -132,7 +132,10 @@ impl fmt::Display for FaultRecord {
             write!(f, ", the server ended at {:.1} s", crash.at_s)?;
         }
         if let Some(healed_s) = self.healed_s {
-            let healed = if self.kind.is_job() { "done" } else { "healed" };
+            let healed = match self.kind.rules().ends {
+                Ends::Done => "done",
+                _ => "healed",
+            };
             write!(f, ", {healed} at {healed_s:.1} s")?;
         }
         if let Some(scrub) = &self.scrub {
@@ -150,12 +153,11 @@ impl FaultRecord {
     /// When the times of its recovery begin: with its effect. A fault that an operator plans begins
     /// to cost with the request: a server that shuts down refuses work long before it has ended.
     pub fn origin_s(&self) -> Option<f64> {
-        let is_planned = matches!(
-            self.kind,
-            FaultKind::Stop | FaultKind::Restart | FaultKind::Switchover
-        );
         let effect_s = self.effect_s?;
-        Some(if is_planned { self.asked_s } else { effect_s })
+        Some(match self.kind.rules().is_planned {
+            true => self.asked_s,
+            false => effect_s,
+        })
     }
 
     /// What tells it from the other faults of its trial: its number, its instance, and its step.

@@ -1,6 +1,6 @@
 //! What a study must know of the engines that it can start.
 
-use crate::{Conduct, alternatives};
+use crate::{Conduct, Quorum, alternatives};
 
 /// An engine that a study can start.
 #[derive(Debug, Clone, Copy)]
@@ -32,28 +32,6 @@ pub struct ClusterTraits {
     pub quorum: Quorum,
     /// How it detects failures and acknowledges commits, and the settings of its durability and profile.
     pub conduct: Conduct,
-}
-
-/// How many members of a cluster must be connected for a commit to be accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quorum {
-    /// The primary.
-    One,
-    /// The primary and a replica.
-    Two,
-    /// More than half of them.
-    Majority,
-}
-
-impl Quorum {
-    /// How many of `members`, at least 1.
-    pub fn of(self, members: u32) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2.min(members.max(1)),
-            Self::Majority => members / 2 + 1,
-        }
-    }
 }
 
 impl EngineTraits {

@@ -6,16 +6,18 @@
 //! The crate reads no file, opens no socket and prints nothing.
 
 mod bytes;
+mod chaos;
 mod choice;
 mod conduct;
 mod duration;
 mod engine;
 mod fault;
+mod fault_kind;
 pub mod key;
 mod load;
-mod partition;
 mod percent;
 mod point;
+mod quorum;
 mod random;
 mod range;
 mod redact;
@@ -29,20 +31,19 @@ mod value;
 mod volume;
 
 pub use bytes::{parse_bytes, shown_bytes};
+pub use chaos::{Chaos, Ledger, parse_frequency};
 pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
-pub use engine::{ClusterTraits, EngineTraits, Quorum};
-pub use fault::{
-    Chaos, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Follow, Ledger, Loss, Network,
-    parse_frequency,
-};
+pub use engine::{ClusterTraits, EngineTraits};
+pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
+pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
 pub use load::{
     Arrivals, Data, FindMax, Limited, Load, Pace, ReplyTime, StatementClass, StatementProtocol,
     Think, ThinkDistribution, Transaction, Until,
 };
-pub use partition::LostSide;
 pub use percent::{format_percent, parse_percent};
 pub use point::Point;
+pub use quorum::{LostSide, Quorum, QuorumLost};
 pub use random::SplitMix64;
 pub use range::{alternatives, grouped, range_words};
 pub use redact::{Redacted, redact, redact_url};
@@ -50,7 +51,7 @@ pub use server::{EngineSpec, LoginSpec, Reset, ServerSpec, ServerUrl, TlsMode};
 pub use site::{CpuSet, Host, Limits, Runtime, Site, SiteKind};
 pub use span::{Origin, Span, Spanned};
 pub use suggest::{nearest, shown};
-pub use topology::{Cluster, ClusterProfile, Durability, Node, Topology};
+pub use topology::{Cluster, ClusterProfile, Durability, Follow, Network, Node, Topology};
 pub use trial::{Order, Plan, TableSpec, ThresholdSpec, Trial};
 pub use value::{FromValue, Value};
 pub use volume::{Compression, Devices, DiskLimits, FileSystem, FileSystemKind, Profile, Volume};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::duration::{optional_text, text};
-use crate::{Fault, Follow, Network, Site, Spanned, Volume};
+use crate::{Fault, Site, Spanned, Volume};
 
 /// What a trial runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,6 +115,34 @@ choice! {
         Default = "default",
         /// Settings recommended for production.
         Tuned = "tuned",
+    }
+}
+
+choice! {
+    /// Which members of a cluster virtual users connect to.
+    #[derive(Default)]
+    Follow {
+        /// The member that accepts writes, wherever it moves.
+        #[default]
+        Primary = "primary",
+        /// All of them in turn.
+        Any = "any",
+        /// One member until it fails or refuses a write, then the next one in the list of hosts.
+        Hosts = "hosts",
+        /// The first member, whatever happens to it.
+        Fixed = "fixed",
+    }
+}
+
+choice! {
+    /// The network between members of a cluster.
+    #[derive(Default)]
+    Network {
+        /// All on this host's loopback interface.
+        #[default]
+        Loopback = "loopback",
+        /// Each in a network namespace with an address of its own.
+        Namespaces = "namespaces",
     }
 }
 

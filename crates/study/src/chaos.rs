@@ -10,8 +10,8 @@ use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};
 use plan::{
-    Chaos, DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Span, SplitMix64,
-    Trial, format_duration,
+    ActsOn, Chaos, Fault, FaultAction, FaultKind, FaultOptions, FaultProcess, FaultTarget,
+    SlowLink, Span, SplitMix64, Trial, format_duration,
 };
 
 /// Nothing happens before this.
@@ -40,7 +40,9 @@ pub(crate) fn named(value: &str) -> Option<Vec<FaultKind>> {
 pub(crate) fn possible(servers: &Servers<'_>) -> Vec<FaultKind> {
     let kinds = FaultKind::ALL.iter().copied();
     kinds
-        .filter(|kind| *kind != FaultKind::FillDisk || servers.data().file_system.is_some())
+        .filter(|kind| {
+            kind.rules().acts_on != ActsOn::Space || servers.data().file_system.is_some()
+        })
         .filter(|kind| refuse(*kind, servers).is_none())
         .collect()
 }
@@ -101,8 +103,8 @@ fn one(
 ) -> Fault {
     let lasts = HEAL_MIN + milliseconds((heal_max - HEAL_MIN).as_secs_f64() * random.unit());
     let seed = random.next_u64() % SHORT_SEEDS;
-    let targets = match (kind, servers.members) {
-        (FaultKind::Switchover, _) => vec![FaultTarget::Replica, FaultTarget::Any(seed)],
+    let targets = match (kind.rules().acts_on, servers.members) {
+        (ActsOn::Roles, _) => vec![FaultTarget::Replica, FaultTarget::Any(seed)],
         (_, 1) => vec![FaultTarget::Primary],
         _ => vec![
             FaultTarget::Primary,
@@ -111,30 +113,27 @@ fn one(
         ],
     };
     let target = pick(random, &targets).unwrap_or(FaultTarget::Primary);
-    let processes = match kind.is_of_processes() && servers.has_manager() {
+    let processes = match kind.has("process") && servers.has_manager() {
         true => FaultProcess::ALL,
         false => &[FaultProcess::Server],
     };
-    let is_slow = kind == FaultKind::SlowLink;
     let delay = Duration::from_millis(5 + random.next_u64() % 46);
     let bytes_per_s = (256 << 10) << (random.next_u64() % 4);
     let has_delay = random.below(2) == 0;
+    let options = FaultOptions {
+        process: pick(random, processes).unwrap_or_default(),
+        link: SlowLink {
+            bytes_per_s: (!has_delay).then_some(bytes_per_s),
+            delay: has_delay.then_some(delay),
+            loss: None,
+        },
+        ..FaultOptions::default()
+    };
     Fault {
         at,
-        kind,
+        action: FaultAction::new(kind, options),
         target,
         heal: kind.lasts().then_some(lasts),
-        process: pick(random, processes).unwrap_or_default(),
-        volume: FaultVolume::Data,
-        device: None,
-        limits: DiskLimits::default(),
-        bytes_per_s: (is_slow && !has_delay).then_some(bytes_per_s),
-        delay: (is_slow && has_delay).then_some(delay),
-        loss: None,
-        with: Vec::new(),
-        bridge: None,
-        command: Vec::new(),
-        heal_command: Vec::new(),
         expect_outage: servers.stop_with_primary() && target != FaultTarget::Replica,
     }
 }
@@ -150,8 +149,8 @@ fn milliseconds(seconds: f64) -> Duration {
 
 /// Whether a kind can be drawn at all: what is left of a volume's devices decides what they can suffer.
 fn is_drawn(kind: FaultKind) -> bool {
-    let is_of_devices = kind.is_of_device() || kind == FaultKind::Scrub;
-    kind != FaultKind::Command && !is_of_devices
+    let acts_on = kind.rules().acts_on;
+    ![ActsOn::Devices, ActsOn::Anything].contains(&acts_on)
 }
 
 /// Why a kind cannot be drawn for these servers, and what to do.
@@ -164,8 +163,8 @@ fn refuse(kind: FaultKind, servers: &Servers<'_>) -> Option<(String, String)> {
         return Some((refusal.message, refusal.help.to_owned()));
     }
     let cluster = servers.cluster?;
-    let is_alone = servers.members == 1;
-    (!is_alone && servers.isolates_kind(kind) && servers.loses_quorum(1)).then(|| {
+    let lost = servers.quorum_lost([kind.rules().isolates]);
+    (servers.members > 1 && lost.is_some()).then(|| {
         let message = format!(
             "`{kind}` would take away the quorum of a `{}` cluster of {} members",
             cluster.name, servers.members
@@ -294,7 +293,7 @@ mod tests {
                 let end = fault.healed_at().unwrap_or(fault.at);
                 prop_assert!(fault.at >= START && end <= time - Chaos::HEALED_BEFORE_END, "{:?}", fault);
                 prop_assert!(fault.heal.is_none_or(|heal| heal >= HEAL_MIN && heal <= HEAL_MAX));
-                prop_assert_eq!(fault.heal.is_some(), fault.kind.lasts());
+                prop_assert_eq!(fault.heal.is_some(), fault.kind().lasts());
             }
             for pair in faults.windows(2) {
                 let healed = pair[0].healed_at().unwrap_or(pair[0].at);
@@ -316,31 +315,30 @@ mod tests {
             faults.collect::<Vec<_>>()
         };
         let kinds =
-            |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(|f| f.kind).collect() };
+            |cluster| -> BTreeSet<FaultKind> { faults(cluster).iter().map(Fault::kind).collect() };
         let all: BTreeSet<_> = FaultKind::ALL
             .iter()
             .copied()
             // The members of a cluster run in no guests.
-            .filter(|kind| is_drawn(*kind) && *kind != FaultKind::CutPower)
+            .filter(|kind| is_drawn(*kind) && kind.name() != "cut_power")
             .collect();
         assert_eq!(kinds(Some("managed")), all);
-        let alone = [
-            FaultKind::Kill,
-            FaultKind::Stop,
-            FaultKind::Pause,
-            FaultKind::Restart,
-            FaultKind::FillDisk,
-        ];
-        assert_eq!(kinds(None), BTreeSet::from(alone));
+        let alone = kinds(None).into_iter().map(FaultKind::name);
+        let wanted = ["kill", "stop", "pause", "restart", "fill_disk"];
+        assert_eq!(alone.collect::<Vec<_>>(), wanted);
         let elsewhere = text(None, 1, "load.time = \"1000s\"\nchaos.faults = \"any\"\n");
         let elsewhere = elsewhere.replace("filesystem = \"ext4\"", "directory = \"/d\"");
-        let of_disk = |fault: &Fault| fault.kind == FaultKind::FillDisk;
+        let of_disk = |fault: &Fault| fault.kind().name() == "fill_disk";
         assert!(!trials(&elsewhere)[0].topology.faults.iter().any(of_disk));
         let wanted = elsewhere.replace("faults = \"any\"", "faults = [\"fill_disk\"]");
         assert!(trials(&wanted)[0].topology.faults.iter().all(of_disk));
         let managed = faults(Some("managed"));
         for process in FaultProcess::ALL {
-            assert!(managed.iter().any(|fault| fault.process == *process));
+            assert!(
+                managed
+                    .iter()
+                    .any(|fault| fault.action.options().process == *process)
+            );
         }
         for target in [FaultTarget::Primary, FaultTarget::Replica] {
             assert!(managed.iter().any(|fault| fault.target == target));
@@ -372,7 +370,8 @@ mod tests {
                 trial.topology.faults
             );
             let chaos = trial.chaos.as_ref().unwrap();
-            assert_eq!(chaos.kinds, [FaultKind::Kill, FaultKind::Pause]);
+            let kinds: Vec<_> = chaos.kinds.iter().map(|kind| kind.name()).collect();
+            assert_eq!(kinds, ["kill", "pause"]);
             assert_eq!(trial.ledger.as_ref().map(|ledger| ledger.rate), Some(50.0));
         }
     }

@@ -1,7 +1,7 @@
 //! Writes a fault as a study has it.
 
 use plan::{
-    Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Loss, format_duration, format_percent,
+    ActsOn, Fault, FaultProcess, FaultTarget, FaultVolume, Loss, format_duration, format_percent,
 };
 
 /// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
@@ -18,51 +18,55 @@ pub fn fault_toml(fault: &Fault) -> String {
         FaultTarget::Server(number) => number.to_string(),
         FaultTarget::Coordinator => text("coordinator"),
     };
-    let is_command = fault.kind == FaultKind::Command;
-    let has_heal_command = !fault.heal_command.is_empty();
+    let (kind, options) = (fault.kind(), fault.action.options());
+    let is_command = kind.rules().acts_on == ActsOn::Anything;
+    let has_heal_command = !options.heal_command.is_empty();
     let target = named(fault.target);
-    let seed = match (fault.target, fault.loss) {
+    let seed = match (fault.target, options.link.loss) {
         (FaultTarget::Any(seed), _) | (_, Some(Loss { seed, .. })) => Some(seed),
         _ => None,
     };
-    let with: Vec<String> = fault.with.iter().map(|with| named(*with)).collect();
-    let is_never = fault.heal.is_none() && (fault.kind.lasts() || has_heal_command);
-    let other_process = Some(fault.process).filter(|one| *one != FaultProcess::default());
-    let other_volume = Some(fault.volume).filter(|one| *one != FaultVolume::default());
-    let limits = fault.limits;
+    let with: Vec<String> = options.with.iter().map(|with| named(*with)).collect();
+    let is_never = fault.heal.is_none() && (kind.lasts() || has_heal_command);
+    let other_process = Some(options.process).filter(|one| *one != FaultProcess::default());
+    let other_volume = Some(options.volume).filter(|one| *one != FaultVolume::default());
+    let limits = options.limits;
     let what = match is_command {
-        true => list(&fault.command),
+        true => list(&options.command),
         false => target.clone(),
     };
     let lines = [
         ("at", Some(time(fault.at))),
-        (fault.kind.name(), Some(what)),
+        (kind.name(), Some(what)),
         ("target", is_command.then_some(target)),
         ("seed", number(seed)),
         (
             "with",
             (!with.is_empty()).then(|| format!("[{}]", with.join(", "))),
         ),
-        ("bridge", fault.bridge.map(named)),
+        ("bridge", options.bridge.map(named)),
         ("process", other_process.map(|process| text(process.name()))),
         (
             "rate",
-            fault.bytes_per_s.map(|rate| text(&rate.to_string())),
+            options.link.bytes_per_s.map(|rate| text(&rate.to_string())),
         ),
         ("volume", other_volume.map(|volume| text(volume.name()))),
-        ("device", number(fault.device.map(u64::from))),
+        ("device", number(options.device.map(u64::from))),
         ("read_iops", number(limits.read_iops)),
         ("write_iops", number(limits.write_iops)),
         ("read_bytes_per_s", number(limits.read_bytes_per_s)),
         ("write_bytes_per_s", number(limits.write_bytes_per_s)),
-        ("delay", fault.delay.map(time)),
+        ("delay", options.link.delay.map(time)),
         (
             "loss",
-            fault.loss.map(|loss| text(&format_percent(loss.share))),
+            options
+                .link
+                .loss
+                .map(|loss| text(&format_percent(loss.share))),
         ),
         (
             "heal_command",
-            has_heal_command.then(|| list(&fault.heal_command)),
+            has_heal_command.then(|| list(&options.heal_command)),
         ),
         (
             "heal",

@@ -6,7 +6,7 @@ use crate::content::TypedFault;
 use crate::error::Diagnostic;
 use crate::point::Point;
 use crate::servers::Servers;
-use plan::{Fault, FaultKind, FaultProcess, FaultTarget, Span, Trial, format_duration};
+use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};
 
 /// Checks the faults of a trial, and reports them at its point.
 pub(crate) fn check(faults: &[TypedFault], trial: &Trial, at: &Point<'_>) {
@@ -90,23 +90,23 @@ fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
     };
     // A server that was killed for good may be restarted by the study, and a device that failed
     // for good be replaced.
-    let is_repair = first.heal.is_none()
-        && match second.kind {
-            FaultKind::Restart => matches!(first.kind, FaultKind::Kill | FaultKind::Stop),
-            kind => first.kind == FaultKind::FailDevice && kind.is_of_volume(),
-        };
+    let may_follow = || first.kind().rules().followed_by.contains(&second.kind());
     let is_active = match first.healed_at() {
         Some(healed) => second.at < healed,
-        None => first.at == second.at || (first.kind.lasts() && !is_repair),
+        None if first.at == second.at => true,
+        None => first.kind().lasts() && !may_follow(),
     };
-    let is_command = |fault: &Fault| fault.kind == FaultKind::Command;
-    let processes = [first.process, second.process];
-    let same_process = processes[0] == processes[1] || processes.contains(&FaultProcess::Both);
+    let is_program = |fault: &Fault| fault.kind().rules().acts_on == ActsOn::Anything;
     is_active
-        && same_process
-        && !is_command(first)
-        && !is_command(second)
+        && !is_program(first)
+        && !is_program(second)
+        && share_process(first, second)
         && share_target(first, second, servers)
+}
+
+fn share_process(one: &Fault, other: &Fault) -> bool {
+    let processes = [one, other].map(|fault| fault.action.options().process);
+    processes[0] == processes[1] || processes.contains(&FaultProcess::Both)
 }
 
 fn share_target(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {
@@ -139,8 +139,7 @@ fn loses_quorum(
     servers: &Servers<'_>,
 ) -> Option<(Span, Diagnostic)> {
     let (fault, cluster) = (&typed.fault, servers.cluster?);
-    let own = servers.isolates(fault);
-    if fault.expect_outage || own == 0 {
+    if fault.expect_outage || !isolates(fault, servers) {
         return None;
     }
     let is_also_lost = |other: &&TypedFault| {
@@ -151,19 +150,11 @@ fn loses_quorum(
             && !share_target(fault, &other.fault, servers)
     };
     let others = all.iter().filter(is_also_lost);
-    let lost = own
-        + others
-            .map(|other| servers.isolates(&other.fault))
-            .sum::<u32>();
-    if !servers.loses_quorum(lost) {
-        return None;
-    }
+    let lost = others.map(|other| &other.fault).chain([fault]);
+    let left = servers.quorum_lost(lost.flat_map(|fault| fault.isolated(servers.members)))?;
     let message = format!(
         "this fault leaves {} of {} members, but `{}` needs {} to accept a commit",
-        servers.members.saturating_sub(lost),
-        servers.members,
-        cluster.name,
-        cluster.quorum.of(servers.members)
+        left.connected, left.size, cluster.name, left.needed
     );
     let help = "use more members; or, to measure the outage, add expect_outage = true";
     Some((typed.kind, Diagnostic::new(message, help)))
@@ -172,14 +163,18 @@ fn loses_quorum(
 /// Whether a fault that happened by then still keeps its target away.
 fn is_lost(fault: &Fault, then: Duration, all: &[TypedFault], servers: &Servers<'_>) -> bool {
     let is_repair = |other: &Fault| {
-        other.kind == FaultKind::Restart
+        other.kind().rules().ends == Ends::AtOnce
             && (fault.at..=then).contains(&other.at)
             && share_target(other, fault, servers)
     };
     let is_over = match fault.healed_at() {
         Some(healed) => healed <= then,
-        None if fault.kind.lasts() => all.iter().any(|other| is_repair(&other.fault)),
+        None if fault.kind().lasts() => all.iter().any(|other| is_repair(&other.fault)),
         None => fault.at < then,
     };
-    servers.isolates(fault) > 0 && fault.at <= then && !is_over
+    fault.at <= then && !is_over && isolates(fault, servers)
+}
+
+fn isolates(fault: &Fault, servers: &Servers<'_>) -> bool {
+    fault.isolated(servers.members).next().is_some()
 }

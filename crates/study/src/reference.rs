@@ -1,12 +1,14 @@
 //! The reference pages, generated from the table of keys.
 
 use plan::key::{KEYS, Key, Kind, Needs, SECTIONS};
-use plan::{EngineTraits, alternatives};
+use plan::{EngineTraits, FaultKind, FaultRules, alternatives};
 
 const INTRO: &str = include_str!("reference_intro.md");
 const OUTRO: &str = include_str!("reference_outro.md");
 /// Where the second one has the settings that a study asks for by a word.
 const BY_WORDS: &str = "{settings by words}";
+/// Where it has what each kind of fault does.
+const KINDS: &str = "{kinds of faults}";
 /// The section whose keys are those of another.
 const AS_VOLUME: &str = "log_volume";
 
@@ -82,9 +84,18 @@ pub fn reference_pages(engines: &[EngineTraits]) -> Vec<(&'static str, String)> 
         let sections = page.sections.iter();
         sections.for_each(|section| text.push_str(&keys(section, engines)));
         parts(|heading| page.parts.contains(&heading), &mut text);
-        pages.push((page.file, text));
+        pages.push((page.file, text.replace(KINDS, &kinds_of_faults())));
     }
     pages
+}
+
+fn kinds_of_faults() -> String {
+    let rows = FaultKind::ALL.iter().map(|kind| {
+        let FaultRules { does, heals, .. } = kind.rules();
+        let heals = if heals.is_empty() { "–" } else { heals };
+        format!("| `{kind}` | {does} | {heals} |")
+    });
+    rows.collect::<Vec<_>>().join("\n")
 }
 
 /// What the words for durability and for the profile set, by engine and kind of cluster.

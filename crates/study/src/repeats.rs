@@ -6,7 +6,7 @@ use crate::order;
 use crate::point::{self, Point};
 use crate::servers::Servers;
 use plan::key::VARIANT;
-use plan::{EngineTraits, Fault, FaultTarget, Order, Plan, SplitMix64, TableSpec, Trial};
+use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, TableSpec, Trial};
 
 /// The plan of a study with these trials of its points, in the order of the study.
 pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]) -> Plan {
@@ -96,10 +96,7 @@ fn faults(typed: &[TypedFault], seed: u64, repeat: u32) -> Vec<Fault> {
         let mut fault = typed.fault.clone();
         let seed = seeds.next_u64() % chaos::SHORT_SEEDS;
         if !typed.has_seed {
-            if let FaultTarget::Any(drawn) = &mut fault.target {
-                *drawn = seed;
-            }
-            fault.loss.iter_mut().for_each(|loss| loss.seed = seed);
+            fault.set_seed(seed);
         }
         fault
     });

@@ -1,9 +1,9 @@
 //! The servers of a trial, as far as they decide which faults it can have.
 
 use plan::{
-    ClusterTraits, EngineTraits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume,
-    FileSystem, FileSystemKind, LostSide, Network, ServerSpec, SiteKind, Topology, Trial, Value,
-    Volume,
+    ActsOn, ClusterTraits, EngineTraits, Fault, FaultKind, FaultOptions, FaultProcess, FaultTarget,
+    FaultVolume, FileSystem, FileSystemKind, Isolation, Need, Network, QuorumLost, ServerSpec,
+    SiteKind, Topology, Trial, Value, Volume,
 };
 
 use crate::point::in_process;
@@ -54,7 +54,8 @@ impl<'a> Servers<'a> {
     /// Why they cannot have a fault.
     pub(crate) fn refuse(&self, fault: &Fault) -> Option<Refusal> {
         let node = &self.topology.node;
-        let volume = match fault.volume {
+        let (kind, options) = (fault.kind(), fault.action.options());
+        let volume = match options.volume {
             FaultVolume::Data => Some(&node.volume),
             FaultVolume::Log => node.log_volume.as_ref(),
         };
@@ -65,11 +66,11 @@ impl<'a> Servers<'a> {
                 "describe one under [log_volume], or remove `volume`",
             );
         };
-        self.refuse_kind(fault.kind, volume)
-            .or_else(|| self.refuse_target(fault.kind, fault.target, "target"))
-            .or_else(|| self.refuse_sides(fault))
-            .or_else(|| self.refuse_process(fault.process))
-            .or_else(|| refuse_device(fault.device?, volume))
+        self.refuse_kind(kind, volume)
+            .or_else(|| self.refuse_target(kind, fault.target, "target"))
+            .or_else(|| self.refuse_sides(fault, &options))
+            .or_else(|| self.refuse_process(options.process))
+            .or_else(|| refuse_device(options.device?, volume))
     }
 
     /// Where the data is stored.
@@ -79,62 +80,41 @@ impl<'a> Servers<'a> {
 
     /// Why they cannot have any fault of a kind on this volume.
     pub(crate) fn refuse_kind(&self, kind: FaultKind, volume: &Volume) -> Option<Refusal> {
-        let is_alone = self.members < 2;
-        let are_guests = self.topology.node.site.kind.value == SiteKind::Vm;
-        let made = volume.file_system.as_deref();
-        let (message, help) = match self.engine {
-            Some(engine) if !engine.is_process => (
+        match self.engine {
+            Some(engine) if !engine.is_process => refused(
+                "",
                 format!(
                     "`{kind}` has no effect on `{}`, which runs inside dyno",
                     engine.name
                 ),
                 "remove it, or choose an engine that runs as a server",
             ),
-            None if kind != FaultKind::Command => (
+            None if kind.rules().acts_on != ActsOn::Anything => refused(
+                "",
                 format!(
                     "`{kind}` on a server that is already running: dyno breaks only servers that it started"
                 ),
                 "let dyno start the servers with `server.engine`, or name a program that does it: command = [\"program\", \"argument\"]",
             ),
-            _ if kind == FaultKind::Switchover && is_alone => (
-                "there is no member that could take over".to_owned(),
-                "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
-            ),
-            _ if kind.is_of_network() && is_alone => (
-                format!("there is no link between members for `{kind}`"),
-                "it needs a cluster of two or more: use `topology.cluster` and `topology.members`",
-            ),
-            _ if kind.breaks_links() && self.topology.network() != Network::Namespaces => (
-                format!(
-                    "`{kind}` has no effect on members that share this host's loopback interface"
-                ),
-                "give each member an address of its own: network = \"namespaces\" under [topology]",
-            ),
-            _ if kind == FaultKind::CutPower && !are_guests => (
-                "`cut_power` switches guests off, and the servers run in none".to_owned(),
-                "run each server in a guest: kind = \"vm\" under [site]",
-            ),
-            _ if kind.is_of_device() && loop_devices(volume).is_none() => (
-                format!("`{kind}` needs a volume on loop devices, which can fail"),
-                "have dyno make one: filesystem = \"btrfs\" in its section, without `device`",
-            ),
-            _ if kind.is_job()
-                && made.is_none_or(|made| made.kind.value != FileSystemKind::Btrfs) =>
-            {
-                (
-                    format!(
-                        "`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"
-                    ),
-                    "use filesystem = \"btrfs\" in its section",
-                )
+            _ => {
+                let mut needs = kind.rules().needs.iter();
+                let missing = needs.find(|need| !self.has(**need, volume))?;
+                let (message, help) = lack_of(*missing, kind);
+                refused("", message, help)
             }
-            _ if kind == FaultKind::FillDisk && !volume.is_separate() => (
-                "`fill_disk` would fill the disk of dyno's cache".to_owned(),
-                "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
-            ),
-            _ => return None,
-        };
-        refused("", message, help)
+        }
+    }
+
+    fn has(&self, need: Need, volume: &Volume) -> bool {
+        let is_btrfs = |made: &FileSystem| made.kind.value == FileSystemKind::Btrfs;
+        match need {
+            Need::Successor | Need::Peers => self.members > 1,
+            Need::Namespaces => self.topology.network() == Network::Namespaces,
+            Need::Guests => self.topology.node.site.kind.value == SiteKind::Vm,
+            Need::LoopDevices => loop_devices(volume).is_some(),
+            Need::Btrfs => volume.file_system.as_deref().is_some_and(is_btrfs),
+            Need::OwnDisk => volume.is_separate(),
+        }
     }
 
     fn refuse_target(
@@ -160,7 +140,7 @@ impl<'a> Servers<'a> {
                 ),
                 "servers are numbered from 1: those of the first instance or cluster, then the next",
             ),
-            FaultTarget::Coordinator if !kind.is_of_coordinator() => refused(
+            FaultTarget::Coordinator if !kind.rules().hits_coordinator => refused(
                 subject,
                 format!("`{kind}` cannot be done to the coordinator"),
                 "it can be killed, or cut off from the members: use `kill`, `partition`, or `drop`",
@@ -181,9 +161,9 @@ impl<'a> Servers<'a> {
 
     /// Whom a partition names besides its target are other members of the same cluster, and leave some
     /// for the other side.
-    fn refuse_sides(&self, fault: &Fault) -> Option<Refusal> {
-        let with = fault.with.iter().map(|member| (*member, "with"));
-        let bridge = fault.bridge.iter().map(|member| (*member, "bridge"));
+    fn refuse_sides(&self, fault: &Fault, options: &FaultOptions) -> Option<Refusal> {
+        let with = options.with.iter().map(|member| (*member, "with"));
+        let bridge = options.bridge.iter().map(|member| (*member, "bridge"));
         let mut others = with.chain(bridge);
         let (_, last) = others.clone().last()?;
         let named = 1 + others.clone().count();
@@ -205,7 +185,7 @@ impl<'a> Servers<'a> {
                 let help = "name members by their roles, or the target by its number, too";
                 refused(subject, message, help)
             };
-            self.refuse_target(fault.kind, member, subject)
+            self.refuse_target(fault.kind(), member, subject)
                 .or_else(|| is_elsewhere.then(elsewhere).flatten())
         })
     }
@@ -223,41 +203,24 @@ impl<'a> Servers<'a> {
         refused("process", message, help)
     }
 
-    /// Whether a commit is accepted no longer while so many members of a cluster are lost.
-    pub(crate) fn loses_quorum(&self, lost: u32) -> bool {
-        let quorum = self.cluster.map(|cluster| cluster.quorum.of(self.members));
-        quorum.is_some_and(|needed| self.members.saturating_sub(lost) < needed)
+    /// Why no commit is accepted while members of a cluster are isolated.
+    pub(crate) fn quorum_lost(
+        &self,
+        isolated: impl IntoIterator<Item = Isolation>,
+    ) -> Option<QuorumLost> {
+        let quorum = self.cluster?.quorum;
+        quorum.lost(self.members, self.elects(), isolated)
     }
 
-    /// How many members that belong to the quorum a fault makes the others count as lost.
-    pub(crate) fn isolates(&self, fault: &Fault) -> u32 {
-        let side = u32::try_from(fault.targets().count()).unwrap_or(u32::MAX);
-        let bridge = u32::from(fault.bridge.is_some());
-        let is_server =
-            fault.process != FaultProcess::Manager && fault.target != FaultTarget::Coordinator;
-        match LostSide::of(self.members, side, bridge) {
-            _ if !is_server || !self.isolates_kind(fault.kind) => 0,
-            LostSide::Target => side,
-            LostSide::Rest => self.members.saturating_sub(side + bridge),
-            LostSide::Neither => 0,
-        }
-    }
-
-    /// The same of any fault of a kind that is done to servers.
-    pub(crate) fn isolates_kind(&self, kind: FaultKind) -> bool {
-        match kind {
-            FaultKind::Restart => true,
-            // A member that leaves a group that elects makes the group smaller.
-            FaultKind::Stop => !self.cluster.is_some_and(|cluster| cluster.elects),
-            kind => kind.silences(),
-        }
+    pub(crate) fn elects(&self) -> bool {
+        self.cluster.is_some_and(|cluster| cluster.elects)
     }
 
     /// Whether no member accepts writes while the primary is lost.
     pub(crate) fn stop_with_primary(&self) -> bool {
         let cluster = self.topology.cluster.as_ref();
         let promotes = cluster.is_some_and(|cluster| cluster.failover.is_some());
-        self.members < 2 || !(promotes || self.cluster.is_some_and(|cluster| cluster.elects))
+        self.members < 2 || !(promotes || self.elects())
     }
 
     pub(crate) fn has_manager(&self) -> bool {
@@ -279,6 +242,42 @@ fn refused(subject: &'static str, message: String, help: &'static str) -> Option
         message,
         help,
     })
+}
+
+/// What a kind of fault needs and the servers do not have, and how to get it.
+fn lack_of(need: Need, kind: FaultKind) -> (String, &'static str) {
+    match need {
+        Need::Successor => (
+            "there is no member that could take over".to_owned(),
+            "a switchover needs a cluster of two or more: use `topology.cluster` and `topology.members`",
+        ),
+        Need::Peers => (
+            format!("there is no link between members for `{kind}`"),
+            "it needs a cluster of two or more: use `topology.cluster` and `topology.members`",
+        ),
+        Need::Namespaces => (
+            format!("`{kind}` has no effect on members that share this host's loopback interface"),
+            "give each member an address of its own: network = \"namespaces\" under [topology]",
+        ),
+        Need::Guests => (
+            format!("`{kind}` switches guests off, and the servers run in none"),
+            "run each server in a guest: kind = \"vm\" under [site]",
+        ),
+        Need::LoopDevices => (
+            format!("`{kind}` needs a volume on loop devices, which can fail"),
+            "have dyno make one: filesystem = \"btrfs\" in its section, without `device`",
+        ),
+        Need::Btrfs => (
+            format!(
+                "`{kind}` needs a btrfs volume: other file systems have neither copies nor checksums of data"
+            ),
+            "use filesystem = \"btrfs\" in its section",
+        ),
+        Need::OwnDisk => (
+            format!("`{kind}` would fill the disk of dyno's cache"),
+            "under [volume], make a small file system with filesystem = \"ext4\", or name a directory on a disk that may become full with directory = \"/…\"",
+        ),
+    }
 }
 
 fn refuse_device(device: u32, volume: &Volume) -> Option<Refusal> {

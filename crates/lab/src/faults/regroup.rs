@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::Scene;
-use super::disturbance::Healing;
+use super::FaultContext;
+use super::active::Healing;
 use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
 
@@ -34,10 +34,10 @@ pub(super) struct Turn<'a> {
     _guard: Option<MutexGuard<'a, ()>>,
 }
 
-/// Waits until there is a group that accepts commits, which the scene's node can join; has a member
+/// Waits until there is a group that accepts commits, which the context's node can join; has a member
 /// that runs begin one if there is none.
-pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, Failure> {
-    let cluster = scene.cluster()?;
+pub(super) fn wait<'a>(context: &FaultContext<'a>) -> Result<Turn<'a>, Failure> {
+    let cluster = context.cluster()?;
     let kind = cluster.replication();
     if kind.is_none_or(|kind| kind.bootstrap().is_none()) {
         return Ok(Turn {
@@ -47,10 +47,10 @@ pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, Failure> {
     }
     loop {
         let guard = cluster.lock_roles();
-        if scene.over.load(Ordering::Relaxed) {
+        if context.over.load(Ordering::Relaxed) {
             return Err(canceled());
         }
-        let next = next(scene, cluster)?;
+        let next = next(context, cluster)?;
         if !matches!(next, Next::Wait) {
             return Ok(Turn {
                 begins: matches!(next, Next::Begin),
@@ -62,8 +62,8 @@ pub(super) fn wait<'a>(scene: &Scene<'a>) -> Result<Turn<'a>, Failure> {
     }
 }
 
-fn next(scene: &Scene<'_>, cluster: &Cluster) -> Result<Next, Failure> {
-    let healing = |member: &Member| scene.instance.disturbance.healing(member.number);
+fn next(context: &FaultContext<'_>, cluster: &Cluster) -> Result<Next, Failure> {
+    let healing = |member: &Member| context.instance.faults.healing(member.number);
     let members = cluster.members().iter().enumerate();
     let there = members
         .clone()
@@ -79,14 +79,14 @@ fn next(scene: &Scene<'_>, cluster: &Cluster) -> Result<Next, Failure> {
     {
         return Ok(Next::Wait);
     }
-    let positions = there.map(|(index, one)| Some((position(one, scene)?, Reverse(index))));
+    let positions = there.map(|(index, one)| Some((position(one, context)?, Reverse(index))));
     let positions: Option<Vec<_>> = positions.collect();
     let Some((_, Reverse(first))) = positions.and_then(|all| all.into_iter().max()) else {
         return Ok(Next::Wait);
     };
     match cluster.members().get(first).and_then(Member::try_lock) {
         Some(node) if node.is_running() => node.begin_group().map(|()| Next::Join),
-        Some(_) if scene.index == Some(first) => Ok(Next::Begin),
+        Some(_) if context.index == Some(first) => Ok(Next::Begin),
         _ => Ok(Next::Wait),
     }
 }
@@ -125,7 +125,7 @@ impl Group {
 }
 
 /// How much a member has of what the group agreed on; `None` if it cannot be asked yet.
-fn position(member: &Member, scene: &Scene<'_>) -> Option<u64> {
+fn position(member: &Member, context: &FaultContext<'_>) -> Option<u64> {
     let mut node = member.try_lock()?;
-    node.position(scene.over).ok().flatten()
+    node.position(context.over).ok().flatten()
 }

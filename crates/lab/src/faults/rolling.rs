@@ -3,48 +3,47 @@
 
 use std::time::Instant;
 
-use plan::{Fault, FaultKind, FaultTarget};
+use plan::{Fault, FaultAction, FaultTarget};
 
-use super::strike::{Strike, Struck};
+use super::injection::{Injected, Injection};
 use crate::cluster::Cluster;
 
-impl<'a> Strike<'a> {
-    /// Has the fault strike, step by step if it has several; returns those that took effect.
-    pub(super) fn run_steps(self) -> Vec<Struck<'a>> {
+impl<'a> Injection<'a> {
+    /// Injects the fault, step by step if it has several; returns those that took effect.
+    pub(super) fn run_steps(self) -> Vec<Injected<'a>> {
         match (self.fault.target, &self.instance.cluster) {
             (FaultTarget::All, Some(cluster)) => self.restart_all(cluster),
             _ => self.run().into_iter().collect(),
         }
     }
 
-    fn restart_all(&self, cluster: &Cluster) -> Vec<Struck<'a>> {
+    fn restart_all(&self, cluster: &Cluster) -> Vec<Injected<'a>> {
         let mut waiting: Vec<usize> = (0..cluster.members().len()).collect();
-        let (mut struck, mut ready) = (Vec::new(), Ok(()));
+        let (mut injected, mut ready) = (Vec::new(), Ok(()));
         for number in 1.. {
-            let Some((kind, target)) = next(cluster, &mut waiting) else {
+            let Some((action, target)) = next(cluster, &mut waiting) else {
                 break;
             };
-            let step = self.step(number, kind, target);
+            let step = self.step(number, action, target);
             if let Err(error) = &ready {
                 step.omit(&format!("the server before it did not return: {error}"));
                 break;
             }
             // One that did not take effect has said why.
             let Some(done) = step.run() else { break };
-            ready = done.scene.wait_until_it_replicates();
-            struck.push(done);
+            ready = done.context.wait_until_it_replicates();
+            injected.push(done);
         }
-        struck
+        injected
     }
 
-    fn step(&self, number: u32, kind: FaultKind, target: FaultTarget) -> Self {
-        let fault = self.fault.clone();
+    fn step(&self, number: u32, action: FaultAction, target: FaultTarget) -> Self {
         Self {
             step: number,
             fault: Fault {
-                kind,
+                action,
                 target,
-                ..fault
+                ..self.fault
             },
             at: self.schedule.measured(Instant::now()).unwrap_or(self.at),
             sender: self.sender.clone(),
@@ -54,16 +53,16 @@ impl<'a> Strike<'a> {
 }
 
 /// What is done next; `None` if no member is waiting.
-fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultKind, FaultTarget)> {
+fn next(cluster: &Cluster, waiting: &mut Vec<usize>) -> Option<(FaultAction, FaultTarget)> {
     let is_replica = |index: &usize| *index != cluster.primary_index();
     let index = match waiting.iter().position(is_replica) {
         Some(replica) => waiting.remove(replica),
         None if waiting.is_empty() => return None,
         None if cluster.members().len() > 1 => {
-            return Some((FaultKind::Switchover, FaultTarget::Replica));
+            return Some((FaultAction::Switchover, FaultTarget::Replica));
         }
         None => waiting.remove(0),
     };
     let member = cluster.members().get(index)?;
-    Some((FaultKind::Restart, FaultTarget::Server(member.number)))
+    Some((FaultAction::Restart, FaultTarget::Server(member.number)))
 }

@@ -1,4 +1,4 @@
-//! When the faults of a trial strike.
+//! When the faults of a trial are injected.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plan::{Chaos, Fault};
 
-use super::strike::{Strike, Struck};
+use super::injection::{Injected, Injection};
 use super::target;
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::watch::Watch;
 /// How often to check whether the trial is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// When the faults of a trial strike.
+/// When the faults of a trial are injected.
 #[derive(Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
@@ -30,7 +30,7 @@ pub(crate) struct Schedule<'a> {
     pub(crate) watches: &'a [Watch],
     /// The directory for the output of commands.
     pub(crate) outputs: &'a Path,
-    /// When the loads have ended, later faults do not strike, and those that must not outlive the
+    /// When the loads have ended, later faults are omitted, and those that must not outlive the
     /// load are ended.
     pub(crate) clock: Clock<'a>,
     /// Becomes true when the trial is interrupted.
@@ -52,14 +52,14 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 impl<'a> Schedule<'a> {
-    /// Each fault has a thread in each instance that it strikes: it may take long to heal.
+    /// Each fault has a thread in each instance that it hits: it may take long to heal.
     fn run(self, sender: &Sender<TrialMessage>) {
         std::thread::scope(|scope| {
-            let mut strikes = Vec::new();
+            let mut threads = Vec::new();
             for (number, fault) in (1..).zip(&self.trial.planned.topology.faults) {
-                let due = self.due(fault, &strikes);
+                let due = self.due(fault, &threads);
                 for (instance_number, instance) in target::instances(fault.target, self.rig) {
-                    let strike = Strike {
+                    let injection = Injection {
                         schedule: self,
                         number,
                         step: 0,
@@ -71,20 +71,20 @@ impl<'a> Schedule<'a> {
                         sender: sender.clone(),
                     };
                     if due.is_none() {
-                        strike.omit("too little time was left");
+                        injection.omit("too little time was left");
                         continue;
                     }
                     let name = format!("dyno-fault-{number}");
-                    match threads::spawn(scope, name, move || strike.run_steps()) {
-                        Ok(strike) => strikes.push(strike),
+                    match threads::spawn(scope, name, move || injection.run_steps()) {
+                        Ok(thread) => threads.push(thread),
                         // Without a receiver the trial is over.
                         Err(refused) => drop(sender.send(TrialMessage::Failed(refused))),
                     }
                 }
             }
             self.wait_until_over();
-            let struck: Vec<_> = strikes.into_iter().map(threads::join).collect();
-            struck.into_iter().flatten().for_each(Struck::end);
+            let injected: Vec<_> = threads.into_iter().map(threads::join).collect();
+            injected.into_iter().flatten().for_each(Injected::end);
         });
     }
 
@@ -94,16 +94,16 @@ impl<'a> Schedule<'a> {
         begun.is_some_and(|begun| self.clock.wait(begun + self.trial.planned.load.warmup + at))
     }
 
-    /// When a fault strikes. Random ones wait until the servers have recovered from the earlier ones,
+    /// When a fault is injected. Random ones wait until the servers have recovered from the earlier ones,
     /// which may take longer than the schedule allows for. `None` if the trial ends before, or a fault
     /// that had to wait could not be healed in time.
-    fn due<T>(self, fault: &Fault, strikes: &[ScopedJoinHandle<'_, T>]) -> Option<Duration> {
+    fn due<T>(self, fault: &Fault, earlier: &[ScopedJoinHandle<'_, T>]) -> Option<Duration> {
         let planned = &self.trial.planned;
         if !self.wait(fault.at) || planned.chaos.is_none() {
             return (!self.clock.is_over()).then_some(fault.at);
         }
         let mut has_waited = false;
-        while !strikes.iter().all(ScopedJoinHandle::is_finished) {
+        while !earlier.iter().all(ScopedJoinHandle::is_finished) {
             if self.clock.is_over() {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Which node a fault hits: roles are looked up when it strikes.
+//! Which node a fault hits: roles are looked up when it is injected.
 
 use std::thread;
 

@@ -33,7 +33,6 @@ use crate::process;
 pub(crate) use container::TOOL_DIRS;
 pub use launched::{Launched, Process};
 pub use machine::{Destination, Machine};
-pub(crate) use network::SlowLink;
 pub use network::{Namespace, Switch};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;

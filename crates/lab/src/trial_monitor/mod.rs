@@ -286,7 +286,7 @@ impl<'a> TrialMonitor<'a> {
         };
         let lost_at = self.barrier.origin() + Duration::from_nanos(*at_ns);
         let instance = self.rig.instances.get(index);
-        instance.is_some_and(|instance| instance.disturbance.explains_loss(lost_at))
+        instance.is_some_and(|instance| instance.faults.explains_loss(lost_at))
     }
 
     /// The first death of a node that was not caused by a fault of the study.

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::fault::Scrub;
-use plan::FaultKind;
 
 use super::Volume;
 use super::btrfs;
@@ -30,8 +29,7 @@ const STATUS_DIR: &str = "/var/lib/btrfs";
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(super) child: Child,
-    kind: FaultKind,
-    /// The number of the device that is replaced, and the new one.
+    /// The number of the device that is replaced, and the new one; `None` of a scrub.
     replacement: Option<(u32, LoopDevice)>,
 }
 
@@ -75,7 +73,6 @@ impl Made {
         arguments.extend([device.to_string(), shown(new.path()), shown(self.path())]);
         Ok(Job {
             child: Tool::BTRFS.start(arguments)?,
-            kind: FaultKind::ReplaceDevice,
             replacement: Some((device, new)),
         })
     }
@@ -88,7 +85,6 @@ impl Made {
         let arguments = arguments.into_iter().chain([shown(self.path())]);
         Ok(Job {
             child: Tool::BTRFS.start(arguments)?,
-            kind: FaultKind::Scrub,
             replacement: None,
         })
     }
@@ -112,7 +108,7 @@ impl Made {
             stdout: read(job.child.stdout.take()),
             stderr: read(job.child.stderr.take()),
         };
-        let is_scrub = job.kind == FaultKind::Scrub;
+        let is_scrub = job.replacement.is_none();
         let is_done = status.success() || (is_scrub && status.code() == Some(UNCORRECTABLE));
         if !is_done {
             return Err(Tool::BTRFS.failed(&output));

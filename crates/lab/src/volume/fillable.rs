@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use host::{Files, device, mounts};
-use plan::{FaultKind, FaultVolume};
+use plan::{ActsOn, FaultVolume};
 
 use crate::failure::{Failure, of_log};
 use crate::site::{Site, ThisHost};
@@ -21,9 +21,9 @@ const EMPTY: &str = "lost+found";
 /// Checks the directories that a study's faults fill; `cache` is dyno's.
 pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), Failure> {
     let faults = topology.faults.iter();
-    for fault in faults.filter(|fault| fault.kind == FaultKind::FillDisk) {
+    for fault in faults.filter(|fault| fault.kind().rules().acts_on == ActsOn::Space) {
         let node = &topology.node;
-        let (volume, is_log) = match (fault.volume, &node.log_volume) {
+        let (volume, is_log) = match (fault.action.options().volume, &node.log_volume) {
             (FaultVolume::Log, Some(log)) => (log, true),
             _ => (&node.volume, false),
         };

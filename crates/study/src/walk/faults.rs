@@ -10,8 +10,9 @@ use crate::error::Diagnostic;
 use crate::read::type_words;
 use plan::key::{FAULT, Key, Kind, word};
 use plan::{
-    DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, FromValue, Loss, Origin,
-    Span, Spanned, nearest, parse_bytes, shown,
+    ActsOn, DiskLimits, Ends, Fault, FaultAction, FaultKind, FaultOptions, FaultProcess,
+    FaultTarget, FaultVolume, FromValue, Loss, Origin, SlowLink, Span, Spanned, nearest,
+    parse_bytes, shown,
 };
 
 const MAX_FAULTS: usize = 100;
@@ -28,41 +29,40 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// What a fault has besides the key that names its kind.
-static OPTIONS: [Key; 18] = [
-    key("fault.heal", span(MILLISECOND, MONTH)),
-    key("fault.process", Kind::Choice(FaultProcess::WORDS)),
-    key("fault.seed", count(0, u64::MAX)),
-    word("fault.rate", 20),
-    key("fault.delay", span(MILLISECOND, MINUTE)),
-    key("fault.loss", LOSS),
-    word("fault.with", 0),
-    word("fault.bridge", 0),
-    key("fault.volume", Kind::Choice(FaultVolume::WORDS)),
-    key("fault.device", count(1, 32)),
-    key("fault.read_iops", count(1, 1_000_000_000)),
-    key("fault.write_iops", count(1, 1_000_000_000)),
-    word("fault.read_bytes_per_s", 20),
-    word("fault.write_bytes_per_s", 20),
-    key("fault.target", count(1, 576)),
-    word("fault.heal_command", 4000),
-    key("fault.expect_outage", Kind::Boolean),
-    key("fault.at", span(Duration::ZERO, MONTH)),
+/// What a fault has besides the key that names its kind, and the parameter that a kind must have for it
+/// ([`FaultKind::has`]); empty: every kind has it.
+static OPTIONS: [(Key, &str); 18] = [
+    (key("fault.heal", span(MILLISECOND, MONTH)), ""),
+    (
+        key("fault.process", Kind::Choice(FaultProcess::WORDS)),
+        "process",
+    ),
+    (key("fault.seed", count(0, u64::MAX)), ""),
+    (word("fault.rate", 20), "link"),
+    (key("fault.delay", span(MILLISECOND, MINUTE)), "link"),
+    (key("fault.loss", LOSS), "link"),
+    (word("fault.with", 0), "with"),
+    (word("fault.bridge", 0), "bridge"),
+    (
+        key("fault.volume", Kind::Choice(FaultVolume::WORDS)),
+        "volume",
+    ),
+    (key("fault.device", count(1, 32)), "device"),
+    (key("fault.read_iops", IOPS), "limits"),
+    (key("fault.write_iops", IOPS), "limits"),
+    (word("fault.read_bytes_per_s", 20), "limits"),
+    (word("fault.write_bytes_per_s", 20), "limits"),
+    (key("fault.target", count(1, 576)), "command"),
+    (word("fault.heal_command", 4000), "heal_command"),
+    (key("fault.expect_outage", Kind::Boolean), ""),
+    (key("fault.at", span(Duration::ZERO, MONTH)), ""),
 ];
 static COMMAND: Key = word("fault.command", 4000);
 const LOSS: Kind = Kind::Percent {
     min: 0.01,
     max: 99.0,
 };
-/// Those that make a link slow.
-const OF_LINKS: [&str; 3] = ["rate", "delay", "loss"];
-/// Those that make a device slow.
-const OF_DEVICES: [&str; 4] = [
-    "read_iops",
-    "write_iops",
-    "read_bytes_per_s",
-    "write_bytes_per_s",
-];
+const IOPS: Kind = count(1, 1_000_000_000);
 
 const fn key(name: &'static str, kind: Kind) -> Key {
     Key {
@@ -113,42 +113,10 @@ impl<'t> Reader<'_, 't> {
     fn fault(mut self, at: Span) -> Option<TypedFault> {
         let kinds = self.kinds();
         let given_at = self.typed::<Duration>("at");
-        let process = self.typed::<FaultProcess>("process");
-        let volume = self.typed::<FaultVolume>("volume");
         let seed = self.typed::<u64>("seed").map(|seed| seed.value);
         let (heal, target) = (self.heal(), self.targets());
-        let mut fault = Fault {
-            at: given_at.as_ref().map_or(Duration::ZERO, |at| at.value),
-            kind: FaultKind::Command,
-            target: target
-                .as_ref()
-                .map_or(FaultTarget::Primary, |one| one.value),
-            heal: None,
-            process: process
-                .as_ref()
-                .map_or_else(Default::default, |one| one.value),
-            bytes_per_s: self.bytes_per_s("rate"),
-            delay: self.typed("delay").map(|delay| delay.value),
-            loss: self.typed("loss").map(|share| Loss {
-                share: share.value,
-                seed: seed.unwrap_or_default(),
-            }),
-            with: self.side(),
-            bridge: self.get("bridge").and_then(|bridge| self.member(bridge)),
-            volume: volume
-                .as_ref()
-                .map_or_else(Default::default, |one| one.value),
-            device: self.typed("device").map(|device| device.value),
-            limits: DiskLimits {
-                read_iops: self.typed("read_iops").map(|iops| iops.value),
-                write_iops: self.typed("write_iops").map(|iops| iops.value),
-                read_bytes_per_s: self.bytes_per_s("read_bytes_per_s"),
-                write_bytes_per_s: self.bytes_per_s("write_bytes_per_s"),
-            },
-            command: self.arguments("command", &COMMAND),
-            heal_command: self.arguments("heal_command", option("heal_command")),
-            expect_outage: self.typed("expect_outage").is_some_and(|is| is.value),
-        };
+        let mut options = self.options();
+        let expect_outage = self.value("expect_outage").unwrap_or_default();
         if !self.has("at") {
             self.walk.refuse(at, "this fault has no `at`", HOW);
         }
@@ -163,31 +131,37 @@ impl<'t> Reader<'_, 't> {
             return None;
         };
         self.options_have_an_effect(kind, kind_at, target.as_ref());
-        self.sides_differ(&fault);
-        let is_given = kind == FaultKind::Command && !self.has("target");
-        let target_at = target
-            .map(|target| target.span)
-            .or(is_given.then_some(kind_at))?;
-        if let (FaultTarget::Any(drawn), Some(seed)) = (&mut fault.target, seed) {
-            *drawn = seed;
+        let has_default = kind.has("command") && !self.has("target");
+        let target_at = target.as_ref().map(|target| target.span);
+        let target_at = target_at.or(has_default.then_some(kind_at));
+        let target = target.map_or(FaultTarget::Primary, |target| target.value);
+        self.sides_differ(target, &options);
+        let target_at = target_at?;
+        let default = kind.lasts() || !options.heal_command.is_empty();
+        if kind.has("device") {
+            options.device.get_or_insert(1);
         }
-        let default = kind.lasts() || !fault.heal_command.is_empty();
-        fault.kind = kind;
-        fault.heal = match &heal {
-            Some(heal) => heal.value,
-            None => default.then_some(DEFAULT_HEAL),
+        let mut fault = Fault {
+            at: given_at.as_ref().map_or(Duration::ZERO, |at| at.value),
+            action: FaultAction::new(kind, options),
+            target,
+            heal: match &heal {
+                Some(heal) => heal.value,
+                None => default.then_some(DEFAULT_HEAL),
+            },
+            expect_outage,
         };
-        fault.device = kind.is_of_device().then(|| fault.device.unwrap_or(1));
-        let places = [
+        if let Some(seed) = seed {
+            fault.set_seed(seed);
+        }
+        let keys = ["device", "with", "bridge"].map(|name| (name, self.place(name)));
+        let value_at = |name| Some(place(self.get(name)?.span()));
+        let values = ["process", "volume"].map(|name| (name, value_at(name)));
+        let others = [
             ("target", Some(target_at)),
             ("heal", heal.map(|heal| heal.span)),
-            ("process", process.map(|process| process.span)),
-            ("volume", volume.map(|volume| volume.span)),
-            ("device", self.place("device")),
-            ("with", self.place("with")),
-            ("bridge", self.place("bridge")),
         ];
-        let places = places.into_iter();
+        let places = keys.into_iter().chain(values).chain(others);
         Some(TypedFault {
             fault,
             has_seed: seed.is_some(),
@@ -197,6 +171,29 @@ impl<'t> Reader<'_, 't> {
         })
     }
 
+    fn options(&mut self) -> FaultOptions {
+        FaultOptions {
+            process: self.value("process").unwrap_or_default(),
+            with: self.side(),
+            bridge: self.get("bridge").and_then(|bridge| self.member(bridge)),
+            link: SlowLink {
+                bytes_per_s: self.bytes_per_s("rate"),
+                delay: self.value("delay"),
+                loss: self.value("loss").map(|share| Loss { share, seed: 0 }),
+            },
+            volume: self.value("volume").unwrap_or_default(),
+            device: self.value("device"),
+            limits: DiskLimits {
+                read_iops: self.value("read_iops"),
+                write_iops: self.value("write_iops"),
+                read_bytes_per_s: self.bytes_per_s("read_bytes_per_s"),
+                write_bytes_per_s: self.bytes_per_s("write_bytes_per_s"),
+            },
+            command: self.arguments("command"),
+            heal_command: self.arguments("heal_command"),
+        }
+    }
+
     /// The kinds that it names; other keys are options.
     fn kinds(&mut self) -> Vec<(FaultKind, Span)> {
         let mut kinds = Vec::new();
@@ -204,7 +201,7 @@ impl<'t> Reader<'_, 't> {
             let (name, at) = (typed.get_ref().as_ref(), place(typed.span()));
             match FaultKind::ALL.iter().find(|kind| kind.name() == name) {
                 Some(kind) => kinds.push((*kind, at)),
-                None if OPTIONS.iter().any(|option| option.last() == name) => {}
+                None if option(name).is_some() => {}
                 None => self.walk.unknown("key", name, at, || suggestion(name)),
             }
         }
@@ -227,7 +224,11 @@ impl<'t> Reader<'_, 't> {
 
     fn typed<T: FromValue>(&mut self, name: &str) -> Option<Spanned<T>> {
         let value = self.get(name)?;
-        self.walk.typed(option(name), value, Origin::File)
+        self.walk.typed(option_key(name), value, Origin::File)
+    }
+
+    fn value<T: FromValue>(&mut self, name: &str) -> Option<T> {
+        self.typed(name).map(|typed| typed.value)
     }
 
     fn options_have_an_effect(
@@ -244,21 +245,25 @@ impl<'t> Reader<'_, 't> {
                 self.walk.diagnostics.add(place(typed.span()), diagnostic);
             }
         }
-        if kind == FaultKind::SlowLink && !OF_LINKS.iter().any(|name| self.has(name)) {
+        let lacks = |parameter| {
+            let mut own = OPTIONS.iter().filter(|(_, of)| *of == parameter);
+            kind.has(parameter) && !own.any(|(key, _)| self.has(key.last()))
+        };
+        if lacks("link") {
             let help = "add a rate in bytes per second, rate = \"1M\", delay = \"20ms\", loss = \"1%\", or several of them";
             self.walk.refuse(kind_at, "this link is not slow", help);
-        }
-        if kind == FaultKind::SlowDevice && !OF_DEVICES.iter().any(|name| self.has(name)) {
+        } else if lacks("limits") {
             let help = "add `read_iops`, `write_iops`, `read_bytes_per_s`, or `write_bytes_per_s`";
             self.walk.refuse(kind_at, "this device is not slow", help);
         }
-        match (kind, target.map(|target| (target.value, target.span))) {
-            (FaultKind::Switchover, Some((FaultTarget::Primary, at))) => self.walk.refuse(
+        let rules = kind.rules();
+        match target.map(|target| (target.value, target.span)) {
+            Some((FaultTarget::Primary, at)) if rules.acts_on == ActsOn::Roles => self.walk.refuse(
                 at,
                 "the primary cannot take over from itself",
                 "name the member that takes over: switchover = \"replica\"",
             ),
-            (kind, Some((FaultTarget::All, at))) if kind != FaultKind::Restart => self.walk.refuse(
+            Some((FaultTarget::All, at)) if rules.ends != Ends::AtOnce => self.walk.refuse(
                 at,
                 format!("`{kind}` is not done to all members"),
                 "only `restart` is, to one member after the other; give others one fault each",
@@ -274,57 +279,34 @@ impl<'t> Reader<'_, 't> {
         kind: FaultKind,
         target: Option<FaultTarget>,
     ) -> Option<&'static str> {
+        let (_, parameter) = option(name)?;
         let is_any = target.is_none_or(|target| matches!(target, FaultTarget::Any(_)));
         let is_coordinator = target == Some(FaultTarget::Coordinator);
-        let is_command = kind == FaultKind::Command;
         let (has_effect, why) = match name {
-            "heal" if is_command => (
+            "heal" if kind.has("heal_command") => (
                 self.has("heal_command"),
                 "dyno does not know how to heal it: add heal_command = [\"program\", \"argument\"]",
             ),
             "heal" => (kind.lasts(), "it ends by itself: remove `heal`"),
             "process" if is_coordinator => (false, "the coordinator is one program"),
-            "process" => (
-                kind.is_of_processes(),
-                "only `kill`, `stop`, and `pause` are done to processes",
-            ),
             "seed" => (
                 is_any || self.has("loss"),
                 "only the target \"any\" and lost packets are drawn at random",
             ),
-            name if OF_LINKS.contains(&name) => (
-                kind == FaultKind::SlowLink,
-                "only `slow_link` has a rate, a delay, and a loss",
-            ),
-            "with" | "bridge" => (
-                kind == FaultKind::Partition && !is_coordinator,
-                "only a `partition` of members has two sides and a bridge between them",
-            ),
-            "volume" => (
-                kind.is_of_volume(),
-                "only faults of devices, `scrub`, and `fill_disk` are done to a volume",
-            ),
-            "device" => (
-                kind.is_of_device(),
-                "only `fail_device`, `slow_device`, and `replace_device` are done to one device",
-            ),
-            name if OF_DEVICES.contains(&name) => (
-                kind == FaultKind::SlowDevice,
-                "only `slow_device` limits a device",
-            ),
-            "target" => (
-                is_command,
-                "write the target after the kind: kill = \"primary\"",
-            ),
-            "heal_command" => (is_command, "only `command` is healed by a command"),
-            _ => (true, ""),
+            "with" | "bridge" if is_coordinator => (false, only(parameter)),
+            _ => (parameter.is_empty() || kind.has(parameter), only(parameter)),
         };
         (!has_effect).then_some(why)
     }
 
     /// Rejects partitions that name a member twice; each `replica` stands for a different member.
-    fn sides_differ(&mut self, fault: &Fault) {
-        let named: Vec<_> = fault.targets().chain(fault.bridge).collect();
+    fn sides_differ(&mut self, target: FaultTarget, options: &FaultOptions) {
+        let with = options.with.iter().copied();
+        let named: Vec<_> = [target]
+            .into_iter()
+            .chain(with)
+            .chain(options.bridge)
+            .collect();
         let is_twice = |(i, one): &(usize, &FaultTarget)| {
             **one != FaultTarget::Replica && named.iter().skip(i + 1).any(|other| other == *one)
         };
@@ -351,7 +333,7 @@ impl<'t> Reader<'_, 't> {
         let message = match value.get_ref() {
             DeValue::Integer(_) => {
                 let number: Spanned<u32> =
-                    self.walk.typed(option("target"), value, Origin::File)?;
+                    self.walk.typed(option_key("target"), value, Origin::File)?;
                 let value = FaultTarget::Server(number.value);
                 return Some(Spanned { value, span });
             }
@@ -402,7 +384,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// A program and its arguments.
-    fn arguments(&mut self, name: &str, key: &'static Key) -> Vec<String> {
+    fn arguments(&mut self, name: &str) -> Vec<String> {
         let help = format!(
             "write the program and its arguments, at most {MAX_ARGUMENTS} parts: command = [\"/path/to/program\", \"argument\"]"
         );
@@ -411,7 +393,7 @@ impl<'t> Reader<'_, 't> {
             other => format!("a command is a list of strings, not {}", type_words(other)),
         });
         let parts = list.iter().flat_map(|list| list.iter());
-        let parts = parts.filter_map(|part| self.walk.typed(key, part, Origin::File));
+        let parts = parts.filter_map(|part| self.walk.typed(option_key(name), part, Origin::File));
         parts.map(|part: Spanned<String>| part.value).collect()
     }
 
@@ -462,15 +444,34 @@ impl<'t> Reader<'_, 't> {
 }
 
 /// The option of this name; any of them for another name.
-fn option(name: &str) -> &'static Key {
-    let option = OPTIONS.iter().find(|option| option.last() == name);
-    option.unwrap_or(&COMMAND)
+fn option_key(name: &str) -> &'static Key {
+    option(name).map_or(&COMMAND, |(key, _)| key)
+}
+
+fn option(name: &str) -> Option<&'static (Key, &'static str)> {
+    OPTIONS.iter().find(|(key, _)| key.last() == name)
+}
+
+/// Which kinds have a parameter.
+fn only(parameter: &str) -> &'static str {
+    match parameter {
+        "process" => "only `kill`, `stop`, and `pause` are done to processes",
+        "link" => "only `slow_link` has a rate, a delay, and a loss",
+        "volume" => "only faults of devices, `scrub`, and `fill_disk` are done to a volume",
+        "device" => {
+            "only `fail_device`, `slow_device`, and `replace_device` are done to one device"
+        }
+        "limits" => "only `slow_device` limits a device",
+        "heal_command" => "only `command` is healed by a command",
+        "command" => "write the target after the kind: kill = \"primary\"",
+        _ => "only a `partition` of members has two sides and a bridge between them",
+    }
 }
 
 fn suggestion(name: &str) -> String {
     let words = || {
         let kinds = FaultKind::WORDS.iter().copied();
-        kinds.chain(OPTIONS.iter().map(Key::last))
+        kinds.chain(OPTIONS.iter().map(|(key, _)| key.last()))
     };
     match nearest(name, words()) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{SMALLEST, fails, plan};
-use plan::{DiskLimits, Fault, FaultKind, FaultProcess, FaultTarget, FaultVolume, Loss, Trial};
+use plan::{Fault, FaultAction, FaultKind, FaultOptions, FaultTarget, Loss, SlowLink, Trial};
 use study::fault_toml;
 
 const CLUSTER: &str =
@@ -17,20 +17,9 @@ fn faults(text: &str) -> Vec<Fault> {
 fn fault(at_ms: u64, kind: FaultKind, target: FaultTarget) -> Fault {
     Fault {
         at: Duration::from_millis(at_ms),
-        kind,
+        action: FaultAction::new(kind, FaultOptions::default()),
         target,
         heal: Some(Duration::from_secs(10)),
-        process: FaultProcess::Server,
-        bytes_per_s: None,
-        delay: None,
-        loss: None,
-        with: Vec::new(),
-        bridge: None,
-        volume: FaultVolume::Data,
-        device: None,
-        limits: DiskLimits::default(),
-        command: Vec::new(),
-        heal_command: Vec::new(),
         expect_outage: false,
     }
 }
@@ -84,13 +73,19 @@ fn a_command_has_a_target_and_is_healed_by_a_command() {
     let text = "[[fault]]\nat = \"1s\"\ncommand = [\"cut\", \"it\"]\n";
     let wanted = Fault {
         heal: None,
-        command: vec!["cut".to_owned(), "it".to_owned()],
+        action: FaultAction::Command {
+            command: vec!["cut".to_owned(), "it".to_owned()],
+            heal_command: Vec::new(),
+        },
         ..fault(1000, FaultKind::Command, FaultTarget::Primary)
     };
     assert_eq!(faults(text), std::slice::from_ref(&wanted));
     let healed = Fault {
         heal: Some(Duration::from_secs(10)),
-        heal_command: vec!["mend".to_owned()],
+        action: FaultAction::Command {
+            command: vec!["cut".to_owned(), "it".to_owned()],
+            heal_command: vec!["mend".to_owned()],
+        },
         target: FaultTarget::Server(3),
         ..wanted
     };
@@ -107,15 +102,22 @@ fn a_partition_has_sides_and_a_link_loses_packets() {
         [[fault]]\nat = \"40s\"\nrestart = \"all\"\n";
     let found = faults(text);
     let sides = Fault {
-        with: vec![FaultTarget::Replica, FaultTarget::Server(3)],
-        bridge: Some(FaultTarget::Server(5)),
+        action: FaultAction::Partition {
+            with: vec![FaultTarget::Replica, FaultTarget::Server(3)],
+            bridge: Some(FaultTarget::Server(5)),
+        },
         ..fault(1000, FaultKind::Partition, FaultTarget::Primary)
     };
     let lossy = Fault {
-        loss: Some(Loss {
-            share: 0.025,
-            seed: 7,
-        }),
+        action: FaultAction::SlowLink {
+            link: SlowLink {
+                loss: Some(Loss {
+                    share: 0.025,
+                    seed: 7,
+                }),
+                ..SlowLink::default()
+            },
+        },
         ..fault(20_000, FaultKind::SlowLink, FaultTarget::Primary)
     };
     let rolling = Fault {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plan::SplitMix64;
+use plan::{SlowLink, SplitMix64};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
@@ -26,7 +26,6 @@ use super::inside;
 use crate::failure::Failure;
 use crate::ip;
 use crate::ip::no_network;
-use crate::site::SlowLink;
 
 const TUN: &str = "/dev/net/tun";
 /// The device's name in its namespace.

@@ -29,7 +29,6 @@ use crate::ip;
 use crate::ip::no_network;
 
 pub use namespace::Namespace;
-pub(crate) use slow::SlowLink;
 
 /// The last part of the host's address. Namespaces are numbered below it.
 const HOST: u8 = 254;

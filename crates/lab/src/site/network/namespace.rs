@@ -11,7 +11,7 @@ use engine::Invocation;
 use host::Files;
 use host::group::Usage;
 use ipnet::Ipv4Net;
-use plan::DiskLimits;
+use plan::{DiskLimits, SlowLink};
 
 use super::Switch;
 use super::neighbors::Neighbors;
@@ -20,8 +20,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::outside::Outside;
 use crate::process;
-use crate::site::{Launched, SlowLink};
-use crate::site::{Site, ThisHost};
+use crate::site::{Launched, Site, ThisHost};
 
 /// A network namespace that is connected to a [`Switch`]. All else is this host's.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use plan::SlowLink;
+
 use crate::failure::Failure;
 use crate::ip;
-use crate::site::SlowLink;
 
 /// What waits for a slow link before further packets are dropped.
 const QUEUE_BYTES: u64 = 64 * 1514;

@@ -1,26 +1,14 @@
 //! Makes the links of a namespace slow.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
 
-use plan::Loss;
+use plan::SlowLink;
 
 use super::Namespace;
 use super::delay::Delay;
 use super::shaping;
 use crate::failure::Failure;
 use crate::site::Site;
-
-/// How slow a link is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SlowLink {
-    /// What it carries each second; `None`: no limit.
-    pub(crate) bytes_per_s: Option<u64>,
-    /// How long it delays each packet; `None`: not at all.
-    pub(crate) delay: Option<Duration>,
-    /// Which packets get lost; `None`: none.
-    pub(crate) loss: Option<Loss>,
-}
 
 /// What makes the links of a namespace slow.
 #[derive(Debug)]

@@ -3,8 +3,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::site::{Site, SlowLink};
-use plan::{Loss, SplitMix64};
+use crate::site::Site;
+use plan::{Loss, SlowLink, SplitMix64};
 use std::sync::Arc;
 
 /// How long a packet is waited for that must not arrive.

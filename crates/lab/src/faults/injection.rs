@@ -1,4 +1,4 @@
-//! A fault in one instance: it strikes, is healed, and is reported.
+//! The injection of a fault in one instance: it takes effect, is healed, and is reported.
 
 use std::path::PathBuf;
 use std::sync::MutexGuard;
@@ -6,16 +6,15 @@ use std::sync::mpsc::Sender;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use measure::fault::{Crash, FaultRecord, Promotion};
-use plan::{FaultKind, FaultTarget, FaultVolume};
+use measure::fault::{Crash, FaultRecord};
+use plan::{ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
 
-use super::disturbance::{Healing, Hit};
+use super::active::{ActiveFault, Healing};
 use super::schedule::Schedule;
-use super::{Fault, Scene, planned, quorum, succession, target};
+use super::{Effect, FaultContext, promotion, target};
 use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
-use crate::member_probe::{self, MemberProbe};
 use crate::trial_monitor::TrialMessage;
 use crate::watch::Watch;
 
@@ -23,14 +22,14 @@ use crate::watch::Watch;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A fault that is due in an instance.
-pub(super) struct Strike<'a> {
+pub(super) struct Injection<'a> {
     pub(super) schedule: Schedule<'a>,
     /// Its place in the schedule, from 1.
     pub(super) number: u32,
     /// Which part of a fault that is done in parts, from 1; 0: all of it.
     pub(super) step: u32,
     pub(super) fault: plan::Fault,
-    /// When it strikes, in the measurement.
+    /// When it is injected, in the measurement.
     pub(super) at: Duration,
     pub(super) instance_number: u32,
     pub(super) instance: &'a Instance,
@@ -38,30 +37,30 @@ pub(super) struct Strike<'a> {
     pub(super) sender: Sender<TrialMessage>,
 }
 
-/// Why a fault did not strike.
+/// Why a fault was not injected.
 const LOAD_ENDED: &str = "the load ended before it took effect";
 
-/// A fault that has struck, for the end of the trial.
-pub(super) struct Struck<'a> {
+/// A fault that took effect, for the end of the trial.
+pub(super) struct Injected<'a> {
     number: u32,
-    fault: Box<dyn Fault>,
-    pub(super) scene: Scene<'a>,
+    effect: Effect,
+    pub(super) context: FaultContext<'a>,
 }
 
-impl Struck<'_> {
+impl Injected<'_> {
     /// Ends what must not outlive the load.
     pub(super) fn end(mut self) {
-        self.fault.end(&self.scene);
-        self.scene.instance.disturbance.end(self.number);
+        self.effect.end(&self.context);
+        self.context.instance.faults.end(self.number);
     }
 }
 
-impl<'a> Strike<'a> {
-    /// Has the fault strike, and heals it when that is due; `None` if it did not take effect.
-    pub(super) fn run(self) -> Option<Struck<'a>> {
+impl<'a> Injection<'a> {
+    /// Injects the fault, and heals it when that is due; `None` if it did not take effect.
+    pub(super) fn run(self) -> Option<Injected<'a>> {
         self.watch.into_iter().for_each(Watch::asked);
         let mut record = self.record();
-        let mut fault = planned(&self.fault, self.output());
+        let mut effect = Effect::new(&self.fault, self.output());
         let roles = self.roles();
         if roles.is_some() && self.schedule.clock.is_over() {
             // It would leave the members halfway through.
@@ -69,40 +68,39 @@ impl<'a> Strike<'a> {
             self.report(&mut record, Err(canceled()), false);
             return None;
         }
-        let aimed = self.scene();
-        let aimed = aimed.and_then(|scene| Ok((scene, fault.aim(&scene)?)));
-        let (scene, hit) = match aimed {
+        let aimed = self.context();
+        let aimed = aimed.and_then(|context| Ok((context, effect.aim(&context)?)));
+        let (context, hit) = match aimed {
             Ok(aimed) => aimed,
             Err(error) => {
                 self.report(&mut record, Err(error), true);
                 return None;
             }
         };
-        record.node = scene.member().ok().map(|member| member.number);
+        record.node = context.member().ok().map(|member| member.number);
         self.begin(&hit);
         let loses_primary = self.loses_primary(&hit);
-        let struck = fault.strike(&scene);
+        let injected = effect.inject(&context);
         drop(roles);
-        match struck {
-            Ok(effect) => {
+        match injected {
+            Ok(since) => {
                 if let Some(watch) = self.watch {
-                    watch.took_effect(effect, self.schedule.clock);
+                    watch.took_effect(since, self.schedule.clock);
                 }
-                record.effect_s = Some(self.schedule.seconds(effect));
+                record.effect_s = Some(self.schedule.seconds(since));
                 let quorum = self.quorum();
                 self.report(&mut record, quorum, !self.fault.expect_outage);
-                self.after(effect, loses_primary, &mut *fault, &scene, &mut record);
-                let number = self.number;
-                Some(Struck {
-                    number,
-                    fault,
-                    scene,
+                self.after(since, loses_primary, &mut effect, &context, &mut record);
+                Some(Injected {
+                    number: self.number,
+                    effect,
+                    context,
                 })
             }
             Err(error) => {
                 // Some of it may have been done.
-                fault.end(&scene);
-                self.instance.disturbance.end(self.number);
+                effect.end(&context);
+                self.instance.faults.end(self.number);
                 if error.is_interrupted() {
                     record.error = Some(LOAD_ENDED.to_owned());
                 }
@@ -113,7 +111,7 @@ impl<'a> Strike<'a> {
         }
     }
 
-    /// Notes which nodes may be lost; without one, that the instance is disturbed.
+    /// Notes which nodes may be lost; without one, that the instance suffers from it.
     fn begin(&self, hit: &[usize]) {
         let cluster = self.instance.cluster.as_ref();
         let members = cluster.map_or(&[][..], Cluster::members);
@@ -123,9 +121,10 @@ impl<'a> Strike<'a> {
             nodes.push(None);
         }
         for node in nodes {
-            self.instance.disturbance.begin(Hit {
+            self.instance.faults.begin(ActiveFault {
                 fault: self.number,
-                kind: self.fault.kind,
+                acts_on: self.rules().acts_on,
+                isolates: self.fault.isolates(),
                 node,
                 explains_end: !self.spares_server(),
                 healing: match self.heals_after() {
@@ -140,11 +139,11 @@ impl<'a> Strike<'a> {
     /// earlier switchover is over, which includes that the old primary is a replica again.
     fn roles(&self) -> Option<MutexGuard<'a, ()>> {
         let cluster = self.instance.cluster.as_ref();
-        let cluster = cluster.filter(|_| self.fault.kind == FaultKind::Switchover)?;
+        let cluster = cluster.filter(|_| self.rules().acts_on == ActsOn::Roles)?;
         loop {
             let roles = cluster.lock_roles();
-            let active = self.instance.disturbance.active();
-            let is_free = active.iter().all(|hit| hit.kind != FaultKind::Switchover);
+            let active = self.instance.faults.active();
+            let is_free = active.iter().all(|hit| hit.acts_on != ActsOn::Roles);
             if is_free || self.schedule.clock.is_over() {
                 return Some(roles);
             }
@@ -163,97 +162,106 @@ impl<'a> Strike<'a> {
     /// What follows the effect: another primary, healing, and that the node joins again.
     fn after(
         &self,
-        effect: Instant,
+        since: Instant,
         loses_primary: bool,
-        fault: &mut dyn Fault,
-        scene: &Scene<'_>,
+        effect: &mut Effect,
+        context: &FaultContext<'_>,
         record: &mut FaultRecord,
     ) {
         let heal_at = self.heals_after().map(|after| self.at + after);
-        let is_of_volume = self.fault.kind.lasts() && self.fault.kind.is_of_volume();
-        let fails_over_at = self.fails_over_at(effect).filter(|_| loses_primary);
+        let is_of_volume = self.fault.kind().lasts() && self.fault.kind().is_of_volume();
+        let fails_over_at = self.fails_over_at(since).filter(|_| loses_primary);
         if is_of_volume {
             let until = fails_over_at.into_iter().chain(heal_at).min();
-            self.watch_for_crash(scene, until, record);
+            self.watch_for_crash(context, until, record);
         }
         if let Some(at) = fails_over_at
             && heal_at.is_none_or(|heal_at| heal_at > at)
             && self.schedule.wait(at)
-            && (!is_of_volume || is_lost(scene))
+            && (!is_of_volume || promotion::is_lost(context))
         {
-            let followed = self.fail_over(scene, record);
+            let followed = self.fail_over(context, record);
             self.report(record, followed, false);
         }
         if is_of_volume && record.crash.is_none() {
-            self.watch_for_crash(scene, heal_at, record);
+            self.watch_for_crash(context, heal_at, record);
         }
         match heal_at {
-            Some(at) if self.schedule.wait(at) => self.heal(fault, scene, record),
-            None if self.fault.kind == FaultKind::Switchover => self.rejoin(fault, scene, record),
+            Some(at) if self.schedule.wait(at) => self.heal(effect, context, record),
+            None if self.rules().acts_on == ActsOn::Roles => self.rejoin(effect, context, record),
             _ => {}
         }
     }
 
-    /// Reports how the server ends because of its volume, if it does until then.
+    /// Reports how the server ends because of its volume, if it does until this time of the measurement
+    /// and the end of the load.
     fn watch_for_crash(
         &self,
-        scene: &Scene<'_>,
+        context: &FaultContext<'_>,
         until: Option<Duration>,
         record: &mut FaultRecord,
     ) {
-        record.crash = self.crash(scene, until);
-        if record.crash.is_some() {
-            self.report(record, Ok(()), false);
-        }
-    }
-
-    /// Whether data is lost with the device that fails.
-    fn loses_data(&self) -> bool {
-        let node = &self.schedule.trial.planned.topology.node;
-        let volume = match self.fault.volume {
-            FaultVolume::Data => Some(&node.volume),
-            FaultVolume::Log => node.log_volume.as_ref(),
-        };
-        let made = volume.and_then(|volume| volume.file_system.as_ref());
-        let is_redundant = made.is_some_and(|made| made.profile.is_redundant());
-        self.fault.kind == FaultKind::FailDevice && !is_redundant
-    }
-
-    /// Whether it is work on a volume that an earlier fault has made useless.
-    fn is_moot(&self, record: &FaultRecord) -> bool {
-        let is_lost = |node| self.instance.disturbance.explains_end(node);
-        self.fault.kind.is_job() && record.node.is_some_and(is_lost)
-    }
-
-    /// Whether the server must survive it, unlike most faults.
-    fn spares_server(&self) -> bool {
-        let kind = self.fault.kind;
-        let is_of_devices = kind.is_of_volume() && kind != FaultKind::FillDisk;
-        is_of_devices && !self.loses_data() && !self.fault.expect_outage
-    }
-
-    /// How the server ends because of a device that stores its data, until this time of the measurement or
-    /// the end of the load; `None` if it does not.
-    fn crash(&self, scene: &Scene<'_>, until: Option<Duration>) -> Option<Crash> {
         let is_over = || {
             let now = self.schedule.measured(Instant::now());
             self.schedule.clock.is_over() || until.is_some_and(|until| now >= Some(until))
         };
         while !is_over() {
-            if let Some(reason) = scene.ended() {
+            if let Some(reason) = context.ended() {
                 let at_s = self.schedule.seconds(Instant::now());
-                return Some(Crash { at_s, reason });
+                record.crash = Some(Crash { at_s, reason });
+                return self.report(record, Ok(()), false);
             }
             sleep(POLL_INTERVAL);
         }
-        None
+    }
+
+    pub(super) fn rules(&self) -> FaultRules {
+        self.fault.kind().rules()
+    }
+
+    /// Whether a device no longer has what the server wrote to it.
+    fn fails_device(&self) -> bool {
+        self.rules().acts_on == ActsOn::Devices && self.rules().loses_primary
+    }
+
+    /// Whether data is lost with the device that fails.
+    fn loses_data(&self) -> bool {
+        let node = &self.schedule.trial.planned.topology.node;
+        let volume = match self.fault.action.options().volume {
+            FaultVolume::Data => Some(&node.volume),
+            FaultVolume::Log => node.log_volume.as_ref(),
+        };
+        let made = volume.and_then(|volume| volume.file_system.as_ref());
+        let is_redundant = made.is_some_and(|made| made.profile.is_redundant());
+        self.fails_device() && !is_redundant
+    }
+
+    /// Whether it is work on a volume that an earlier fault has made useless.
+    fn is_moot(&self, record: &FaultRecord) -> bool {
+        let is_lost = |node| self.instance.faults.explains_end(node);
+        self.rules().ends == Ends::Done && record.node.is_some_and(is_lost)
+    }
+
+    /// Whether the server must survive it, unlike most faults.
+    fn spares_server(&self) -> bool {
+        self.rules().acts_on == ActsOn::Devices && !self.loses_data() && !self.fault.expect_outage
     }
 
     /// Whether enough members are left to accept commits.
     fn quorum(&self) -> Result<(), Failure> {
         let cluster = self.instance.cluster.as_ref();
-        let lost = cluster.and_then(|one| quorum::lost(one, &self.instance.disturbance.active()));
-        lost.map_or(Ok(()), |lost| Err(quorum_lost(&lost)))
+        let Some((cluster, replication)) = cluster.and_then(|one| Some((one, one.replication()?)))
+        else {
+            return Ok(());
+        };
+        let members = cluster.members();
+        let isolation = |member: &Member| self.instance.faults.isolation(member.number);
+        let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
+        let isolated = members.iter().map(isolation);
+        let lost = replication
+            .quorum()
+            .lost(count, replication.elects(), isolated);
+        lost.map_or(Ok(()), |lost| Err(quorum_lost(lost)))
     }
 
     /// The file for the output of a command.
@@ -262,103 +270,43 @@ impl<'a> Strike<'a> {
         self.schedule.outputs.join(name)
     }
 
-    /// Whether the primary is gone, and its cluster elects no other.
-    fn loses_primary(&self, hit: &[usize]) -> bool {
-        let cluster = self.instance.cluster.as_ref();
-        let replication = cluster.and_then(Cluster::replication);
-        let elects = replication.is_none_or(|kind| kind.elects() || kind.has_many_primaries());
-        let is_cut_off = [
-            FaultKind::Kill,
-            FaultKind::Stop,
-            FaultKind::Pause,
-            FaultKind::Partition,
-            FaultKind::FailHost,
-            FaultKind::CutPower,
-            FaultKind::CutClients,
-            FaultKind::FillDisk,
-            FaultKind::FailDevice,
-        ];
-        let was_primary = cluster.is_some_and(|cluster| hit.contains(&cluster.primary_index()));
-        was_primary && !elects && is_cut_off.contains(&self.fault.kind)
-    }
-
-    /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
-    fn fails_over_at(&self, effect: Instant) -> Option<Duration> {
-        let topology = &self.schedule.trial.planned.topology;
-        let delay = topology.cluster.as_ref()?.failover?;
-        self.schedule.measured(effect + delay)
-    }
-
-    /// Makes a replica the primary, and reports how far that is; the others follow it.
-    fn fail_over(&self, scene: &Scene<'_>, record: &mut FaultRecord) -> Result<(), Failure> {
-        let cluster = scene.cluster()?;
-        let _roles = cluster.lock_roles();
-        let lost = cluster.primary().map(|member| member.number);
-        let is_away = |node| Some(node) == lost || self.instance.disturbance.hits(node);
-        let mut promotion = Promotion {
-            node: None,
-            asked_s: self.schedule.seconds(Instant::now()),
-            done_s: None,
-            error: None,
-        };
-        let promoted = succession::successor(cluster, is_away).and_then(|successor| {
-            promotion.node = Some(cluster.members()[successor].number);
-            record.promotion = Some(promotion.clone());
-            self.report(record, Ok(()), false);
-            succession::promote(cluster, successor)
-        });
-        match &promoted {
-            Ok(()) => promotion.done_s = Some(self.schedule.seconds(Instant::now())),
-            Err(error) => promotion.error = Some(error.to_string()),
-        }
-        record.promotion = Some(promotion);
-        if promoted.is_err() {
-            return Ok(());
-        }
-        self.report(record, Ok(()), false);
-        succession::follow(cluster, is_away)
-    }
-
-    fn heal(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
+    fn heal(&self, effect: &mut Effect, context: &FaultContext<'_>, record: &mut FaultRecord) {
         record.heal_asked_s = Some(self.schedule.seconds(Instant::now()));
-        self.instance.disturbance.heal(self.number);
-        match fault.heal(scene) {
+        self.instance.faults.heal(self.number);
+        match effect.heal(context) {
             Ok(healed) => {
                 record.healed_s = Some(self.schedule.seconds(healed));
-                record.scrub = fault.found();
+                record.scrub = effect.found;
                 self.report(record, Ok(()), false);
-                self.rejoin(fault, scene, record);
+                self.rejoin(effect, context, record);
             }
             Err(error) => {
-                if self.fault.kind.is_job() && error.is_interrupted() {
+                if self.rules().ends == Ends::Done && error.is_interrupted() {
                     record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
                 let cluster = self.instance.cluster.as_ref();
                 let is_alone = cluster.is_none_or(|cluster| cluster.replication().is_none());
-                let is_expected = self.fault.kind == FaultKind::FailDevice && !self.spares_server();
+                let is_expected = self.fails_device() && !self.spares_server();
                 let is_vital = is_alone && !is_expected && !self.is_moot(record);
                 self.report(record, Err(error), is_vital);
             }
         }
     }
 
-    fn rejoin(&self, fault: &mut dyn Fault, scene: &Scene<'_>, record: &mut FaultRecord) {
-        // The coordinator is no member.
-        let rejoined = match self.fault.target {
-            FaultTarget::Coordinator => Ok(()),
-            _ => fault.rejoin(scene),
-        };
-        self.instance.disturbance.end(self.number);
+    fn rejoin(&self, effect: &mut Effect, context: &FaultContext<'_>, record: &mut FaultRecord) {
+        let rejoined = effect.rejoin(context);
+        self.instance.faults.end(self.number);
         if rejoined.is_err() {
             self.report(record, rejoined, false);
         }
     }
 
     fn record(&self) -> FaultRecord {
+        let options = self.fault.action.options();
         FaultRecord {
             number: self.number,
-            kind: self.fault.kind,
+            kind: self.fault.kind(),
             target: match self.step {
                 0 => self.fault.target_words(),
                 _ => FaultTarget::All.to_string(),
@@ -371,8 +319,8 @@ impl<'a> Strike<'a> {
             heal_asked_s: None,
             healed_s: None,
             error: None,
-            volume: self.fault.volume,
-            device: self.fault.device,
+            volume: options.volume,
+            device: options.device,
             crash: None,
             scrub: None,
             promotion: None,
@@ -380,10 +328,10 @@ impl<'a> Strike<'a> {
         }
     }
 
-    /// Where it strikes now.
-    fn scene(&self) -> Result<Scene<'a>, Failure> {
-        let switches = self.fault.kind == FaultKind::Switchover;
-        let mut scene = Scene {
+    /// Where it is injected now.
+    fn context(&self) -> Result<FaultContext<'a>, Failure> {
+        let switches = self.rules().acts_on == ActsOn::Roles;
+        let mut context = FaultContext {
             instance: self.instance,
             index: None,
             was_primary: false,
@@ -397,23 +345,23 @@ impl<'a> Strike<'a> {
             let is_out = |node| {
                 // The primary cannot take over from itself.
                 let is_primary = cluster.primary().is_some_and(|one| one.number == node);
-                self.instance.disturbance.hits(node) || (switches && is_primary)
+                self.instance.faults.hits(node) || (switches && is_primary)
             };
             let index = match self.successor(cluster)? {
                 Some(index) => index,
                 None => target::find(self.fault.target, cluster, is_out, &[])?,
             };
-            scene.index = Some(index);
-            scene.was_primary = index == cluster.primary_index();
+            context.index = Some(index);
+            context.was_primary = index == cluster.primary_index();
         }
-        Ok(scene)
+        Ok(context)
     }
 
     /// The only replica that the primary would switch over to, if that is the fault.
     fn successor(&self, cluster: &Cluster) -> Result<Option<usize>, Failure> {
         let is_free = self.fault.target == FaultTarget::Replica;
         match cluster.primary() {
-            Some(primary) if is_free && self.fault.kind == FaultKind::Switchover => {
+            Some(primary) if is_free && self.rules().acts_on == ActsOn::Roles => {
                 primary.lock().successor()
             }
             _ => Ok(None),
@@ -422,22 +370,26 @@ impl<'a> Strike<'a> {
 
     /// How long after it was due it is healed.
     fn heals_after(&self) -> Option<Duration> {
-        match self.fault.kind {
-            FaultKind::Restart => Some(Duration::ZERO),
-            kind if kind.is_job() => Some(Duration::ZERO),
-            _ => self.fault.heal,
+        match self.rules().ends {
+            Ends::AtOnce | Ends::Done => Some(Duration::ZERO),
+            Ends::Healed | Ends::Over => self.fault.heal,
         }
     }
 
     /// Sends the record; what failed ends the trial if it `is_vital`, unless the end of the trial is
     /// why it failed.
-    fn report(&self, record: &mut FaultRecord, done: Result<(), Failure>, is_vital: bool) {
+    pub(super) fn report(
+        &self,
+        record: &mut FaultRecord,
+        done: Result<(), Failure>,
+        is_vital: bool,
+    ) {
         let mut failure = None;
         if let Err(error) = done
             && !error.is_interrupted()
         {
             record.error = Some(error.to_string());
-            let (number, kind) = (self.number, self.fault.kind);
+            let (number, kind) = (self.number, self.fault.kind());
             let message = format!("fault {number} ({kind}) failed: {error}");
             let failed = Failure::server(message).perhaps(error.remedy);
             // A random schedule may meet a cluster that has nobody left for the role.
@@ -449,18 +401,10 @@ impl<'a> Strike<'a> {
     }
 }
 
-fn quorum_lost(how: &str) -> Failure {
-    Failure::server(how).remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
-}
-
-/// Whether a member accepts no writes, as far as a client can tell.
-fn is_lost(scene: &Scene<'_>) -> bool {
-    let accepts = |member: &Member| {
-        let row = member_probe::row_of_watch(member.number);
-        let replication = scene.cluster().ok().and_then(Cluster::replication);
-        let mut probe = MemberProbe::new(member.database.clone(), replication, row);
-        // The first one may only miss its limit.
-        (0..3).any(|_| probe.probe().has_accepted())
-    };
-    !scene.member().is_ok_and(accepts)
+fn quorum_lost(lost: QuorumLost) -> Failure {
+    Failure::server(format!(
+        "quorum lost: {} of {} members are connected, and a commit needs {}",
+        lost.connected, lost.size, lost.needed
+    ))
+    .remedy("break fewer members at once, or add expect_outage = true to the fault if that is what the study is about")
 }

@@ -1,4 +1,4 @@
-//! Where a fault strikes, and how a node there becomes a member of its cluster again.
+//! Where a fault is injected, and how a node there becomes a member of its cluster again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::replication::Role;
 use plan::FaultVolume;
 
-use super::{no_log, not_started, regroup};
+use super::regroup;
 use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
@@ -21,32 +21,32 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long its cluster may refuse it.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a fault strikes.
+/// Where a fault is injected.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct FaultContext<'a> {
     pub(super) instance: &'a Instance,
     /// Where it is among the sites of the cluster: the index of the node that is hit, or what follows
     /// the nodes; `None` if dyno did not start the server.
     pub(super) index: Option<usize>,
-    /// Whether it was the primary when the fault struck.
+    /// Whether it was the primary when the fault was injected.
     pub(super) was_primary: bool,
     /// Becomes true when the fault must stop: at the end of the loads, or when the trial is interrupted.
     pub(super) over: &'a AtomicBool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> FaultContext<'a> {
     /// The same for another node.
-    pub(super) fn of(&self, index: usize) -> Self {
+    pub(super) fn of(&self, index: usize, was_primary: bool) -> Self {
         Self {
             index: Some(index),
-            was_primary: false,
+            was_primary,
             ..*self
         }
     }
 
     /// The nodes of the instance.
     pub(super) fn cluster(&self) -> Result<&'a Cluster, Failure> {
-        self.instance.cluster.as_ref().ok_or_else(not_started)
+        nodes(self.instance)
     }
 
     pub(super) fn index(&self) -> Result<usize, Failure> {
@@ -84,6 +84,11 @@ impl<'a> Scene<'a> {
         node.start_again(turn.as_ref().is_some_and(|turn| turn.begins), self.over)
     }
 
+    pub(super) fn start_and_join(&self) -> Result<(), Failure> {
+        self.start()?;
+        self.join()
+    }
+
     /// A volume of the node.
     pub(super) fn volume(&self, which: FaultVolume) -> Result<Arc<dyn Volume>, Failure> {
         self.node()?.volume(which).ok_or_else(no_log)
@@ -112,7 +117,7 @@ impl<'a> Scene<'a> {
         Ok((self.start()?, true))
     }
 
-    /// Has the node join its cluster after [`Scene::revive`].
+    /// Has the node join its cluster after [`FaultContext::revive`].
     pub(super) fn join_revived(&self, was_started: bool) -> Result<(), Failure> {
         match was_started {
             true => self.join(),
@@ -195,4 +200,27 @@ impl<'a> Scene<'a> {
             sleep(POLL_INTERVAL);
         }
     }
+}
+
+pub(super) fn nodes(instance: &Instance) -> Result<&Cluster, Failure> {
+    instance.cluster.as_ref().ok_or_else(not_started)
+}
+
+/// The file system that was made for a volume.
+pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
+    volume.made().ok_or_else(|| {
+        let message = "only a volume that dyno makes has devices that can fail: use \
+                       volume.filesystem";
+        Failure::server(message)
+    })
+}
+
+pub(super) fn no_log() -> Failure {
+    Failure::server("the log has no volume of its own: use [log_volume]")
+}
+
+pub(super) fn not_started() -> Failure {
+    let message = "dyno breaks only servers that it has started; for others, the study names a \
+                   command";
+    Failure::server(message)
 }

@@ -1,9 +1,9 @@
-//! What a study has done to an instance, which explains losses.
+//! The faults that an instance suffers from, which explain losses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plan::FaultKind;
+use plan::{ActsOn, Isolation};
 
 /// How long all users may take to notice that a node accepts connections again. They try at least
 /// every 5 s.
@@ -11,21 +11,23 @@ const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The faults that an instance suffers from.
 #[derive(Debug, Default)]
-pub(crate) struct Disturbance(Mutex<State>);
+pub(crate) struct ActiveFaults(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    active: Vec<Hit>,
+    active: Vec<ActiveFault>,
     /// When the last one was healed.
     healed_at: Option<Instant>,
 }
 
 /// A fault that lasts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hit {
+pub(super) struct ActiveFault {
     /// Its place in the schedule.
     pub(super) fault: u32,
-    pub(super) kind: FaultKind,
+    pub(super) acts_on: ActsOn,
+    /// How the other members see its node.
+    pub(super) isolates: Isolation,
     /// The number of the node that it hit, if any.
     pub(super) node: Option<u32>,
     /// Whether its node may end because of it.
@@ -42,10 +44,10 @@ pub(super) enum Healing {
     Now,
 }
 
-impl Disturbance {
+impl ActiveFaults {
     /// A fault is about to hit a node.
-    pub(super) fn begin(&self, hit: Hit) {
-        self.lock().active.push(hit);
+    pub(super) fn begin(&self, fault: ActiveFault) {
+        self.lock().active.push(fault);
     }
 
     /// A fault is about to be healed.
@@ -93,8 +95,16 @@ impl Disturbance {
         state.active.iter().any(|hit| hit.node == Some(node))
     }
 
+    /// How the other members see a node.
+    pub(super) fn isolation(&self, node: u32) -> Isolation {
+        let state = self.lock();
+        let of_node = state.active.iter().filter(|hit| hit.node == Some(node));
+        let isolates = of_node.map(|hit| hit.isolates).max();
+        isolates.unwrap_or(Isolation::Reachable)
+    }
+
     /// The faults that last.
-    pub(super) fn active(&self) -> Vec<Hit> {
+    pub(super) fn active(&self) -> Vec<ActiveFault> {
         self.lock().active.clone()
     }
 
@@ -109,26 +119,27 @@ mod tests {
 
     #[test]
     fn a_fault_explains_a_loss_as_long_as_it_lasts_and_before_it_is_healed() {
-        let disturbance = Disturbance::default();
-        let hit = |fault, node| Hit {
+        let faults = ActiveFaults::default();
+        let hit = |fault, node| ActiveFault {
             fault,
-            kind: FaultKind::Kill,
+            acts_on: ActsOn::Server,
+            isolates: Isolation::Reachable,
             node,
             explains_end: node == Some(2),
             healing: Healing::Later,
         };
         let lost_at = Instant::now();
-        assert!(!disturbance.explains_loss(lost_at), "nothing was broken");
-        disturbance.begin(hit(1, Some(2)));
-        disturbance.begin(hit(2, None));
-        assert!(disturbance.hits(2) && !disturbance.hits(1));
-        disturbance.begin(hit(3, Some(3)));
-        assert!(disturbance.explains_end(2) && !disturbance.explains_end(3));
-        disturbance.end(3);
-        disturbance.end(1);
-        assert!(!disturbance.hits(2) && disturbance.explains_loss(Instant::now()));
-        disturbance.end(2);
-        assert!(disturbance.explains_loss(lost_at));
-        assert!(!disturbance.explains_loss(Instant::now()));
+        assert!(!faults.explains_loss(lost_at), "nothing was broken");
+        faults.begin(hit(1, Some(2)));
+        faults.begin(hit(2, None));
+        assert!(faults.hits(2) && !faults.hits(1));
+        faults.begin(hit(3, Some(3)));
+        assert!(faults.explains_end(2) && !faults.explains_end(3));
+        faults.end(3);
+        faults.end(1);
+        assert!(!faults.hits(2) && faults.explains_loss(Instant::now()));
+        faults.end(2);
+        assert!(faults.explains_loss(lost_at));
+        assert!(!faults.explains_loss(Instant::now()));
     }
 }

@@ -1,0 +1,113 @@
+//! Which member becomes the primary where members elect none: dyno is the administrator.
+
+use std::cmp::Reverse;
+use std::time::{Duration, Instant};
+
+use engine::replication::Replication;
+use measure::fault::{FaultRecord, Promotion};
+
+use super::FaultContext;
+use super::injection::Injection;
+use crate::cluster::{Cluster, Member};
+use crate::failure::Failure;
+use crate::member_probe::{self, MemberProbe};
+
+impl Injection<'_> {
+    /// Whether the primary is gone, and its cluster elects no other.
+    pub(super) fn loses_primary(&self, hit: &[usize]) -> bool {
+        let cluster = self.instance.cluster.as_ref();
+        let replication = cluster.and_then(Cluster::replication);
+        let elects = replication.is_none_or(Replication::elects);
+        let was_primary = cluster.is_some_and(|cluster| hit.contains(&cluster.primary_index()));
+        was_primary && !elects && self.rules().loses_primary
+    }
+
+    /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
+    pub(super) fn fails_over_at(&self, effect: Instant) -> Option<Duration> {
+        let topology = &self.schedule.trial.planned.topology;
+        let delay = topology.cluster.as_ref()?.failover?;
+        self.schedule.measured(effect + delay)
+    }
+
+    /// Makes a replica the primary, and reports how far that is; the others follow it.
+    pub(super) fn fail_over(
+        &self,
+        context: &FaultContext<'_>,
+        record: &mut FaultRecord,
+    ) -> Result<(), Failure> {
+        let cluster = context.cluster()?;
+        let _roles = cluster.lock_roles();
+        let lost = cluster.primary().map(|member| member.number);
+        let is_away = |node| Some(node) == lost || self.instance.faults.hits(node);
+        let mut promotion = Promotion {
+            node: None,
+            asked_s: self.schedule.seconds(Instant::now()),
+            done_s: None,
+            error: None,
+        };
+        let promoted = self::successor(cluster, is_away).and_then(|successor| {
+            promotion.node = Some(cluster.members()[successor].number);
+            record.promotion = Some(promotion.clone());
+            self.report(record, Ok(()), false);
+            promote(cluster, successor)
+        });
+        match &promoted {
+            Ok(()) => promotion.done_s = Some(self.schedule.seconds(Instant::now())),
+            Err(error) => promotion.error = Some(error.to_string()),
+        }
+        record.promotion = Some(promotion);
+        if promoted.is_err() {
+            return Ok(());
+        }
+        self.report(record, Ok(()), false);
+        follow(cluster, is_away)
+    }
+}
+
+/// The index of the member that has most of what the primary wrote. Members for which `is_away`
+/// holds, by their numbers, are not asked.
+fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, Failure> {
+    let lost = cluster.primary_index();
+    let members = cluster.members().iter().enumerate();
+    let rest = members.filter(|(index, member)| *index != lost && !is_away(member.number));
+    let received = rest.filter_map(|(index, member)| {
+        let received = member.lock().received().ok()?;
+        Some((received, Reverse(index)))
+    });
+    let Some((_, Reverse(successor))) = received.max() else {
+        let message = "no replica is left that could become the primary";
+        return Err(Failure::server(message));
+    };
+    Ok(successor)
+}
+
+/// Makes a member the primary.
+pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
+    cluster.members()[successor].lock().promote()?;
+    cluster.set_primary(successor);
+    Ok(())
+}
+
+/// Has the others follow the primary, except those for which `is_away` holds.
+pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<(), Failure> {
+    let primary = cluster.primary_index();
+    let number = u32::try_from(primary + 1).unwrap_or(u32::MAX);
+    let others = cluster.members().iter().enumerate();
+    let others = others.filter(|(index, member)| *index != primary && !is_away(member.number));
+    let followed: Vec<_> = others
+        .map(|(_, member): (usize, &Member)| member.lock().follow(number))
+        .collect();
+    followed.into_iter().collect()
+}
+
+/// Whether a member accepts no writes, as far as a client can tell.
+pub(super) fn is_lost(context: &FaultContext<'_>) -> bool {
+    let accepts = |member: &Member| {
+        let row = member_probe::row_of_watch(member.number);
+        let replication = context.cluster().ok().and_then(Cluster::replication);
+        let mut probe = MemberProbe::new(member.database.clone(), replication, row);
+        // The first one may only miss its limit.
+        (0..3).any(|_| probe.probe().has_accepted())
+    };
+    !context.member().is_ok_and(accepts)
+}
