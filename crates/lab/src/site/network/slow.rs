@@ -14,31 +14,31 @@ use crate::site::Site;
 /// How slow a link is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SlowLink {
-    /// What it carries each second; `None`: no limit.
+    /// `None` for no limit.
     pub(crate) bytes_per_s: Option<u64>,
-    /// How long it delays each packet; `None`: not at all.
+    /// Delay of each packet; `None` for no delay.
     pub(crate) delay: Option<Duration>,
-    /// Which packets get lost; `None`: none.
+    /// `None` if no packets are dropped.
     pub(crate) loss: Option<Loss>,
 }
 
-/// What makes the links of a namespace slow.
+/// A slowdown of a namespace's links.
 #[derive(Debug)]
 pub(super) struct Slowed {
-    /// Whether disciplines of the kernel limit them.
+    /// Whether the kernel's queueing disciplines limit the links.
     is_shaped: bool,
-    /// What delays packets if the kernel does not, and loses some.
+    /// Delays packets if the kernel does not, and drops some.
     delay: Option<Delay>,
 }
 
 impl Slowed {
-    /// Makes the links to these addresses slow.
+    /// Slows down the links to these addresses.
     pub(super) fn new(
         site: &Namespace,
         peers: &[Ipv4Addr],
         how: &SlowLink,
     ) -> Result<Self, Failure> {
-        // The kernel's module loses packets by no seed.
+        // The kernel's module cannot drop packets by a seed.
         if how.loss.is_none() && shaping::slow(&site.name(), peers, how)? {
             return Ok(Self {
                 is_shaped: true,
@@ -59,7 +59,7 @@ impl Slowed {
         })
     }
 
-    /// From now on, the links are as before.
+    /// Restores the links.
     pub(super) fn stop(&self, namespace: &str) -> Result<(), Failure> {
         let delay = self.delay.as_ref();
         let stopped = delay.map_or(Ok(()), |delay| delay.stop(namespace));
