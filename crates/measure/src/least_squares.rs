@@ -2,29 +2,28 @@
 //! least-squares estimation of nonlinear parameters", SIAM Journal 11, 1963), for curves
 //! with two or three parameters.
 
-/// Steps after which a curve that still moves does not fit.
+/// Maximum number of steps; a curve that has not converged by then does not fit.
 const MOST_STEPS: usize = 500;
-/// A step that improves the squares by less than this share is the last.
+/// A step that reduces the squares by a smaller share is the last one.
 const DONE: f64 = 1e-14;
 
-/// A curve that fits.
+/// A fitted curve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fit<const P: usize> {
-    /// Its parameters.
     pub(crate) values: [f64; P],
-    /// Their covariances, from the residuals.
+    /// Covariances of the parameters, from the residuals.
     pub(crate) covariance: [[f64; P]; P],
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
-    /// Points less all numbers that were fitted to them.
+    /// Number of points minus all numbers that were fitted to them.
     pub(crate) degrees: f64,
 }
 
 /// Value and gradient of a curve at x.
 pub(crate) type Curve<const P: usize> = fn(f64, &[f64; P]) -> (f64, [f64; P]);
 
-/// Fits `curve` to points (x, y) from a first guess, `fitted` numbers having been fitted to them
-/// before; `None` when there are too few points or no curve is found.
+/// Fits `curve` to points (x, y), starting from a first guess; `fitted` numbers have already been
+/// fitted to the points. `None` if there are too few points or the fit does not converge.
 pub(crate) fn fit<const P: usize>(
     points: &[(f64, f64)],
     curve: Curve<P>,
@@ -39,7 +38,7 @@ pub(crate) fn fit<const P: usize>(
     for _ in 0..MOST_STEPS {
         let next = Normal::at(points, curve, now.step(damping)?);
         if next.squares >= now.squares || !next.squares.is_finite() {
-            // Nothing is better in any direction.
+            // No direction is an improvement.
             if damping > 1e12 {
                 return now.fit(points, fitted);
             }
@@ -56,7 +55,7 @@ pub(crate) fn fit<const P: usize>(
     None
 }
 
-/// The normal equations of the residuals around one guess.
+/// The normal equations of the residuals around a guess.
 struct Normal<const P: usize> {
     values: [f64; P],
     squares: f64,
@@ -86,7 +85,7 @@ impl<const P: usize> Normal<P> {
         normal
     }
 
-    /// The next guess; the more damping, the shorter the step.
+    /// The next guess; more damping makes shorter steps.
     fn step(&self, damping: f64) -> Option<[f64; P]> {
         let mut damped = self.curvature;
         for (i, row) in damped.iter_mut().enumerate() {
@@ -119,7 +118,7 @@ impl<const P: usize> Normal<P> {
 }
 
 impl<const P: usize> Fit<P> {
-    /// Standard error of something whose gradient in the parameters is given.
+    /// Standard error of a quantity with this gradient in the parameters.
     pub(crate) fn error(&self, gradient: &[f64; P]) -> f64 {
         let rows = self.covariance.iter().zip(gradient);
         let variance: f64 = rows
@@ -136,7 +135,7 @@ impl<const P: usize> Fit<P> {
     }
 }
 
-/// Inverse by Gauss and Jordan, rows and columns scaled to a diagonal of 1, since
+/// Inverse by Gauss-Jordan elimination, with rows and columns scaled to a diagonal of 1, because
 /// parameters differ by many powers of ten; `None` for a singular matrix.
 fn inverse<const P: usize>(matrix: [[f64; P]; P]) -> Option<[[f64; P]; P]> {
     let mut scale = [0.0; P];
@@ -196,7 +195,7 @@ mod tests {
         near(found.error_of(1), 0.090553851);
         near(found.r_squared, 0.995661376);
         assert!(fit(&points[..2], line, [0.0, 0.0], 0).is_none());
-        // All at one place: no slope.
+        // All points at the same x: no slope.
         assert!(fit(&[(1.0, 2.0), (1.0, 3.0), (1.0, 4.0)], line, [0.0, 0.0], 0).is_none());
     }
 }

@@ -5,7 +5,7 @@ use super::{FARTHEST, GoodnessOfFit, LEAST_R_SQUARED, NoLaw, Peak, Scaling, Seri
 use crate::interval::{Estimate, student_t};
 use crate::least_squares::{Curve, Fit, fit};
 
-/// A share below this is 0, but for the rounding of numbers.
+/// A smaller share is 0 except for rounding.
 const ROUNDING: f64 = 1e-6;
 
 pub(super) fn universal_law(
@@ -70,7 +70,7 @@ pub(super) fn fit_log<const P: usize>(
     fit(&data.points, law, guess, data.fitted)
 }
 
-/// The law within its bounds; an unknown that would fall below 0 is 0, and is then known.
+/// The law within its bounds. A parameter that would fall below 0 is fixed at 0.
 pub(super) enum Universal {
     Full(Fit<3>),
     NoCoherency(Fit<2>),
@@ -89,7 +89,7 @@ pub(super) fn universal(
         Some(fit) if fit.values[1] >= 0.0 && fit.values[2] >= 0.0 => Universal::Full(fit),
         Some(found) if found.values[1] < 0.0 && found.values[2] > 0.0 => {
             let bound = fit_log(data, coherent_log, [alone, found.values[2]]);
-            // κ is paid to each of the others, so N times it compares with σ.
+            // κ applies to each of the other users, so N times κ compares with σ.
             let sizes = data.points.iter().map(|(size, _)| *size);
             let largest = sizes.fold(0.0, f64::max);
             bounded(bound, largest, line, Universal::NoContention)?
@@ -108,7 +108,7 @@ pub(super) fn universal(
     }
 }
 
-/// A law with one cost; without it where it may as well be none.
+/// A law with one cost, or without a cost if that may be 0.
 fn bounded(
     fit: Option<Fit<2>>,
     times: f64,
@@ -123,17 +123,17 @@ fn bounded(
     }
 }
 
-/// What the cost is, the second unknown of a fit.
+/// The sign of the cost, which is the second parameter of a fit.
 enum Sign {
     /// 0 or more.
     Positive,
-    /// Below 0, where its interval holds 0.
+    /// Below 0, with an interval that includes 0.
     None,
     /// Certainly below 0.
     Negative,
 }
 
-/// So many `times` the cost is a share of the work.
+/// `times` converts the cost to a share of the work.
 fn sign(fit: &Fit<2>, times: f64) -> Sign {
     let cost = of(fit, 1);
     let highest = cost.value + cost.half_width.unwrap_or(0.0);
@@ -144,11 +144,11 @@ fn sign(fit: &Fit<2>, times: f64) -> Sign {
     }
 }
 
-/// A cost that is known to be none.
+/// A cost that is known to be 0.
 const NONE: Estimate = Estimate::exact(0.0);
 
 impl Universal {
-    /// How many unknowns were fitted.
+    /// Number of fitted parameters.
     pub(super) fn parameters(&self) -> usize {
         match self {
             Self::Full(_) => 3,
@@ -194,7 +194,7 @@ impl Universal {
     }
 }
 
-/// The peak of a law with these parameters; `of` picks those that were fitted.
+/// The peak of a law with these parameters; `of` selects the fitted ones.
 fn peak<const P: usize>(
     fit: &Fit<P>,
     curve: Curve<P>,
@@ -212,7 +212,7 @@ fn peak<const P: usize>(
         -size / (2.0 * (1.0 - contention)),
         -size / (2.0 * coherency),
     ]);
-    // κ is the last parameter; when it may be 0, the peak may be anywhere beyond.
+    // κ is the last parameter. If it may be 0, the peak may be arbitrarily far away.
     let is_certain = coherency - t * fit.error_of(P - 1) > 0.0;
     let (per_s, of_per_s) = curve(size, &fit.values);
     Some((
@@ -220,7 +220,7 @@ fn peak<const P: usize>(
             value: size,
             half_width: is_certain.then(|| t * fit.error(&slope)),
         },
-        // At the peak, moving it a little changes nothing.
+        // At the peak, the derivative of throughput by size is 0.
         Estimate {
             value: per_s,
             half_width: is_certain.then(|| with_level(per_s, fit.error(&of_per_s), fit, data)),
@@ -237,8 +237,8 @@ fn alone<const P: usize>(fit: &Fit<P>, data: &Adjusted) -> Estimate {
     }
 }
 
-/// The half width of a throughput with this error within the blocks. Blocks differ in their level,
-/// too, which moves all throughputs alike (degrees of freedom by Satterthwaite's formula).
+/// The half width of a throughput with this error within the blocks. The level of blocks differs
+/// too, which moves all throughputs equally (degrees of freedom by Satterthwaite's formula).
 fn with_level<const P: usize>(per_s: f64, error: f64, fit: &Fit<P>, data: &Adjusted) -> f64 {
     let (within, between) = (error.powi(2), (per_s * data.level_error).powi(2));
     let of_between = match data.fitted {
@@ -261,8 +261,8 @@ fn of<const P: usize>(fit: &Fit<P>, parameter: usize) -> Estimate {
     }
 }
 
-/// A law with one share, within its bounds: where the share may as well be none, throughput
-/// grows in proportion. `None` when it is more than the whole work, or certainly below 0.
+/// A law with one share, within its bounds. If the share may be 0, throughput is proportional to
+/// the size. `None` if the share exceeds 1 or is certainly below 0.
 pub(super) fn serial(fit: Fit<2>, line: Fit<1>, data: &Adjusted) -> Option<Serial> {
     match sign(&fit, 1.0) {
         Sign::Positive => (fit.values[1] <= 1.0).then(|| Serial {
