@@ -41,9 +41,7 @@ pub enum ServerProcess {
         pid: u32,
     },
     /// The process runs elsewhere, or this user cannot see it.
-    NotFound {
-        reason: String,
-    },
+    NotFound { reason: String },
 }
 
 /// How a trial's servers got their data.

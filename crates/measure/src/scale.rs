@@ -139,10 +139,7 @@ pub enum NoLaw {
     },
     /// A point that cannot have been measured.
     #[error("invalid point: size {size}, {per_s} transactions/s")]
-    BadPoint {
-        size: f64,
-        per_s: f64,
-    },
+    BadPoint { size: f64, per_s: f64 },
     /// The fit did not converge.
     #[error("the fit did not converge")]
     NotFound,

@@ -103,9 +103,7 @@ pub enum Outcome {
         error: String,
     },
     /// By the laboratory, for example because a server died.
-    Failed {
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 impl std::fmt::Display for Outcome {

@@ -112,9 +112,7 @@ pub enum Warning {
         changes: Vec<LevelChange>,
     },
     /// Seconds in which no transaction completed.
-    Stalled {
-        seconds: u64,
-    },
+    Stalled { seconds: u64 },
     /// Transactions still running at the end had taken longer than any other.
     Unfinished {
         count: u64,
@@ -122,9 +120,7 @@ pub enum Warning {
         oldest_ms: f64,
     },
     /// Transactions were cancelled.
-    Cancelled {
-        count: u64,
-    },
+    Cancelled { count: u64 },
     /// Many transactions were restarted.
     Restarts {
         /// Share of all attempts (0 to 1).
@@ -136,9 +132,7 @@ pub enum Warning {
         count: u64,
     },
     /// Connections were lost.
-    Reconnects {
-        count: u64,
-    },
+    Reconnects { count: u64 },
     /// A foreign program took part in a private cluster, was logged in to it, or tried to.
     Strangers {
         /// For example `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
@@ -154,9 +148,7 @@ pub enum Warning {
         detector: String,
     },
     /// The ledger proves nothing.
-    LedgerUnchecked {
-        reason: String,
-    },
+    LedgerUnchecked { reason: String },
     /// The ledger's history is incomplete, because it could no longer be written.
     LedgerStopped {
         /// When recording stopped, in seconds on the trial's clock.

@@ -22,9 +22,7 @@ pub enum Decision {
         repeats_needed: Option<u32>,
     },
     /// There is a change, but nothing was tested.
-    NoVerdict {
-        reason: NoVerdict,
-    },
+    NoVerdict { reason: NoVerdict },
 }
 
 impl Decision {

@@ -139,22 +139,22 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         remedy: Words("install a build without --enable-cassert");
 };
 
-/// Every check of a server, in the order of the reference page.
+/// In the order of the reference page.
 pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     ELSEWHERE.iter().chain(CHECKS).collect()
 }
 
-/// Besides settings, a server is asked how many vacuums are running.
+/// The number of running vacuums, which a server is asked for beside its settings.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
-/// Settings that checks look at, besides those with known defaults.
+/// Settings without known defaults that checks examine.
 const OTHERS: [&str; 3] = [
     "auto_explain.log_analyze",
     "auto_explain.log_min_duration",
     "huge_pages_status",
 ];
 
-/// Every setting that a check looks at.
+/// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
     defaults::names().chain(OTHERS).collect()
 }

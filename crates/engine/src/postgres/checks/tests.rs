@@ -115,7 +115,7 @@ fn commits() {
 fn buffers_against_memory() {
     let with = |size: &str| with(&format!("shared_buffers={size}"));
     let memory = |server: &Facts| observed(server, "shared-buffers-memory");
-    // Of 16 GiB.
+    // Relative to 16 GiB.
     for (size, servers, level) in [
         ("4GB", 1, Passed),
         ("6GB", 1, Passed),
