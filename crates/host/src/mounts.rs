@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(containing(&mounts, Path::new("relative")), None);
     }
 
-    /// What is not seen is not unmounted.
+    /// A mount that is not found is not unmounted.
     #[test]
     fn a_host_of_containers_has_many() {
         let line = |number| format!("{number} 1 0:21 / /run/{number:0>100} rw - tmpfs tmpfs rw\n");
