@@ -12,7 +12,7 @@ use crate::{End, LoadSpec};
 
 const SERVICE: u64 = 2 * MS;
 
-/// A server that is gone for a while, in nanoseconds on the clock.
+/// A server that is gone from and until these times, in nanoseconds on the clock.
 fn away(gone: std::ops::Range<u64>, kind: FailureKind) -> impl Fn(Request) -> Answer {
     move |request| match request.asked {
         Asked::Close => done(0),
@@ -30,7 +30,7 @@ fn one_user(time_s: u64) -> LoadSpec {
     }
 }
 
-/// The waits between the attempts to reconnect of a user whose server never comes back.
+/// The waits between a user's attempts to reconnect to a server that never returns.
 fn waits(kind: FailureKind, seed: u64) -> Vec<u64> {
     let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, kind));
     let spec = LoadSpec {
@@ -112,7 +112,7 @@ fn a_server_that_restarts_is_used_again_within_200_ms() {
     }
 }
 
-/// A transaction takes as long as its user waited for the server.
+/// A transaction's response time includes its user's wait for the server.
 #[test]
 fn the_response_time_includes_the_outage() {
     let server = Scripted::new(&simulation(), away(SECOND..10 * SECOND, FailureKind::Away));
@@ -146,7 +146,8 @@ fn connections_that_never_work_are_opened_less_and_less_often() {
         panic!("{:?}", driven.outcome());
     };
     assert_eq!(error.message, "Lost 0");
-    // The first one, one at once, and those after waits of 50 ms, 100 ms, 200 ms and so on.
+    // The first one, an immediate retry, and retries after waits of 50 ms, 100 ms, 200 ms and so
+    // on.
     let connections = times(&server, Asked::Connection).len();
     assert!((4 * 5..=4 * 9).contains(&connections), "{connections}");
 }
@@ -270,7 +271,7 @@ fn users_connect_the_moment_that_another_server_is_found() {
         assert_eq!(driven.measured().reconnects, 64);
         let connections = times(&server, Asked::Connection);
         assert_eq!(connections[connections.len() - 64..], [found; 64]);
-        // Nobody tries while there is no server.
+        // No user tries to connect while there is no server.
         let while_away = SECOND + 250 * MS..found;
         assert!(!connections.iter().any(|at_ns| while_away.contains(at_ns)));
     }
