@@ -26,7 +26,8 @@ const NOT_PREPARABLE: u32 = 1295;
 pub struct Mysql {
     reader: ReplyReader,
     deprecate_eof: bool,
-    /// What [`Connection`] tells of the server's greeting, most of which only the login needs.
+    /// The part of the server's greeting that [`Connection`] reports; only the login needs the
+    /// rest.
     version: Box<str>,
     connection_id: u32,
     is_mariadb: bool,
@@ -36,7 +37,7 @@ pub struct Mysql {
 #[derive(Debug, Clone, Copy)]
 pub struct Statement {
     number: u32,
-    /// Whether the server knows its parameters' types.
+    /// Whether the server knows the types of the parameters.
     is_bound: bool,
 }
 
