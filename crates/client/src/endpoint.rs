@@ -102,7 +102,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether TLS is to be used if the server offers it.
+    /// Whether to use TLS if the server offers it.
     pub(crate) fn wants_tls(&self) -> bool {
         self.tls.is_some()
     }

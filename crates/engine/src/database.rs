@@ -25,7 +25,7 @@ use crate::remote::Rows;
 use crate::replication::{Role, View};
 use crate::sql::Sql;
 
-/// How to reach a database, beside its URL.
+/// How to reach a database, besides its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Whether to use TLS, and what to verify.

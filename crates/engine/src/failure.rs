@@ -25,7 +25,7 @@ pub enum Exit {
     Internal = 5,
 }
 
-/// Distinctions that callers need beside [`Exit`].
+/// Distinctions that callers need besides [`Exit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
     /// The operating system refused.

@@ -1,4 +1,4 @@
-//! Programs of a cluster beside its servers: services that its members share, and cluster managers.
+//! Programs of a cluster besides its servers: services that its members share, and cluster managers.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -40,7 +40,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
 
     /// Settings of a restart, which replace those of the same names in [`Replication::settings`].
     /// `printed` is the output of [`Replication::recovery`], empty without one. With `bootstraps`,
-    /// the member starts its group anew.
+    /// the member bootstraps its group.
     fn restart_settings(
         &self,
         cluster: &Formation,
@@ -105,7 +105,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
     /// How failures are noticed and commits acknowledged.
     fn conduct(&self) -> Conduct;
 
-    /// Number of ports of a member beside the one for clients.
+    /// Number of ports of a member besides the one for clients.
     fn group_ports(&self) -> usize {
         0
     }
@@ -226,8 +226,8 @@ pub struct Copying {
     pub authority: (&'static str, ServerFile),
 }
 
-/// How members that have lost their quorum become a group again: an operator chooses the one that
-/// has the most ([`Replication::received`]), which starts the group anew, and the other members
+/// How members that have lost their quorum become a group again: an operator chooses the one with
+/// the most data ([`Replication::received`]), which bootstraps the group, and the other members
 /// join it.
 pub trait Bootstrap: fmt::Debug + Send + Sync {
     /// Size of the group that a running member belongs to, if that accepts commits; includes lost
@@ -247,7 +247,7 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Makes a running member start the group anew, by itself.
+    /// Makes a running member bootstrap the group, by itself.
     fn begin(&self, member: &Member<'_>) -> Result<(), Failure>;
 }
 

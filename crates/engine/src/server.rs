@@ -103,7 +103,7 @@ pub trait Server: Engine {
 
     fn log_entries(&self) -> LogEntries;
 
-    /// Files beside the configuration that the server reads, for example to set the password before
+    /// Files besides the configuration that the server reads, for example to set the password before
     /// it accepts connections.
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 

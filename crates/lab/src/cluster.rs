@@ -110,7 +110,7 @@ impl Cluster {
         self.members.get(self.primary_index())
     }
 
-    /// Held while promoting a member or having one start the group anew. If two members were
+    /// Held while promoting a member, or while one bootstraps the group. If two members were
     /// promoted at the same time, one would lose what the other commits.
     pub(crate) fn lock_roles(&self) -> MutexGuard<'_, ()> {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! The setup of a trial and how it ended: what a summary needs beside the seconds.
+//! The setup of a trial and how it ended: what a summary needs besides the seconds.
 
 use plan::StatementClass;
 use std::time::Duration;
@@ -125,7 +125,7 @@ pub fn server_lost(at: Duration) -> String {
     format!("server lost at {:.1} s", at.as_secs_f64())
 }
 
-/// What a summary needs beside the seconds.
+/// What a summary needs besides the seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Wall-clock time at the zero of the trial's clock.

@@ -47,7 +47,7 @@ pub(crate) struct Flavor {
     /// Size of a data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
     pub(super) replication: &'static [&'static dyn Replication],
-    /// Memory of a server beside its buffer pool, and memory per connection.
+    /// Memory of a server besides its buffer pool, and memory per connection.
     pub(super) memory_bytes: [u64; 2],
 }
 

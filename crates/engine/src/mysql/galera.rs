@@ -96,7 +96,7 @@ impl Replication for Galera {
             ("wsrep_sst_receive_address", at(2)),
             // Without the addresses, it would listen on all addresses of the host. A restarted
             // member would look for those that it knew before, which delays it in a group that was
-            // started anew.
+            // bootstrapped again.
             (
                 PROVIDER_OPTIONS,
                 format!(

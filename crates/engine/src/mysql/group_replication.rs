@@ -109,7 +109,7 @@ impl Replication for GroupReplication {
 
     fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         match self.group_size(member)? {
-            // This member started the group anew.
+            // This member bootstrapped the group.
             Some(_) => Ok(()),
             None => start(member, false),
         }

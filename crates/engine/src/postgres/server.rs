@@ -56,7 +56,7 @@ const EMPTY_BYTES: u64 = 64 << 20;
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
 /// PostgreSQL's default of `max_wal_size`, which the log of a load soon reaches.
 const DEFAULT_LOG_BYTES: u64 = 1 << 30;
-/// Memory of a server beside its buffers, and memory per connection.
+/// Memory of a server besides its buffers, and memory per connection.
 const BASE_BYTES: u64 = 96 << 20;
 const CONNECTION_BYTES: u64 = 5 << 20;
 

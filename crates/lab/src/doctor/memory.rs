@@ -8,7 +8,7 @@ use plan::shown_bytes;
 use super::machine::Machine;
 use super::rule::{at_least, known};
 
-/// The fraction of memory that the kernel and the servers need beside buffer pools: one in
+/// The fraction of memory that the kernel and the servers need besides buffer pools: one in
 /// `RESERVE`.
 const RESERVE: u64 = 10;
 

@@ -53,9 +53,9 @@ const HOST: &str = "host";
 pub struct Subject<'a> {
     /// Trials that are about to run.
     pub trials: &'a [Trial],
-    /// Running servers beside those of the trials.
+    /// Running servers besides those of the trials.
     pub servers: &'a [Database],
-    /// Directories that hold data, beside those of servers and trials.
+    /// Directories that hold data, besides those of servers and trials.
     pub directories: &'a [PathBuf],
     pub files: &'a dyn Files,
     /// Sampling time of the host's activity.

@@ -9,7 +9,7 @@ use measure::warning::Warning;
 
 use super::search::{Search, StepOutcome};
 
-/// The fraction by which completed transactions may fall short of the target rate, beside random
+/// The fraction by which completed transactions may fall short of the target rate, besides random
 /// variation.
 const SHORTFALL: f64 = 0.02;
 /// The random variation of Poisson arrivals, in standard deviations.

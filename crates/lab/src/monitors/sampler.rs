@@ -139,7 +139,7 @@ impl Sampler {
         snapshot
     }
 
-    /// Identifies the programs beside the trial that used the CPUs since the last sample, or skips
+    /// Identifies the programs besides the trial that used the CPUs since the last sample, or skips
     /// that interval.
     pub(super) fn look_for_others(&mut self, are_others: bool) {
         if !are_others {

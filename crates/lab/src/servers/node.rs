@@ -332,7 +332,7 @@ impl Node {
     }
 
     /// Starts the server, or those of its processes that were killed, with the same data, port, and
-    /// password; returns when it accepted connections. With `bootstraps`, it starts its group anew.
+    /// password; returns when it accepted connections. With `bootstraps`, it bootstraps its group.
     pub(crate) fn start_again(
         &mut self,
         bootstraps: bool,

@@ -57,7 +57,7 @@ pub struct NodeSpec<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Start {
     First,
-    /// The server has run before, on this port. With `bootstraps`, it starts its group anew.
+    /// The server has run before, on this port. With `bootstraps`, it bootstraps its group.
     Again {
         port: u16,
         bootstraps: bool,

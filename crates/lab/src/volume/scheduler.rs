@@ -1,9 +1,8 @@
 //! The IO scheduler of a volume's devices. If dyno is killed, the next run restores it.
 //!
 //! ```text
-//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": each device with what tells whether
-//! it
-//!                              is still the same one, its scheduler before, and the one it was given
+//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": for each device, its name, what
+//!                              identifies it, its previous scheduler, and the one that dyno set
 //! ```
 
 use std::fs;

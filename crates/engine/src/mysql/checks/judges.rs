@@ -163,9 +163,9 @@ pub(super) fn io_threads(server: &Facts) -> Judged {
     Ok(graded(Note.when(are_few), observed))
 }
 
-/// Connections of dyno beside the load's: for monitors, and for reading the settings.
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
 const OWN_CONNECTIONS: u64 = 2;
-/// Files of a server beside those of connections and tables.
+/// Files of a server besides those of connections and tables.
 const OTHER_FILES: u64 = 100;
 
 /// Compares a limit with what the load needs.

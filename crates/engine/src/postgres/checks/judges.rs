@@ -170,7 +170,7 @@ pub(super) fn vacuums(server: &Facts) -> Judged {
     }
 }
 
-/// Connections of dyno beside the load's: for monitors, and for reading the settings.
+/// Connections of dyno besides the load's: for monitors, and for reading the settings.
 const OWN_CONNECTIONS: u64 = 2;
 /// Time limits of sessions, in milliseconds.
 const TIMEOUTS: [&str; 4] = [

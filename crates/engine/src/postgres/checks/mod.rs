@@ -52,7 +52,7 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
         remedy: Words("run sysctl vm.nr_hugepages=PAGES, leave huge_pages at try (the default), and restart the server");
 
-    // Writes besides commits, vacuum, and what the planner assumes about the disk.
+    // Writes other than commits, vacuum, and what the planner assumes about the disk.
     "max-wal-size", Warning => judges::wal_size(server),
         why: "A load that writes this much WAL within checkpoint_timeout forces a checkpoint, after which the first change of each page logs the full page: throughput dips, and the WAL grows.",
         source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
@@ -144,7 +144,7 @@ pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     ELSEWHERE.iter().chain(CHECKS).collect()
 }
 
-/// The number of running vacuums, which a server is asked for beside its settings.
+/// The number of running vacuums, which a server is asked for besides its settings.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
 /// Settings without known defaults that checks examine.

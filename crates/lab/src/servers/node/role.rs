@@ -72,7 +72,7 @@ impl Node {
         Ok(self.recovered)
     }
 
-    /// Makes the running node start its group anew.
+    /// Makes the running node bootstrap its group.
     pub(crate) fn begin_group(&self) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());

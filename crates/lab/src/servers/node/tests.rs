@@ -145,7 +145,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     let log = last_run(third);
     assert!(!log.contains("SST completed"), "{log}");
 
-    // All members stop. The last one has the most, and the cluster starts anew from it.
+    // All members stop. The last one has the most data and bootstraps the cluster.
     for node in [&mut *first, &mut *third, &mut *second] {
         assert!(node.group_size().unwrap().is_some());
         node.stop_process(&NEVER).unwrap();

@@ -16,7 +16,7 @@ use crate::home::{containers, survivors};
 use crate::process;
 use crate::site::{Launched, cgroup};
 
-/// Passes the program's input, and keeps no log beside its output. The daemon may map users by
+/// Passes the program's input, and keeps no log besides its output. The daemon may map users by
 /// default.
 const OPTIONS: [&str; 4] = [
     "--interactive",
