@@ -103,8 +103,8 @@ pub trait Server: Engine {
 
     fn log_entries(&self) -> LogEntries;
 
-    /// Files besides the configuration that the server reads, for example to set the password before
-    /// it accepts connections.
+    /// Files that the server reads besides its configuration, such as one that sets the password
+    /// before it accepts connections.
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;

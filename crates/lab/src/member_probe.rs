@@ -36,7 +36,7 @@ pub(crate) struct Probed {
     pub(crate) answered_at: Instant,
     /// The member's view of its cluster, or why it did not answer.
     pub(crate) view: Result<View, SessionError>,
-    /// `None` if the member does not report to accept writes.
+    /// `None` if the member does not claim to accept writes.
     pub(crate) write: Option<Write>,
 }
 
@@ -113,7 +113,7 @@ impl MemberProbe {
         }
     }
 
-    /// Asks for the member's view, and writes only if it reports to accept writes: another member
+    /// Asks for the member's view, and writes only if it claims to accept writes: another member
     /// could accept a write and be damaged by it.
     pub(crate) fn probe(&mut self) -> Probed {
         let asked_at = Instant::now();

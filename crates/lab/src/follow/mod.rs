@@ -77,7 +77,7 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
     Failure::server(message)
 }
 
-/// Finds the member that reports to be the primary, within 30 s. If several do, the previous
+/// Finds the member that claims to be the primary, within 30 s. If several do, the previous
 /// primary remains.
 pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
@@ -100,7 +100,7 @@ pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Resul
 
 #[derive(Default)]
 struct Answers {
-    /// The indexes of the members that report to be the primary.
+    /// The indexes of the members that claim to be the primary.
     primaries: Vec<usize>,
     /// Why the remaining members did not answer.
     errors: Vec<String>,

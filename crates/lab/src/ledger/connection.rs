@@ -15,7 +15,7 @@ const STALE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a server may take to answer; the outcome of a transaction that takes longer is unknown.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// A connection to a member that reports to accept writes.
+/// A connection to a member that claims to accept writes.
 pub(super) struct Connected {
     /// The member's index in its cluster.
     member: usize,
@@ -99,7 +99,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Whether a user stays with its server until that reports not to be the primary, or is unreachable
+/// Whether a user stays with its server until that denies being the primary, or is unreachable
 /// for long. Half of the users do: a server that was cut off can only lose what it receives.
 fn stays(user: u32) -> bool {
     user.is_multiple_of(2)

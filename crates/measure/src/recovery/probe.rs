@@ -19,7 +19,7 @@ pub struct Probe {
     pub answered_s: f64,
     /// `None` if the member did not answer.
     pub view: Option<ProbedView>,
-    /// The write, sent only if the member reports to accept writes.
+    /// The write, sent only if the member claims to accept writes.
     pub write: Option<ProbedWrite>,
 }
 
