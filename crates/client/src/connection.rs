@@ -31,7 +31,6 @@ pub trait Protocol: Sized + 'static {
     type Message: Message;
     /// The content of a reply about a prepared statement.
     type Prepared;
-    /// A prepared statement.
     type Statement;
     /// The state of a bulk load.
     type Transfer;
@@ -45,16 +44,13 @@ pub trait Protocol: Sized + 'static {
         permit: Permit,
     ) -> impl Future<Output = Result<(Stream, Self), Error>>;
 
-    /// Runs a text statement.
     fn query(&mut self, out: &mut Vec<u8>, sql: &str);
 
-    /// Prepares a statement.
     fn prepare(&mut self, out: &mut Vec<u8>, sql: &str);
 
     /// The statement that was prepared last.
     fn statement(&self, prepared: Self::Prepared) -> Self::Statement;
 
-    /// Executes a prepared statement.
     fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Self::Statement, params: &[Param<'_>]);
 
     /// Sends the rows of a bulk load that `fill` appends. Returns whether it appended none,
@@ -100,10 +96,8 @@ pub trait Protocol: Sized + 'static {
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
 }
 
-/// A reply to a command.
 pub type Reply<P> = wire::reply::Reply<<P as Protocol>::Prepared, <P as Protocol>::Transfer>;
 
-/// An open connection.
 #[derive(Debug)]
 pub struct Connection<P> {
     stream: Stream,

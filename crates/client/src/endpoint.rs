@@ -14,7 +14,6 @@ use crate::tls::{TlsFailure, TlsMode, TlsOptions};
 /// Why a URL or an option does not name a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// The URL is malformed.
     #[error("{0}")]
     Url(String),
     /// The name has no address.
@@ -22,7 +21,6 @@ pub enum TargetError {
     Host {
         /// As the user wrote it.
         host: String,
-        /// The system's error.
         why: String,
     },
     /// TLS options that cannot work.

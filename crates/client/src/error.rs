@@ -9,14 +9,12 @@ use workload::session::{FailureKind, SessionError};
 use crate::channel::Withheld;
 use crate::tls::TlsFailure;
 
-/// A failed connection or statement.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The connection could not be opened.
     #[error("cannot connect to {server}: {source}")]
     Connect {
         server: String,
-        /// The system's error.
         source: std::io::Error,
     },
     /// The server accepted the connection but did not complete the login.
@@ -25,7 +23,6 @@ pub enum Error {
     /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
-    /// The TLS handshake failed.
     #[error("TLS with {server} failed: {why}")]
     Tls { server: String, why: TlsFailure },
     /// The server requests a password, but there is none.
@@ -46,10 +43,8 @@ pub enum Error {
     /// The server violated the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The server refused the login.
     #[error("the server refused the connection: {}", .0.error)]
     Login(Refusal),
-    /// The server refused a statement.
     #[error("the server refused a statement: {}\n  in: {statement}", .error.error)]
     Statement {
         /// The server's error.
@@ -70,7 +65,6 @@ pub struct Refusal {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPassword {
-    /// No password was given.
     #[error("none was given")]
     NotGiven,
     /// There is a password file, but dyno does not use it.

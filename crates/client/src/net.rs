@@ -23,7 +23,6 @@ use crate::tcp::TcpSocket;
 pub enum Address {
     /// TCP; dyno uses the first of these addresses that answers.
     Tcp(Vec<SocketAddr>),
-    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -148,7 +147,6 @@ impl Stream {
         flush_tls(&self.socket, tls).await
     }
 
-    /// Writes all of `bytes`.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(tls) = &mut self.tls else {
             return self.socket.write_all(bytes).await;

@@ -66,7 +66,6 @@ impl ServerPublicKey {
     }
 }
 
-/// Why TLS failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFailure {
     /// The server does not support TLS.

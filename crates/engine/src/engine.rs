@@ -36,7 +36,6 @@ pub trait Engine: fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// The engine's dialect of SQL.
     fn dialect(&self) -> &'static Dialect;
 
     /// Opens the database at a URL and reads its version. An in-process engine creates temporary

@@ -14,7 +14,6 @@ use crate::certificate::Certificate;
 
 /// How long connecting, and the answer to a question, may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-/// Maximum length of a reply.
 const MAX_REPLY_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -380,7 +380,6 @@ pub(crate) fn cell(row: &[Option<String>], index: usize) -> &str {
     row.get(index).and_then(Option::as_deref).unwrap_or("")
 }
 
-/// All rows as one text.
 pub(crate) fn text(rows: &[Vec<Option<String>>]) -> String {
     let line = |row: &Vec<Option<String>>| {
         let cells: Vec<&str> = (0..row.len()).map(|index| cell(row, index)).collect();

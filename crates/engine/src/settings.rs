@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::remote::Rows;
 
-/// Settings by name and value.
 pub type Settings = [(String, String)];
 
 /// Maximum number of settings; no server has as many.

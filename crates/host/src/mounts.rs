@@ -10,7 +10,6 @@ use crate::files::{Files, text};
 pub struct Mount {
     /// The directory of the file system that forms the root of the mount.
     pub root: PathBuf,
-    /// The mount point.
     pub point: PathBuf,
     /// Options of the mount and of the file system, separated by commas.
     pub options: String,

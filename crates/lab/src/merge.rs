@@ -250,7 +250,6 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A second with a number of transactions.
     fn cut(start_ns: u64, end_ns: u64, transactions: u64) -> Second {
         let mut second = second(0, Phase::Measure, &vec![1_000_000; transactions as usize]);
         (second.start_ns, second.end_ns) = (start_ns, end_ns);

@@ -59,7 +59,6 @@ pub trait Observer {
     /// The load has ended and waits for `running` transactions.
     fn draining(&mut self, running: usize);
 
-    /// The trial has ended.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
     /// Progress of a search for the highest rate, as one line of text.

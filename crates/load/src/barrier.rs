@@ -30,7 +30,6 @@ struct State {
 pub(crate) struct Broken;
 
 impl Barrier {
-    /// A barrier for this many loads.
     pub fn new(loads: u32) -> Self {
         Self {
             origin: Instant::now(),

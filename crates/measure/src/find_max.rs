@@ -104,7 +104,6 @@ pub struct AtRate {
     pub trials: Vec<u32>,
 }
 
-/// How a search ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SearchEnd {

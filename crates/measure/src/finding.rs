@@ -74,7 +74,6 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// The number of findings with a level.
 pub fn count(findings: &[Finding], level: Level) -> usize {
     let of_level = findings.iter().filter(|finding| finding.level == level);
     of_level.count()

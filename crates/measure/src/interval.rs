@@ -55,10 +55,8 @@ impl Estimate {
     }
 }
 
-/// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
-    /// Too few seconds.
     #[error("{points} seconds are too few for a confidence interval, which needs {MIN_POINTS}")]
     TooShort {
         /// Number of seconds.

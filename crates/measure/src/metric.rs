@@ -50,9 +50,7 @@ pub struct MetricSummary {
     /// quotient of the growths; for levels, the mean of the samples. If that is unknown because a
     /// server was away, the mean of the known seconds.
     pub mean: f64,
-    /// The lowest sample.
     pub min: f64,
-    /// The highest sample.
     pub max: f64,
 }
 
@@ -106,19 +104,15 @@ pub enum Group {
     Processes,
     /// The devices under the data directories.
     Disk,
-    /// Network interfaces.
     Network,
     /// Time in which tasks stalled for lack of a resource.
     Pressure,
-    /// The host's memory.
     Memory,
     /// The servers' page caches.
     Cache,
     /// Reads and writes of the servers.
     ServerIo,
-    /// The servers' logs.
     Log,
-    /// Row lock waits.
     Locks,
     /// Transactions and rows, as counted by the servers.
     Work,
@@ -126,7 +120,6 @@ pub enum Group {
     Vacuum,
     /// How far replicas are behind.
     Replication,
-    /// The monitors themselves.
     Monitor,
 }
 

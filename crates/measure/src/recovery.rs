@@ -49,13 +49,11 @@ pub struct Observed {
     pub has_many_primaries: bool,
 }
 
-/// An error of the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedError {
     pub at_s: f64,
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
-    /// The server's message.
     pub message: String,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,

@@ -12,7 +12,6 @@ use crate::threshold::ThresholdResult;
 pub struct RunResult {
     /// [`crate::summary::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The study's title.
     pub title: String,
     pub question: Option<String>,
     /// How the study answers its question.
@@ -28,10 +27,8 @@ pub struct RunResult {
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// The design of a study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Design {
-    /// Number of trials.
     pub trials: u32,
     /// Number of trials of each point.
     pub repeats: u32,
@@ -69,7 +66,6 @@ pub struct Environment {
     pub cpu_model: Option<String>,
     /// CPUs that this process may use.
     pub cores: Option<u64>,
-    /// Main memory, in bytes.
     pub memory_bytes: Option<u64>,
     /// The CPU frequency governor, for example `performance`.
     pub governor: Option<String>,
@@ -85,7 +81,6 @@ pub struct Environment {
     pub virtualisation: Option<String>,
     /// The mode of transparent huge pages, for example `madvise`.
     pub transparent_hugepages: Option<String>,
-    /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
     /// `vm.swappiness` (0 to 200).
     pub swappiness: Option<u64>,
@@ -120,7 +115,6 @@ pub struct Disk {
     pub name: String,
     /// The model that the disk reports.
     pub model: Option<String>,
-    /// Capacity in bytes.
     pub bytes: Option<u64>,
     /// The I/O scheduler, for example `mq-deadline`.
     pub scheduler: Option<String>,

@@ -128,7 +128,6 @@ impl Scaling {
 /// Why no scalability law was fitted.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoLaw {
-    /// Too few points.
     #[error(
         "fitting its three parameters takes at least {MIN_POINTS} different sizes, and only \
          {points} were measured"
@@ -143,7 +142,6 @@ pub enum NoLaw {
     /// The fit did not converge.
     #[error("the fit did not converge")]
     NotFound,
-    /// A bad fit.
     #[error(
         "it explains only {:.0} % of the variance; something other than contention and coherency \
          affects throughput", 100.0 * .r_squared

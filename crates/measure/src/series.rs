@@ -40,13 +40,9 @@ pub struct SeriesPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLatency {
     pub mean: f64,
-    /// Median.
     pub p50: f64,
-    /// 95th percentile.
     pub p95: f64,
-    /// 99th percentile.
     pub p99: f64,
-    /// Maximum.
     pub max: f64,
 }
 

@@ -80,7 +80,6 @@ pub struct Unfinished {
     pub cancelled: u64,
 }
 
-/// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Outcome {

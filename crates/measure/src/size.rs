@@ -50,7 +50,6 @@ pub struct Choice {
     pub instances: u32,
     /// Throughput of one server, in transactions per second.
     pub per_s: Estimate,
-    /// Required servers.
     pub servers: u64,
     /// 95 % interval of `servers`; `None` if the throughput has none.
     pub range: Option<ServerRange>,
@@ -61,7 +60,6 @@ pub struct Choice {
     pub price: Option<f64>,
 }
 
-/// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoPlan {
     /// The need is not positive.

@@ -160,23 +160,14 @@ impl Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
     pub mean: Estimate,
-    /// Standard deviation.
     pub stddev: f64,
-    /// Minimum.
     pub min: f64,
-    /// Median.
     pub p50: f64,
-    /// The 75th percentile.
     pub p75: f64,
-    /// The 90th percentile.
     pub p90: f64,
-    /// The 95th percentile.
     pub p95: f64,
-    /// The 99th percentile.
     pub p99: f64,
-    /// The 99.9th percentile.
     pub p999: f64,
-    /// Maximum.
     pub max: f64,
     /// 95 % confidence interval of `p95`; `None` if too little was measured.
     pub p95_range: Option<Range>,

@@ -33,7 +33,6 @@ pub struct Mysql {
     is_mariadb: bool,
 }
 
-/// A prepared statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement {
     number: u32,
@@ -41,7 +40,6 @@ pub struct Statement {
     is_bound: bool,
 }
 
-/// An open connection.
 pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
@@ -50,7 +48,6 @@ impl Connection {
         &self.protocol.version
     }
 
-    /// Whether it is MariaDB.
     pub fn is_mariadb(&self) -> bool {
         self.protocol.is_mariadb
     }

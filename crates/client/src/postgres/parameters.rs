@@ -51,7 +51,6 @@ const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
 /// Maximum size of a service file.
 const LIMIT_BYTES: u64 = 1 << 20;
 
-/// Values by the names of their parameters.
 #[derive(Default)]
 pub(super) struct Parameters(BTreeMap<&'static str, String>);
 

@@ -27,7 +27,6 @@ pub struct Postgres {
     backend_pid: u32,
 }
 
-/// An open connection.
 pub type Connection = crate::connection::Connection<Postgres>;
 
 impl Connection {

@@ -14,7 +14,6 @@ use crate::tls::{TlsMode, TlsOptions};
 pub use super::parameters::SCHEMES;
 pub use crate::endpoint::TargetError;
 
-/// PostgreSQL's port.
 pub const DEFAULT_PORT: u16 = 5432;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
@@ -26,7 +25,6 @@ const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql",
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
-    /// The account.
     pub user: String,
     /// The password, or why there is none.
     pub(super) password: Result<String, NoPassword>,

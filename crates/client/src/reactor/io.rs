@@ -79,7 +79,6 @@ impl<S: mio::event::Source> Io<S> {
         })
     }
 
-    /// The socket itself.
     pub fn socket(&self) -> &S {
         &self.socket
     }
@@ -138,7 +137,6 @@ impl<S: mio::event::Source> Io<S>
 where
     for<'a> &'a S: Read + Write,
 {
-    /// Writes all of `bytes`.
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             // There is nearly always room, so try first.

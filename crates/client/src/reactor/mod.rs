@@ -99,7 +99,6 @@ impl Wake for Handle {
 }
 
 impl Reactor {
-    /// A loop for this thread.
     pub fn new() -> std::io::Result<Self> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
@@ -123,7 +122,6 @@ impl Reactor {
         })
     }
 
-    /// A handle for other threads.
     pub fn handle(&self) -> Handle {
         Handle {
             ready: Arc::clone(&self.inner.ready),

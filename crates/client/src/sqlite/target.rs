@@ -24,7 +24,6 @@ pub struct SqliteTarget {
 /// Why a URL does not name a database.
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteTargetError {
-    /// The text is malformed.
     #[error(
         "{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
     )]
@@ -35,7 +34,6 @@ pub enum SqliteTargetError {
     )]
     Temporary {
         directory: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -86,7 +84,6 @@ impl SqliteTarget {
         })
     }
 
-    /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
     }

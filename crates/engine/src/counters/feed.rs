@@ -17,7 +17,6 @@ pub(crate) const LIMIT: Duration = Duration::from_millis(800);
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// A pending answer.
 pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters.
@@ -26,7 +25,6 @@ pub(crate) trait Source {
     /// cannot be reached.
     fn read(&mut self) -> Asking<'_, Option<Reading>>;
 
-    /// Closes the connection.
     fn leave(&mut self) -> Asking<'_, ()>;
 }
 

@@ -17,7 +17,6 @@ const ROW_BYTES: usize = 512;
 
 /// A protocol over which tables can be loaded.
 pub(crate) trait Loads: Locks + 'static {
-    /// The server's dialect of SQL.
     const DIALECT: &'static Dialect;
     /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
     /// sees, in order.

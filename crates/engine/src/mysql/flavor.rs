@@ -34,7 +34,6 @@ pub(crate) struct Flavor {
     pub(super) no_files: Option<&'static str>,
     /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
-    /// Defaults of settings.
     pub(super) defaults: Defaults,
     /// Settings of every server.
     pub(super) settings: &'static [(&'static str, &'static str)],
@@ -54,7 +53,6 @@ pub(crate) struct Flavor {
 /// The options with which a program reads its settings and prints them.
 pub(super) const HELP: &[&str] = &["--verbose", "--help"];
 
-/// MariaDB.
 pub const MARIADB: &dyn Server = &MARIADB_FLAVOR;
 /// Oracle's MySQL.
 pub const MYSQL: &dyn Server = &MYSQL_FLAVOR;

@@ -7,7 +7,6 @@ use ipnet::Ipv4Net;
 
 use crate::server::LOOPBACK;
 
-/// The name of the init file.
 pub(super) const INIT_FILE: &str = "init.sql";
 
 /// The statements that unlock the account with a password, for `localhost` (the socket) and for the

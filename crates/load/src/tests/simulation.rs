@@ -70,7 +70,6 @@ impl Wake for TaskWaker {
     }
 }
 
-/// Wakes all tasks of one worker.
 struct WorkerWaker {
     tasks: Vec<usize>,
     ready: Arc<Ready>,

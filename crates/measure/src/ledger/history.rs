@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Transfer;
 
-/// Maximum length of a line.
 pub const MAX_LINE_BYTES: u64 = 4096;
-/// Maximum number of lines.
 const MAX_LINES: u64 = 50_000_000;
 
 /// A line of a stored history. Times are in seconds on the trial's clock.
@@ -19,13 +17,11 @@ const MAX_LINES: u64 = 50_000_000;
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Record {
     Opened(Opening),
-    /// A transfer begins.
     Begun {
         at_s: f64,
         #[serde(flatten)]
         transfer: Transfer,
     },
-    /// A transfer has ended.
     Ended {
         at_s: f64,
         user: i64,
@@ -161,7 +157,6 @@ pub struct History {
 pub enum HistoryError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A line is invalid.
     #[error("line {line}: {problem}")]
     Line {
         /// Number of the line, counted from 1.

@@ -8,7 +8,6 @@ use super::{Observation, Window};
 /// service: its host or its disk may be busy.
 const BUSY_S: f64 = 10.0;
 
-/// A probe of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
     /// Number of the server, counted from 1.
@@ -43,7 +42,6 @@ pub enum Role {
     Detached,
 }
 
-/// A write to a member.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProbedWrite {
     pub sent_s: f64,

@@ -155,7 +155,6 @@ impl Node {
         self.copying(primary).is_some()
     }
 
-    /// The failure of a node that does not replicate.
     pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
         self.launcher.too_slow("replicate", limit, &self.log())
     }

@@ -279,7 +279,6 @@ impl Files for Agent {
     }
 }
 
-/// The request that reads a file.
 fn read_request(path: &Path) -> io::Result<String> {
     request('R', &path.to_string_lossy())
 }

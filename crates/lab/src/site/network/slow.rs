@@ -11,7 +11,6 @@ use super::shaping;
 use crate::failure::Failure;
 use crate::site::Site;
 
-/// How slow a link is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SlowLink {
     /// `None` for no limit.
