@@ -1,24 +1,24 @@
 //! Whether a connection can be trusted with a password.
 
-/// What is known about the connection to a server.
+/// What is known about a connection to a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Channel {
-    /// The peer is a Unix socket.
+    /// Whether the peer is a Unix socket.
     pub(crate) is_unix: bool,
-    /// The connection is encrypted.
+    /// Whether the connection is encrypted.
     pub(crate) has_tls: bool,
-    /// The certificate was verified.
+    /// Whether the certificate was verified.
     pub(crate) is_verified: bool,
 }
 
 impl Channel {
-    /// Whether the peer is known to be the server that the user meant.
+    /// Whether the peer is certain to be the server that the user meant.
     pub(crate) fn is_trusted(self) -> bool {
         self.is_unix || (self.has_tls && self.is_verified)
     }
 }
 
-/// Why the server does not get the password or a proof of it.
+/// Why the server gets neither the password nor a proof of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Withheld {
     /// MySQL's plugin `mysql_clear_password` requires it in clear text.

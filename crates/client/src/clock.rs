@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Readings of both clocks. The quickest counts: the others were interrupted.
+/// Number of readings of both clocks, of which the fastest counts: the others were interrupted.
 const READINGS: usize = 5;
 
 /// The current time of the monotonic clock, in nanoseconds.
@@ -42,7 +42,7 @@ mod tests {
         let before_ns = monotonic_ns();
         let instant = Instant::now();
         let after_ns = monotonic_ns();
-        // The origin of a load may lie far in the past.
+        // The origin of a load may be long ago.
         std::thread::sleep(Duration::from_millis(5));
         let at_ns = monotonic_ns_of(instant);
         assert!((before_ns - slack_ns..=after_ns + slack_ns).contains(&at_ns));

@@ -17,23 +17,22 @@ use crate::net::{Peer, Stream};
 use crate::reactor::{Permit, permit_to_connect, timeout};
 use crate::statement_text::shortened;
 
-/// How long logging in may take.
+/// Time limit of a login.
 pub const LOGIN_LIMIT: Duration = Duration::from_secs(10);
-/// Longest row that dyno's own queries may return.
+/// Maximum length of a row that dyno's own queries return.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
 
-/// A protocol's side of a connection: it logs in, builds commands and parses replies. A
-/// function that builds a command also prepares for its reply.
+/// A protocol's side of a connection: logs in, builds commands, and parses replies. A function that
+/// builds a command also prepares for its reply.
 pub trait Protocol: Sized + 'static {
-    /// A server and an account.
+    /// A server and an account on it.
     type Target: Clone + Debug + Send + Sync;
     /// A message, for logins and dyno's own queries.
     type Message: Message;
-    /// What a reply says of a statement that was prepared.
+    /// The content of a reply about a prepared statement.
     type Prepared;
-    /// A prepared statement.
     type Statement;
-    /// Where a bulk load stands.
+    /// The state of a bulk load.
     type Transfer;
 
     /// The server and account, without the password.
@@ -45,16 +44,13 @@ pub trait Protocol: Sized + 'static {
         permit: Permit,
     ) -> impl Future<Output = Result<(Stream, Self), Error>>;
 
-    /// Runs a text statement.
     fn query(&mut self, out: &mut Vec<u8>, sql: &str);
 
-    /// Prepares a statement.
     fn prepare(&mut self, out: &mut Vec<u8>, sql: &str);
 
     /// The statement that was prepared last.
     fn statement(&self, prepared: Self::Prepared) -> Self::Statement;
 
-    /// Executes a prepared statement.
     fn execute(&mut self, out: &mut Vec<u8>, statement: &mut Self::Statement, params: &[Param<'_>]);
 
     /// Sends the rows of a bulk load that `fill` appends. Returns whether it appended none,
@@ -84,7 +80,7 @@ pub trait Protocol: Sized + 'static {
     /// Whether a transaction may be open.
     fn is_in_transaction(&self) -> bool;
 
-    /// What an error of the server means.
+    /// The meaning of a server's error.
     fn refusal(error: Box<ServerError>) -> Refusal;
 
     /// Whether the server can run the statement only as text.
@@ -92,23 +88,21 @@ pub trait Protocol: Sized + 'static {
         false
     }
 
-    /// Whether an error means that the server has no longer the role in its cluster that it
-    /// had: it does not serve clients for now or, where writes are expected of it, is read-only.
+    /// Whether an error means that the server has lost its role in its cluster: it does not serve
+    /// clients for now, or it is read-only although writes are expected of it.
     fn has_lost_role(error: &SessionError, expects_writes: bool) -> bool;
 
-    /// Writes a statement with its parameters in place.
+    /// Writes a statement as text, with its parameters filled in.
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]);
 }
 
-/// A reply to a command.
 pub type Reply<P> = wire::reply::Reply<<P as Protocol>::Prepared, <P as Protocol>::Transfer>;
 
-/// An open connection.
 #[derive(Debug)]
 pub struct Connection<P> {
     stream: Stream,
     pub(crate) protocol: P,
-    /// Commands are built here; reused.
+    /// Buffer in which commands are built.
     out: Vec<u8>,
 }
 
@@ -120,7 +114,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Connects and logs in, within `limit`.
     pub async fn open_within(limit: Duration, target: &P::Target) -> Result<Self, Error> {
-        // Waiting for the permit does not count: the limit is for the server.
+        // The limit is for the server, so waiting for the permit does not count.
         let permit = permit_to_connect().await;
         let (stream, protocol) =
             timeout(limit, P::log_in(target, permit))
@@ -141,7 +135,7 @@ impl<P: Protocol> Connection<P> {
         self.stream.peer()
     }
 
-    /// The socket, for shutting it down from elsewhere.
+    /// The socket, for shutting it down from another thread.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.stream.socket()
     }
@@ -156,8 +150,8 @@ impl<P: Protocol> Connection<P> {
         self.stream.stamp_arrivals()
     }
 
-    /// When the last byte of the last reply reached this host, by the kernel's stamp, in
-    /// nanoseconds of the monotonic clock; `None` if there is no stamp.
+    /// When the last byte of the last reply reached this host, in nanoseconds of the monotonic
+    /// clock; `None` if the kernel did not stamp it.
     #[inline]
     pub fn reply_arrived_ns(&self) -> Option<u64> {
         self.stream.arrived_ns()
@@ -257,7 +251,7 @@ impl<P: Protocol> Connection<P> {
         self.reply_to(sent).await
     }
 
-    /// Nearly every command is small and is sent in one write.
+    /// Nearly every command is small enough for a single write.
     async fn send(&mut self) -> std::io::Result<()> {
         match self.stream.try_write(&self.out) {
             Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
@@ -269,7 +263,8 @@ impl<P: Protocol> Connection<P> {
     async fn reply_to(&mut self, sent: std::io::Result<()>) -> Result<Reply<P>, Error> {
         match (sent, self.reply().await) {
             (Ok(()), Ok(reply)) => Ok(reply),
-            // A server that rejects the rest of a statement sends the reason before it closes.
+            // A server that rejects the rest of a statement sends the reason before it closes the
+            // connection.
             (Err(_), Ok(refused @ Reply::<P>::Refused(_))) => Ok(refused),
             (Err(error), _) | (Ok(()), Err(Error::Lost(error))) => {
                 match self.protocol.take_last_words() {

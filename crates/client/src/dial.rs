@@ -14,22 +14,22 @@ use rustix::net::sockopt;
 use crate::reactor::{Io, sleep_until, timeout};
 use crate::tcp::TcpSocket;
 
-/// A TCP connection is lost when its peer has acknowledged nothing for this long: the only
-/// sign of a host that is down or a cable that is cut. A server that is only slow is not
-/// affected, because its kernel acknowledges what it receives.
+/// A TCP connection is lost when its peer has acknowledged nothing for this long, which is the only
+/// sign of a host that is down or a cable that is cut. A slow server is not affected, because its
+/// kernel acknowledges what it receives.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// How long a connection is idle before the first probe.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(20);
-/// How often it is probed from then on.
+/// Interval of the probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-/// How many probes may go unanswered.
+/// Number of probes that may remain unanswered.
 const KEEPALIVE_PROBES: u32 = 8;
-/// How long to wait for an address before the next one is tried as well (RFC 8305).
+/// How long to wait for an address before the next one is tried in parallel (RFC 8305).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 /// How long to wait after finding a full queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(5);
 
-/// A Unix socket whose queue is full refuses at once, unlike TCP: try again until the
+/// Unlike TCP, a Unix socket whose queue is full refuses at once, so this retries until the
 /// caller's own limit.
 pub(crate) async fn unix(path: &Path) -> Result<Io<UnixStream>> {
     loop {
@@ -44,8 +44,8 @@ pub(crate) async fn unix(path: &Path) -> Result<Io<UnixStream>> {
 
 type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Io<TcpSocket>>> + 'a>>;
 
-/// Connects to the first address that answers. Each is tried once the previous one has
-/// failed, or has not answered for a moment.
+/// Connects to the first address that answers. Each address is tried once the previous one has
+/// failed or has not answered for a while.
 pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     let mut last = Error::new(ErrorKind::AddrNotAvailable, "the name has no address");
     let mut attempts: Vec<Attempt<'_>> = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) async fn tcp(addresses: &[SocketAddr]) -> Result<Io<TcpSocket>> {
     }
 }
 
-/// Waits for the first of these to end, and removes it.
+/// Waits for the first attempt to end, and removes it.
 async fn first_to_end(attempts: &mut Vec<Attempt<'_>>) -> Result<Io<TcpSocket>> {
     poll_fn(|context| {
         for place in 0..attempts.len() {
@@ -105,7 +105,7 @@ fn limit_silence(socket: &TcpStream) -> Result<()> {
     sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;
     sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
-    // Probes do not cover data that was sent but not acknowledged: that has a limit of its own.
+    // Probes do not cover data that was sent but not acknowledged, which has a limit of its own.
     let limit_ms = u32::try_from(SILENCE_LIMIT.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(socket, limit_ms)?;
     Ok(())
@@ -137,7 +137,7 @@ mod tests {
         (listener, address)
     }
 
-    /// A port that never answers, as behind a firewall: its queue is full.
+    /// A port that never answers, like one behind a firewall: its queue is full.
     struct Silent {
         address: SocketAddr,
         _listener: OwnedFd,

@@ -11,26 +11,24 @@ use crate::error::Error;
 use crate::net::{Address, Stream};
 use crate::tls::{TlsFailure, TlsMode, TlsOptions};
 
-/// A URL or an option that does not name a server.
+/// Why a URL or an option does not name a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// The URL is malformed.
     #[error("{0}")]
     Url(String),
     /// The name has no address.
     #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
     Host {
-        /// As written.
+        /// As the user wrote it.
         host: String,
-        /// The system's error.
         why: String,
     },
-    /// TLS options that do not work.
+    /// TLS options that cannot work.
     #[error("TLS: {0}")]
     Tls(String),
 }
 
-/// What to write in place of characters that have a meaning in URLs.
+/// The advice about characters that have a meaning in URLs.
 pub(crate) const RESERVED: &str = "the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25";
 
 type Tls = (Arc<rustls::ClientConfig>, ServerName<'static>);
@@ -102,7 +100,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether TLS is to be used if the server offers it.
+    /// Whether to use TLS if the server offers it.
     pub(crate) fn wants_tls(&self) -> bool {
         self.tls.is_some()
     }

@@ -9,48 +9,33 @@ use workload::session::{FailureKind, SessionError};
 use crate::channel::Withheld;
 use crate::tls::TlsFailure;
 
-/// A failed connection or statement.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection.
+    /// The connection could not be opened.
     #[error("cannot connect to {server}: {source}")]
     Connect {
         server: String,
-        /// The system's error.
         source: std::io::Error,
     },
     /// The server accepted the connection but did not complete the login.
     #[error("{server} did not complete the login within {limit:?}")]
-    Timeout {
-        server: String,
-        /// How long dyno waited.
-        limit: Duration,
-    },
+    Timeout { server: String, limit: Duration },
     /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
-    /// The TLS handshake failed.
     #[error("TLS with {server} failed: {why}")]
     Tls { server: String, why: TlsFailure },
-    /// The server requests a password, and there is none.
+    /// The server requests a password, but there is none.
     #[error("{server} requests a password: {why}")]
-    NoPassword {
-        server: String,
-        /// Why there is none.
-        why: NoPassword,
-    },
+    NoPassword { server: String, why: NoPassword },
     /// dyno does not send the server the password that it requests.
     #[error("the password was not sent to {server}: {why}")]
-    Withheld {
-        server: String,
-        /// Why not.
-        why: Withheld,
-    },
+    Withheld { server: String, why: Withheld },
     /// dyno does not support the server's version.
     #[error("{server} runs {version}; dyno supports {supported}")]
     Unsupported {
         server: String,
-        /// Its product and version.
+        /// Product and version of the server.
         version: String,
         /// The supported versions.
         supported: String,
@@ -58,10 +43,8 @@ pub enum Error {
     /// The server violated the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The server refused the login.
     #[error("the server refused the connection: {}", .0.error)]
     Login(Refusal),
-    /// The server refused a statement.
     #[error("the server refused a statement: {}\n  in: {statement}", .error.error)]
     Statement {
         /// The server's error.
@@ -77,23 +60,20 @@ pub struct Refusal {
     pub(crate) error: Box<ServerError>,
     /// What the load does about it.
     pub(crate) kind: FailureKind,
-    /// What the user can do about it.
     pub(crate) remedy: Option<&'static str>,
 }
 
-/// Why there is no password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPassword {
-    /// None was given.
     #[error("none was given")]
     NotGiven,
-    /// There is a password file, but it is not used.
+    /// There is a password file, but dyno does not use it.
     #[error("none was given, and the password file is ignored: {0}")]
     PassFile(String),
 }
 
 impl Error {
-    /// What the user can do about it, if anything.
+    /// `None` if the user can do nothing about the error.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self {
             Self::Connect { source, .. } => connect_remedy(source),
@@ -130,7 +110,7 @@ impl Error {
         self.server_error().map(ServerError::sqlstate)
     }
 
-    /// Whether the server answered, so that it is alive: a refusal is an answer, too.
+    /// Whether the server answered and is therefore alive: a refusal is an answer, too.
     pub fn is_answer(&self) -> bool {
         let asks_password = matches!(self, Self::Withheld { .. } | Self::NoPassword { .. });
         asks_password || self.server_error().is_some()
@@ -184,7 +164,7 @@ impl Error {
     }
 }
 
-/// Whether nothing listens there, as while the server restarts.
+/// Whether no server listens there, for example while it restarts.
 fn is_nothing_there(source: &std::io::Error) -> bool {
     let kind = source.kind();
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)

@@ -17,7 +17,7 @@ pub fn split(url: &str) -> Vec<String> {
     hosts.map(|host| format!("{before}{host}{after}")).collect()
 }
 
-/// The first URL, with the hosts of all.
+/// The first URL, with the hosts of all URLs.
 pub fn join(urls: &[String]) -> String {
     let Some(first) = urls.first() else {
         return String::new();
@@ -35,7 +35,7 @@ pub fn join(urls: &[String]) -> String {
     }
 }
 
-/// Where a URL has its hosts.
+/// The range of a URL that contains its hosts.
 fn hosts(url: &str) -> Option<Range<usize>> {
     let start = url.find("://")? + "://".len();
     let length = url[start..].find(['/', '?', '#']);

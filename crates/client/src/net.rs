@@ -21,9 +21,8 @@ use crate::tcp::TcpSocket;
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; the first of these addresses to answer is used.
+    /// TCP; dyno uses the first of these addresses that answers.
     Tcp(Vec<SocketAddr>),
-    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -82,7 +81,7 @@ impl Stream {
         })
     }
 
-    /// Makes the kernel stamp arriving data from now on, where it can: on TCP.
+    /// Makes the kernel stamp arriving data from now on, if it can, that is on TCP.
     pub fn stamp_arrivals(&mut self) -> Result<()> {
         match &mut self.socket {
             Socket::Tcp(io) => {
@@ -93,9 +92,8 @@ impl Stream {
         }
     }
 
-    /// When the last byte of the socket's last read reached this host, by the kernel's stamp,
-    /// in nanoseconds of the monotonic clock; `None` if there is no stamp. Not checked
-    /// against any other clock.
+    /// When the last byte of the socket's last read reached this host, in nanoseconds of the
+    /// monotonic clock; `None` if the kernel did not stamp it. Not checked against any other clock.
     #[inline]
     pub fn arrived_ns(&self) -> Option<u64> {
         match &self.socket {
@@ -109,7 +107,7 @@ impl Stream {
         matches!(self.socket, Socket::Unix(_))
     }
 
-    /// The TLS version and cipher, where there is TLS.
+    /// TLS version and cipher; `None` without TLS.
     pub fn tls_description(&self) -> Option<String> {
         let tls = self.tls.as_ref()?;
         let version = tls.protocol_version()?;
@@ -117,7 +115,7 @@ impl Stream {
         Some(format!("{version:?} {suite:?}").replace('_', "-"))
     }
 
-    /// The server's certificate (DER), where there is TLS.
+    /// The server's certificate (DER); `None` without TLS.
     pub(crate) fn peer_certificate(&self) -> Option<&[u8]> {
         let certificates = self.tls.as_ref()?.peer_certificates()?;
         certificates.first().map(AsRef::as_ref)
@@ -141,7 +139,7 @@ impl Stream {
             };
             let received = poll_fn(read).await;
             if let Err(error) = received {
-                // Tell the server why; the first error is the one that matters.
+                // Tells the server why; the first error is the one that matters.
                 let _ = flush_tls(&self.socket, tls).await;
                 return Err(error);
             }
@@ -149,14 +147,13 @@ impl Stream {
         flush_tls(&self.socket, tls).await
     }
 
-    /// Writes all of `bytes`.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(tls) = &mut self.tls else {
             return self.socket.write_all(bytes).await;
         };
         let mut rest = bytes;
         while !rest.is_empty() {
-            // rustls takes no more than its buffer holds.
+            // rustls takes only what fits in its buffer.
             let taken = tls.writer().write(rest)?;
             rest = &rest[taken..];
             flush_tls(&self.socket, tls).await?;
@@ -164,7 +161,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes as many of `bytes` as possible without waiting; under TLS none.
+    /// Writes as many of `bytes` as possible without waiting; none under TLS.
     #[inline]
     pub fn try_write(&mut self, bytes: &[u8]) -> Result<usize> {
         match &self.tls {
@@ -207,7 +204,7 @@ impl Stream {
         }
     }
 
-    /// The same as a poll function.
+    /// [`Stream::receive`] as a poll function.
     #[inline]
     pub fn poll_receive<R>(
         &mut self,
@@ -258,7 +255,7 @@ async fn flush_tls(socket: &Socket, tls: &mut rustls::ClientConnection) -> Resul
     socket.write_all(&out).await
 }
 
-/// Passes on what TLS has decrypted already, or reads the socket once.
+/// Passes on data that TLS has already decrypted, or reads the socket once.
 fn poll_plaintext<R>(
     socket: &Socket,
     tls: &mut rustls::ClientConnection,
@@ -285,7 +282,7 @@ fn poll_plaintext<R>(
     }
 }
 
-/// Reads the socket once; `drain` takes what TLS has decrypted, until it returns a value.
+/// Reads the socket once; `drain` takes decrypted data until it returns a value.
 fn poll_receive_tls<R>(
     socket: &Socket,
     tls: &mut rustls::ClientConnection,
@@ -306,7 +303,7 @@ fn poll_receive_tls<R>(
     received.map(Result::flatten)
 }
 
-/// Passes on what TLS has decrypted.
+/// Passes on decrypted data.
 fn drain_plaintext<R>(
     tls: &mut rustls::ClientConnection,
     take: &mut impl FnMut(&[u8]) -> Option<R>,

@@ -1,17 +1,17 @@
-//! Who is at the other end of a connection.
+//! The other end of a connection.
 
 use std::io::{Error, Result};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The other end of a connection, as the kernel reports it.
+/// As the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// Of a TCP connection.
     Tcp {
-        /// This end.
+        /// The address of this end.
         local: SocketAddr,
-        /// The other.
+        /// The address of the other end.
         remote: SocketAddr,
     },
     /// Of a Unix socket.

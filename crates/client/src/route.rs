@@ -1,7 +1,7 @@
 //! Which of several servers virtual users connect to.
 //!
-//! Whoever watches the servers opens and closes them while a load runs. A server that is closed
-//! loses the connections that users have to it: one that hangs would keep its users for ever.
+//! Followers of the servers open and close them while a load runs. Closing a server breaks the
+//! connections that users have to it: a hanging server would hold its users forever.
 
 use std::future::poll_fn;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -13,16 +13,16 @@ use std::time::Duration;
 use rustix::net::{Shutdown, shutdown};
 use slab::Slab;
 
-/// The servers that accept the connections of a load. Users are spread over those that are open.
+/// The servers that accept a load's connections. Users are spread over those that are open.
 #[derive(Debug)]
 pub struct Route {
     state: Mutex<State>,
     /// Notified of alerts.
     alerted: Condvar,
-    /// Whether a server that refuses to write has lost its role, rather than being unfit for the
+    /// Whether a server that refuses writes has lost its role, rather than being unfit for the
     /// load.
     expects_writes: bool,
-    /// Whether each server has accepted a write, after which it is fit.
+    /// Whether each server has accepted a write, which proves it fit.
     has_written: Box<[AtomicBool]>,
     /// Whether users stay with one server until it fails, rather than being spread.
     is_list: bool,
@@ -33,9 +33,9 @@ struct State {
     servers: Vec<Server>,
     /// The index of the next connection's server, if that one is open. May exceed the last index.
     turn: usize,
-    /// Counts the changes of what is open.
+    /// Number of changes of the set of open servers.
     changes: u64,
-    /// Counts the alerts.
+    /// Number of alerts.
     alerts: u64,
     /// Tasks that wait for a change.
     waiting: Vec<Waker>,
@@ -44,13 +44,13 @@ struct State {
 #[derive(Debug, Default)]
 struct Server {
     is_open: bool,
-    /// The sockets of its connections.
+    /// Sockets of the connections.
     sockets: Slab<RawFd>,
 }
 
 impl Route {
     /// A route whose owner opens and closes servers. A server that refuses a write because it is
-    /// read-only counts as away, and its users reconnect, if it accepted a write before or
+    /// read-only counts as away, so that its users reconnect, if it has accepted a write before or
     /// `expects_writes` is set.
     pub fn new(servers: usize, is_open: impl Fn(usize) -> bool, expects_writes: bool) -> Self {
         let server = |index| Server {
@@ -87,7 +87,7 @@ impl Route {
         Self::new(1, |_| true, false)
     }
 
-    /// Opens the servers of which `is_open` is true, by their index, and closes the others, whose
+    /// Opens the servers for whose index `is_open` is true, and closes the others, whose
     /// connections are shut down.
     pub fn set(&self, is_open: impl Fn(usize) -> bool) {
         let mut state = self.lock();
@@ -109,24 +109,23 @@ impl Route {
         }
     }
 
-    /// Whether users connect to a server.
     pub fn is_open(&self, server: usize) -> bool {
         self.lock().is_open(server)
     }
 
-    /// How many connections of users there are to a server.
+    /// Number of users' connections to a server.
     pub fn connections(&self, server: usize) -> usize {
         let state = self.lock();
         state.servers.get(server).map_or(0, |it| it.sockets.len())
     }
 
-    /// Makes those who watch the servers look at once: a connection has failed.
+    /// Makes followers probe the servers at once, because a connection has failed.
     pub fn alert(&self) {
         self.lock().alerts += 1;
         self.alerted.notify_all();
     }
 
-    /// The number of alerts, once it is another one than `known`, or after `limit`.
+    /// Waits until the number of alerts differs from `known`, or for `limit`; returns the number.
     pub fn wait_for_alert(&self, known: u64, limit: Duration) -> u64 {
         let is_known = |state: &mut State| state.alerts == known;
         let waited = self
@@ -154,7 +153,7 @@ impl Route {
         self.lock().choice()
     }
 
-    /// Waits until the choice is another one than `known`.
+    /// Waits until the choice differs from `known`.
     pub(crate) async fn changed(&self, known: Option<u64>) {
         poll_fn(|context| {
             let mut state = self.lock();
@@ -184,7 +183,7 @@ impl Route {
         }
     }
 
-    /// The server that the next connection is opened to; `None` while none is open.
+    /// The server for the next connection; `None` while none is open.
     pub(crate) fn next(&self) -> Option<usize> {
         let mut state = self.lock();
         let count = state.servers.len();
@@ -195,8 +194,8 @@ impl Route {
         Some(next)
     }
 
-    /// Adds a connection to those that are shut down when its server is closed; `None` if it is
-    /// closed already. The result must be dropped before the socket is closed.
+    /// Registers a connection to be shut down when its server is closed; `None` if it is already
+    /// closed. The result must be dropped before the socket is closed.
     pub(crate) fn add(self: &Arc<Self>, server: usize, socket: BorrowedFd<'_>) -> Option<Place> {
         let mut state = self.lock();
         let open = state.servers.get_mut(server).filter(|it| it.is_open)?;
@@ -208,7 +207,7 @@ impl Route {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No holder leaves it inconsistent.
+        // No holder of the lock leaves the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -234,14 +233,14 @@ impl Server {
             // SAFETY: the socket is open, because its place is dropped before it is closed, and
             // dropping the place takes the lock that is held here.
             let socket = unsafe { BorrowedFd::borrow_raw(*socket) };
-            // Fails only if the connection is broken already.
+            // Fails only if the connection is already broken.
             let _ = shutdown(socket, Shutdown::Both);
         }
     }
 }
 
-/// A connection among those that are shut down when its server is closed. Dropping it takes the
-/// connection out.
+/// A connection that is registered to be shut down when its server is closed. Dropping it
+/// unregisters the connection.
 #[derive(Debug)]
 pub(crate) struct Place {
     route: Arc<Route>,
@@ -255,7 +254,7 @@ impl Place {
         self.route.failed(self.server);
     }
 
-    /// Notes that the server has accepted a write.
+    /// Records that the server has accepted a write.
     #[inline]
     pub(crate) fn wrote(&self) {
         if let Some(has_written) = self.route.has_written.get(self.server)
@@ -265,7 +264,7 @@ impl Place {
         }
     }
 
-    /// Whether the server has lost its role if it refuses to write.
+    /// Whether the server has lost its role if it refuses writes.
     pub(crate) fn expects_writes(&self) -> bool {
         let has_written = self.route.has_written.get(self.server);
         self.route.expects_writes || has_written.is_some_and(|it| it.load(Ordering::Relaxed))
@@ -328,7 +327,7 @@ mod tests {
         assert_eq!(route.connections(0), 1);
         assert!(route.add(1, ours.as_fd()).is_none());
         route.set(|server| server == 1);
-        // It would block otherwise.
+        // Would block if the connection were open.
         assert_eq!(ours.read(&mut [0]).unwrap(), 0);
         assert!(route.add(0, ours.as_fd()).is_none());
         drop(place);
@@ -351,7 +350,7 @@ mod tests {
         let route = Arc::new(Route::new(2, none, true));
         let remote = Arc::clone(&route);
         let thread = std::thread::spawn(move || {
-            // Repeated, because the task may not wait yet.
+            // Repeated, because the task may not be waiting yet.
             while remote.lock().waiting.is_empty() {}
             remote.set(|server| server == 1);
             while remote.lock().waiting.is_empty() {}

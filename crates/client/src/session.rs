@@ -14,30 +14,30 @@ use crate::error::Error;
 use crate::route::{Place, Route};
 use plan::StatementProtocol;
 
-/// Opens connections to one server, or to those of several that its route has open.
+/// Opens connections to one server, or to those of several that its route has opened.
 #[derive(Debug)]
 pub struct Connector<P: Protocol> {
-    /// The servers, each with its account, in the order of the route.
+    /// The servers, with an account each, in the order of the route.
     pub targets: Vec<Arc<P::Target>>,
-    /// Which of them to connect to.
+    /// Determines which server to connect to.
     pub route: Arc<Route>,
     /// How statements are sent.
     pub protocol: StatementProtocol,
-    /// Make the kernel stamp the arrival of replies, where it can.
+    /// Whether the kernel stamps the arrival of replies, if it can.
     pub stamp_replies: bool,
 }
 
-/// One connection with its statements.
+/// A connection with its statements.
 #[derive(Debug)]
 pub struct NetworkSession<P: Protocol> {
-    /// The first field: it is dropped before the connection is closed.
+    /// The first field, so that it is dropped before the connection is closed.
     place: Place,
     connection: Connection<P>,
     catalog: Arc<Catalog>,
-    /// By the catalog's numbers; empty for the text protocol, and `None` for a statement that
-    /// cannot be prepared.
+    /// By number in the catalog. Empty for the text protocol; `None` for a statement that cannot be
+    /// prepared.
     prepared: Box<[Option<P::Statement>]>,
-    /// The text protocol's statement; reused.
+    /// Buffer for statements of the text protocol.
     text: String,
 }
 
@@ -80,7 +80,7 @@ impl<P: Protocol> Connector<P> {
         let Some(target) = self.targets.get(server) else {
             return Ok(None);
         };
-        // The login to a server that hangs would take until its limit.
+        // A login to a hanging server would take until its limit.
         let opening = before(self.route.closed(server), self.open(target, catalog));
         let Some(opened) = opening.await.transpose()? else {
             return Ok(None);
@@ -124,7 +124,7 @@ struct Opened<P: Protocol> {
     prepared: Box<[Option<P::Statement>]>,
 }
 
-/// Runs `work`; `None` if `end` comes before its end.
+/// Runs `work`; `None` if `end` ends first.
 async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let (mut end, mut work) = (pin!(end), pin!(work));
     poll_fn(|context| match work.as_mut().poll(context) {

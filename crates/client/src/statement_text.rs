@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use workload::session::Param;
 
-/// How many characters of a statement an error shows.
+/// Number of characters of a statement that an error shows.
 const SHOWN_CHARS: usize = 200;
 
 /// The beginning of a statement, for an error.
@@ -16,7 +16,7 @@ pub(crate) fn shortened(sql: &str) -> String {
     shown
 }
 
-/// Writes a value into a statement. `escape` returns what has to precede a character of a string.
+/// Writes a value into a statement. `escape` returns what must precede a character of a string.
 pub(crate) fn write_value(
     out: &mut String,
     value: &Param<'_>,

@@ -1,9 +1,9 @@
-//! A TCP socket that knows when the bytes it read had arrived, by the kernel's time stamp.
+//! A TCP socket that knows when the bytes that it read arrived, by the kernel's time stamp.
 //!
-//! With `SO_TIMESTAMPNS` (socket(7)) the kernel records the wall clock when a packet reaches
-//! this host, before any program is woken, and `recvmsg` returns the stamp of the last packet
-//! that it took bytes from. std and rustix support neither the option nor its control message,
-//! so this file makes both system calls itself.
+//! With `SO_TIMESTAMPNS` (socket(7)), the kernel records the wall clock when a packet reaches this
+//! host, before any program is woken, and `recvmsg` returns the stamp of the last packet that it
+//! took bytes from. std and rustix support neither the option nor its control message, so this file
+//! makes both system calls itself.
 
 use std::cell::Cell;
 use std::io::{Error, IoSliceMut, Read, Result, Write};

@@ -1,4 +1,4 @@
-//! TLS: the five modes of MySQL's and PostgreSQL's clients, and what each verifies.
+//! TLS: the five modes of MySQL's and PostgreSQL's clients, and what each of them verifies.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Longest file of a public key that is read.
+/// Maximum size of a public key file.
 const PUBLIC_KEY_LIMIT_BYTES: u64 = 1 << 20;
 
-/// The user's TLS options, and who may have the password itself.
+/// The user's TLS options, and whether an unverified server may get the password itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TlsOptions {
-    /// The mode. `None`: [`TlsMode::VerifyFull`] with `ca`, else [`TlsMode::Preferred`].
+    /// `None`: [`TlsMode::VerifyFull`] with `ca`, otherwise [`TlsMode::Preferred`].
     pub mode: Option<TlsMode>,
     /// A file of trusted authorities (PEM) instead of the system's.
     pub ca: Option<PathBuf>,
@@ -32,13 +32,13 @@ pub struct TlsOptions {
     pub key: Option<PathBuf>,
     /// What is known about the server's RSA key.
     pub server_public_key: ServerPublicKey,
-    /// Whether a server that was not verified may have the password in clear text
-    /// (`mysql_clear_password`, PostgreSQL's method `password`).
+    /// Whether an unverified server may get the password in clear text (`mysql_clear_password`,
+    /// PostgreSQL's method `password`).
     pub cleartext_plugin: bool,
 }
 
-/// The key with which `caching_sha2_password` and `sha256_password` encrypt the password
-/// for a server that was not verified otherwise.
+/// The key with which `caching_sha2_password` and `sha256_password` encrypt the password for a
+/// server that is not verified otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ServerPublicKey {
     /// Unknown: the server does not get the password.
@@ -66,7 +66,6 @@ impl ServerPublicKey {
     }
 }
 
-/// Why TLS failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFailure {
     /// The server does not support TLS.
@@ -127,7 +126,7 @@ impl TlsOptions {
         }
     }
 
-    /// The mode, given or implied.
+    /// The mode, whether given or implied.
     pub fn mode(&self) -> TlsMode {
         match (self.mode, &self.ca) {
             (Some(mode), _) => mode,
@@ -137,7 +136,7 @@ impl TlsOptions {
         }
     }
 
-    /// Refuses options that would have no effect: whoever names an authority or a certificate
+    /// Rejects options that would have no effect: a user who names an authority or a certificate
     /// relies on it.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mode = self.mode();

@@ -1,4 +1,4 @@
-//! What the servers of one cluster know each other by.
+//! The certificate by which the servers of a cluster recognize each other.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,25 +11,26 @@ use rcgen::{
 use crate::failure::Failure;
 use crate::server::ServerFile;
 
-/// The names of its files. In a data directory, which is its server's working directory, a server
-/// finds them by these names.
+/// The names of the certificate's files. A server finds them by these names if they are in its data
+/// directory, which is its working directory.
 pub(crate) const AUTHORITY_FILE: &str = "dyno-ca.pem";
 pub(crate) const CERTIFICATE_FILE: &str = "dyno-cert.pem";
 pub(crate) const KEY_FILE: &str = "dyno-key.pem";
 
-/// A certificate for one run with its key, and the authority that signed it, whose own key is gone.
-/// All servers and services of a cluster have it, and trust no other: who has the key is admitted.
+/// A certificate and key for one run, and the authority that signed it, whose own key is gone. All
+/// servers and services of a cluster use this certificate and trust no other: only holders of the
+/// key are admitted.
 #[derive(Clone)]
 pub struct Certificate {
     /// The certificate of the authority (PEM).
     pub authority: String,
     /// The certificate (PEM).
     pub certificate: String,
-    /// Its private key (PEM).
+    /// The private key of the certificate (PEM).
     pub key: String,
 }
 
-/// The key is hidden.
+/// Hides the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate(***)")
@@ -37,7 +38,7 @@ impl fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// Generates a certificate for servers at these addresses, which are also each other's clients.
+    /// The servers at these addresses are also each other's clients.
     pub fn generate(addresses: impl IntoIterator<Item = IpAddr>) -> Result<Self, Failure> {
         let names = addresses.into_iter().map(|address| address.to_string());
         let generated = authority().and_then(|(signed, issuer)| {
@@ -61,12 +62,12 @@ impl Certificate {
         })
     }
 
-    /// The file by which others know who has it.
+    /// The file by which others verify holders of the key.
     pub(crate) fn authority_file(&self) -> ServerFile {
         file(AUTHORITY_FILE, &self.authority)
     }
 
-    /// Its files, for the directory of a server or a service.
+    /// The files for the directory of a server or a service.
     pub(crate) fn files(&self) -> [ServerFile; 3] {
         [
             self.authority_file(),

@@ -1,4 +1,4 @@
-//! Checks on the settings of servers: facts, and what all engines share.
+//! Checks on the settings of servers: facts, and what the checks of all engines share.
 
 mod buffers;
 
@@ -18,7 +18,6 @@ pub(crate) use buffers::DEFAULT_BYTES;
 /// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Demand {
-    /// Connections.
     pub users: u64,
     pub tables: u64,
     /// Tables that all connections together have open at once.
@@ -32,32 +31,31 @@ pub struct Demand {
 /// What the checks know about a server.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// Its URL without the password, or which of a study's servers it is.
+    /// The URL without the password, or which of a study's servers it is.
     pub name: String,
     pub engine: &'static dyn Server,
-    /// Its version number, `10.11.14`.
+    /// Version number, for example `10.11.14`.
     pub version: String,
-    /// Its settings by name, or why they could not be read.
+    /// Settings by name, or why they could not be read.
     pub settings: Result<BTreeMap<String, String>, String>,
     /// Settings that the study sets.
     pub chosen: BTreeSet<String>,
     /// Settings that the study varies among its servers.
     pub varied: BTreeSet<String>,
-    /// Whether it is only planned.
+    /// Whether the server is only planned.
     pub planned: bool,
-    /// Its data directory, if it runs on this host.
+    /// The data directory, if the server runs on this host.
     pub data_dir: Option<PathBuf>,
-    /// Why it is taken to run on another host; `None`: it runs on this one.
+    /// Why the server seems to run on another host; `None` if it runs on this one.
     pub elsewhere: Option<String>,
-    /// Memory of its host; `None` if that is another host.
+    /// Memory of the server's host; `None` if that is another host.
     pub memory_bytes: Option<u64>,
-    /// Number of such servers that run on its host at the same time.
+    /// Number of such servers that run on the host at the same time.
     pub servers: u64,
-    /// Size of its tables and indexes, in bytes.
+    /// Size of tables and indexes, in bytes.
     pub data_bytes: Option<u64>,
-    /// Whether its disk is a spinning one, if known.
+    /// Whether the data is on a spinning disk; `None` if unknown.
     pub turning_disk: Option<bool>,
-    /// What the load needs from it.
     pub demand: Option<Demand>,
 }
 
@@ -76,7 +74,7 @@ fn elsewhere(server: &Facts) -> Observed {
     }
 }
 
-/// Runs the checks on a server. A setting that the study varies is noted at most.
+/// Runs the checks on a server. A setting that the study varies is a note at most.
 pub fn judge(server: &Facts) -> Vec<Finding> {
     let run_one = |check: &'static Check<Facts>| {
         let mut finding = check.finding(server, &server.name, |remedy| server.remedy(remedy));
@@ -90,7 +88,7 @@ pub fn judge(server: &Facts) -> Vec<Finding> {
     server.engine.checks().into_iter().map(run_one).collect()
 }
 
-/// The error of a setting says why it is unknown.
+/// The errors say why a setting is unknown.
 impl Facts {
     /// A setting's value, as the server reports it.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Observed> {
@@ -108,7 +106,7 @@ impl Facts {
 
     /// A number or a size.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Observed> {
-        // A setting such as long_query_time is a fraction.
+        // Settings such as long_query_time may be fractions.
         self.parsed(name, |text| {
             parse_bytes(text).or_else(|| text.split_once('.')?.0.parse().ok())
         })
@@ -140,7 +138,7 @@ impl Facts {
         Ok(graded(level(value), format!("{name}: {value}")))
     }
 
-    /// Grades a switch that should be in the position `good`.
+    /// Grades a switch that should be `good`.
     pub(crate) fn switch(&self, name: &str, good: bool, level: Level) -> Judged {
         let on = self.is_on(name)?;
         self.graded(name, |_| level.when(on != good))
@@ -153,7 +151,7 @@ impl Facts {
         })
     }
 
-    /// Whether its version is at least this.
+    /// Whether the version is at least `major.minor`.
     pub(crate) fn is_since(&self, major: u64, minor: u64) -> bool {
         version::is_since(&self.version, major, minor)
     }
@@ -162,7 +160,7 @@ impl Facts {
         matches!(remedy, Remedy::Live(name, _) | Remedy::Restart(name, _) if self.varied.contains(name))
     }
 
-    /// How to fix this server.
+    /// How to apply a remedy to this server.
     fn remedy(&self, remedy: Remedy) -> Option<String> {
         let (name, value, live) = match remedy {
             Remedy::Live(name, value) => (name, value, true),
@@ -176,7 +174,7 @@ impl Facts {
     }
 }
 
-/// A value in a study's syntax: words are quoted, placeholders stand for numbers.
+/// A value in the syntax of a study: words are quoted, and placeholders stand for numbers.
 fn toml(value: &str) -> String {
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     match is_number || value == "NEEDED" {
@@ -216,7 +214,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The outcome of the check of this name.
+    /// The outcome of the check `id`.
     pub(crate) fn observed(server: &Facts, id: &str) -> Observed {
         let mut checks = server.engine.checks().into_iter();
         let check = checks.find(|check| check.about.id == id).unwrap();

@@ -1,4 +1,4 @@
-//! Where commits are when they are acknowledged, and who notices a failure, in every kind of cluster.
+//! Where acknowledged commits are stored, and who notices a failure, in every kind of cluster.
 
 use std::time::Duration;
 

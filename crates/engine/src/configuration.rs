@@ -3,13 +3,13 @@
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// Connections that are always allowed: a limit costs next to nothing, and the default settings
-/// must not refuse a load.
+/// Minimum limit of connections: it costs next to nothing, and the default settings must not refuse
+/// a load.
 const MIN_CONNECTIONS: u32 = 1000;
 /// For monitors, and for an administrator.
 const SPARE_CONNECTIONS: u32 = 50;
 
-/// Rejects settings that cannot be written, or that `reserved` gives a reason against. Names may
+/// Rejects settings that cannot be written, or for which `reserved` returns a reason. Names may
 /// contain letters, digits and `punctuation`.
 pub(crate) fn check_settings(
     config: &Settings,
@@ -22,7 +22,7 @@ pub(crate) fn check_settings(
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) {
             return Err(bad("this is not the name of a setting"));
         }
-        // A line break would begin another setting.
+        // A line break would start another setting.
         if value.chars().any(char::is_control) {
             return Err(bad(
                 "its value contains a line break or another control character",
@@ -37,19 +37,18 @@ pub(crate) fn check_settings(
     Ok(())
 }
 
-/// A setting that cannot be written to a configuration file, as named in the study.
+/// The failure for a setting that cannot be written to a configuration file.
 pub(crate) fn bad_setting(name: &str, why: &str) -> Failure {
     Failure::usage(format!("the setting {name:?} cannot be written: {why}"))
         .remedy("correct or remove it in server.config")
         .key(format!("server.config.{name}"))
 }
 
-/// The connections that a server for this many users allows.
+/// The limit of connections of a server for `users` users.
 pub(crate) fn allowed_connections(users: u32) -> u32 {
     users.saturating_add(SPARE_CONNECTIONS).max(MIN_CONNECTIONS)
 }
 
-/// The text of a configuration file.
 pub(crate) struct ConfigurationFile {
     text: String,
     line: fn(&str, &str) -> String,

@@ -1,4 +1,4 @@
-//! A database that can be loaded, driven and watched.
+//! A database that can be loaded, driven, and observed.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::remote::Rows;
 use crate::replication::{Role, View};
 use crate::sql::Sql;
 
-/// How to reach a database, in addition to its URL.
+/// How to reach a database, besides its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Whether to use TLS, and what to verify.
@@ -34,40 +34,38 @@ pub struct Access {
     pub user: String,
     /// The password, if the URL has none.
     pub password: Option<String>,
-    /// Whether to create a server's database if it does not exist. An in-process engine always
-    /// does.
+    /// Whether to create a server's database if it does not exist. In-process engines always do.
     pub create_database: bool,
 }
 
-/// How statements are sent.
 #[derive(Debug, Clone, Copy)]
 pub struct StatementSettings {
-    /// Prepared, or as text.
+    /// Prepared statements, or text.
     pub protocol: StatementProtocol,
     /// Whether the kernel timestamps the arrival of replies, where it can.
     pub stamp_replies: bool,
 }
 
-/// A load, and who receives its events.
+/// A load and the receiver of its events.
 pub struct Load<'a> {
-    /// Its users, workers, and duration.
+    /// Users, workers, and duration.
     pub spec: &'a LoadSpec,
-    /// What its users do.
+    /// What the users do.
     pub workload: &'a BuiltIn,
-    /// Where it waits for the other loads of its trial.
+    /// Where the load waits for the other loads of its trial.
     pub barrier: &'a Barrier,
-    /// Which of the database's servers its users connect to.
+    /// Determines which of the database's servers users connect to.
     pub route: &'a Arc<Route>,
-    /// What ends it early.
+    /// Ends the load early.
     pub stop: &'a Stop,
-    /// Shows it between its seconds; `None`: nobody looks.
+    /// Publishes the load's progress between its seconds; `None` if nobody reads it.
     pub pulse: Option<&'a Arc<Pulse>>,
-    /// Receives its events.
+    /// Receives the load's events.
     pub tell: &'a mut dyn FnMut(LoadEvent),
 }
 
 impl Load<'_> {
-    /// Runs it on the connections of an engine.
+    /// Runs the load on the connections of an engine.
     pub(crate) fn run<C>(self, connector: C) -> Result<LoadOutcome, LoadError>
     where
         C: Connect + Send + Sync + 'static,
@@ -85,12 +83,12 @@ impl Load<'_> {
     }
 }
 
-/// Where a server runs, as it reports.
+/// Where a server runs, as it reports itself.
 #[derive(Debug, Clone)]
 pub struct ServerLocation {
     /// The other end of the connection; `None` if the kernel does not report it.
     pub peer: Option<Peer>,
-    /// Its data directory, in which it works.
+    /// The data directory, which is the server's working directory.
     pub data_dir: PathBuf,
     /// The file with its process ID.
     pub pid_file: PathBuf,
@@ -99,30 +97,30 @@ pub struct ServerLocation {
 /// What a server reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct ServerReport {
-    /// The settings that checks look at, by name.
+    /// The settings that checks examine, by name.
     pub settings: BTreeMap<String, String>,
-    /// Size of its tables and indexes, if the account may see it.
+    /// Size of tables and indexes; `None` if the account may not see it.
     pub data_bytes: Option<u64>,
-    /// Its data directory, if the account may see it.
+    /// The data directory; `None` if the account may not see it.
     pub data_dir: Option<PathBuf>,
-    /// The name of its host, if the engine reports it.
+    /// The name of the host; `None` if the engine does not report it.
     pub host_name: Option<String>,
 }
 
-/// An open database: of a server, of several that replicate, or in process.
+/// An open database: of one server, of several that replicate, or in process.
 pub trait Database: Any + fmt::Debug + Send + Sync {
     fn engine(&self) -> &'static dyn Engine;
 
-    /// The engine's version number, `10.11.14`.
+    /// The engine's version number, for example `10.11.14`.
     fn version(&self) -> &str;
 
-    /// Its URL, without the password.
+    /// The URL without the password.
     fn shown(&self) -> String;
 
     /// What the user can do about an error of a statement.
     fn remedy(&self, error: &SessionError) -> Option<&'static str>;
 
-    /// Loads the tables of `wanted` that are missing.
+    /// Loads missing tables of `wanted`.
     fn prepare(&self, wanted: &Wanted<'_>, listener: Listener<'_>) -> Result<Prepared, Failure>;
 
     /// Count and checksum of all rows, from the marks.
@@ -131,31 +129,30 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     /// Reads every row and index entry of all tables once.
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure>;
 
-    /// Runs a load on connections of the engine's own type: nothing below is dispatched
-    /// dynamically.
+    /// Runs a load on connections of the engine's own type: there is no dynamic dispatch below.
     fn drive(&self, sending: StatementSettings, load: Load<'_>) -> Result<LoadOutcome, LoadError>;
 
-    /// Opens a connection that observes the database beside its load.
+    /// Opens a connection for observing the database beside its load.
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;
 
-    /// The same database for loads whose routes choose among these servers; `None` if a server
-    /// has another protocol.
+    /// The database for loads whose routes choose among these servers; `None` if a server has
+    /// another protocol.
     fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
         let _ = members;
         None
     }
 
-    /// The servers that the URL names, if it names several: each as a database of its own.
+    /// The servers of a URL that names several, each as a database of its own.
     fn members(&self) -> Vec<Arc<dyn Database>> {
         Vec::new()
     }
 
-    /// Asks one of [`Database::members`] for its role; `None`: it is none of several.
+    /// The query that asks one of [`Database::members`] for its role; `None` for other databases.
     fn role_query(&self) -> Option<&'static str> {
         None
     }
 
-    /// Its role, from its answer to [`Database::role_query`].
+    /// The view in an answer to [`Database::role_query`].
     fn role(&self, rows: &Rows) -> View {
         let _ = rows;
         View {
@@ -174,18 +171,18 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// A reader of its counters; `None` if it has none.
+    /// A reader of the database's counters; `None` if there are none.
     fn counters(&self) -> Option<Counters> {
         None
     }
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
-    /// that no two servers share (directories, ports) are omitted.
+    /// that are unique to each server (directories, ports) are omitted.
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         Ok(Vec::new())
     }
 
-    /// Reads what checks need from a server; `None` if there are no checks.
+    /// Reads what checks need to know about a server; `None` if there are no checks.
     fn ask(&self) -> Option<Result<ServerReport, String>> {
         None
     }
@@ -195,8 +192,8 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Asks a server where it runs, and calls `look` while the connection is open: the kernel
-    /// lists both of its ends only then.
+    /// Asks a server where it runs, and calls `look` while the connection is open, because the
+    /// kernel lists both of its ends only then.
     fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
         let _ = look;
         Err("it runs in process".to_owned())
@@ -204,12 +201,12 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
 }
 
 impl dyn Database {
-    /// The engine and its version: `MariaDB 10.11.14`.
+    /// The engine and its version, for example `MariaDB 10.11.14`.
     pub fn product(&self) -> String {
         format!("{} {}", self.engine().title(), self.version())
     }
 
-    /// Whether it runs in this process, where its calls block.
+    /// Whether the database runs in this process, where its calls block.
     pub fn is_in_process(&self) -> bool {
         self.engine().in_process().is_some()
     }

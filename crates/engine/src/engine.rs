@@ -1,4 +1,4 @@
-//! What dyno has to know about every engine.
+//! What every engine provides.
 
 use std::fmt;
 use std::path::Path;
@@ -10,15 +10,14 @@ use crate::database::{Access, Database};
 use crate::failure::Failure;
 use crate::server::Server;
 
-/// A database engine.
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// Its name in a study: `mariadb`.
+    /// The name in a study, for example `mariadb`.
     fn name(&self) -> &'static str;
 
-    /// Its name in text: `MariaDB`.
+    /// The name in text, for example `MariaDB`.
     fn title(&self) -> &'static str;
 
-    /// The schemes of the URLs that name its databases.
+    /// The schemes of URLs for its databases.
     fn schemes(&self) -> &'static [&'static str];
 
     /// The first scheme, for examples.
@@ -26,22 +25,21 @@ pub trait Engine: fmt::Debug + Send + Sync {
         self.schemes().first().copied().unwrap_or_default()
     }
 
-    /// The syntax of its URLs, for help and messages.
+    /// The syntax of URLs, for help and messages.
     fn url_syntax(&self) -> String {
         format!("{}://USER@HOST:PORT/DATABASE", self.scheme())
     }
 
-    /// The environment variables from which its own clients, and dyno, take what a URL omits:
-    /// names and meaning.
+    /// Names and meanings of the environment variables from which its own clients, and dyno, take
+    /// what a URL omits.
     fn variables(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// Its dialect of SQL.
     fn dialect(&self) -> &'static Dialect;
 
-    /// Opens the database that a URL names, and reads its version. An in-process engine creates
-    /// temporary databases in `directory`.
+    /// Opens the database at a URL and reads its version. An in-process engine creates temporary
+    /// databases in `directory`.
     fn open(
         &self,
         url: &str,
@@ -49,12 +47,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
         directory: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure>;
 
-    /// How it runs in this process; `None` if it has server processes.
+    /// `None` if the engine has server processes.
     fn in_process(&self) -> Option<InProcess> {
         None
     }
 
-    /// How its servers are started; `None` if it has none.
+    /// `None` if the engine has no servers.
     fn server(&self) -> Option<&'static dyn Server> {
         None
     }
@@ -68,7 +66,7 @@ pub struct InProcess {
     pub version: &'static str,
     /// The URL of a temporary database.
     pub temporary_url: &'static str,
-    /// A database's URL that is valid in any working directory; `None`: it names a temporary
+    /// Makes the URL of a database valid in any working directory; `None` if it names a temporary
     /// database without settings.
     pub absolute_url: fn(&str) -> Option<String>,
 }

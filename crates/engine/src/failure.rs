@@ -1,4 +1,4 @@
-//! Why something failed, and what that means for dyno.
+//! Why something failed, and how dyno ends because of it.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -9,13 +9,13 @@ use client::TargetError;
 use plan::Span;
 use workload::distribution::DistributionError;
 
-/// How dyno ends after a failure; the numbers are its exit codes.
+/// How dyno ends after a failure. The numbers are exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// A threshold was not met.
     Threshold = 1,
-    /// Bad usage, or a bad study: also one that this host cannot do, which is known before anything
-    /// starts.
+    /// Bad usage or a bad study. Includes a study that this host cannot run, if that is known
+    /// before anything starts.
     Usage = 2,
     /// A server could not be started or reached, or refused the work.
     Server = 3,
@@ -25,35 +25,34 @@ pub enum Exit {
     Internal = 5,
 }
 
-/// What callers tell apart, besides how dyno ends.
+/// Distinctions that callers need besides [`Exit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
     /// The operating system refused.
     Io(ErrorKind),
     /// A program is not installed.
     NoProgram,
-    /// A program did not end within its limit.
+    /// A program exceeded its time limit.
     Endless,
     /// Another process listens on the port.
     PortTaken,
-    /// A server rejected its settings, or ended before it was ready: one with the same settings would
-    /// fail again in the same way.
+    /// A server rejected its settings or ended before it was ready. Another one with the same
+    /// settings would fail in the same way.
     NotStarted,
-    /// A fault was to strike or heal a server that does not run.
+    /// A fault was to affect or heal a server that does not run.
     NotRunning,
 }
 
-/// What failed, why, and what to do.
+/// What failed, why, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub exit: Exit,
     /// What failed, where, and why, with the server's message if there is one.
     pub message: String,
-    /// What the user can do about it.
     pub remedy: Option<String>,
-    /// The key of the study that is to blame.
+    /// The key of the study to blame.
     pub key: Option<String>,
-    /// Where the study says so.
+    /// The place in the study to blame.
     pub span: Option<Span>,
     pub fact: Option<Fact>,
 }
@@ -90,7 +89,7 @@ impl Failure {
         Self::new(Exit::Internal, message)
     }
 
-    /// The operating system refused to do something, such as `write`, to a file; for `map_err`.
+    /// The operating system refused an operation on a file, such as `write`. For `map_err`.
     pub fn at<'a, E: Into<io::Error>, P: AsRef<Path> + ?Sized>(
         what: &'a str,
         path: &'a P,
@@ -110,7 +109,7 @@ impl Failure {
         self.perhaps(Some(remedy))
     }
 
-    /// Adds a remedy, if there is one.
+    /// Adds a remedy if there is one.
     pub fn perhaps(mut self, remedy: Option<impl Into<String>>) -> Self {
         self.remedy = remedy.map(Into::into);
         self
@@ -131,7 +130,7 @@ impl Failure {
         self
     }
 
-    /// Says first what failed because of it.
+    /// Prepends what failed because of this failure.
     pub fn context(mut self, what: impl Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self

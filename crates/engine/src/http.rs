@@ -1,4 +1,4 @@
-//! Short requests by HTTP to programs of the laboratory, some of which admit only who has their
+//! Short HTTP requests to programs of the laboratory, some of which admit only holders of their
 //! cluster's key.
 
 use std::io::{self, Read, Write};
@@ -12,14 +12,13 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::certificate::Certificate;
 
-/// How long connecting may take, and the answer to a question.
+/// How long connecting, and the answer to a question, may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-/// The longest reply that is read, in bytes.
 const MAX_REPLY_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// The status code, such as 200.
+    /// For example 200.
     pub(crate) status: u16,
     pub(crate) body: String,
 }
@@ -30,13 +29,12 @@ impl Reply {
     }
 }
 
-/// Asks for a page.
 pub(crate) fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
     let request = Request::get(path);
     request.exchange(&address, connect(address, ANSWER_LIMIT)?)
 }
 
-/// Asks for a page of a program of this cluster.
+/// Gets a page of a program of this cluster.
 pub(crate) fn get_as(
     certificate: &Certificate,
     address: SocketAddr,
@@ -46,7 +44,7 @@ pub(crate) fn get_as(
     request.exchange(&address, encrypted(certificate, address, ANSWER_LIMIT)?)
 }
 
-/// Sends a request with a text in JSON to a program of this cluster; each read may take `limit`.
+/// Sends JSON to a program of this cluster; each read may take `limit`.
 pub(crate) fn send(
     address: SocketAddr,
     (method, path): (&str, &str),
@@ -58,7 +56,6 @@ pub(crate) fn send(
     request.exchange(&address, encrypted(certificate, address, limit)?)
 }
 
-/// What is asked.
 struct Request<'a> {
     method: &'a str,
     path: &'a str,
@@ -73,7 +70,7 @@ impl<'a> Request<'a> {
 
     fn exchange(&self, host: &SocketAddr, mut stream: impl Read + Write) -> io::Result<Reply> {
         let Self { method, path, json } = self;
-        // HTTP/1.0: the server closes the connection after its reply, which is not divided into
+        // HTTP/1.0: the server closes the connection after its reply and does not send it in
         // chunks.
         let request = format!(
             "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\
@@ -84,7 +81,7 @@ impl<'a> Request<'a> {
         stream.flush()?;
         let mut bytes = Vec::new();
         match stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes) {
-            // It need not announce that it closes an encrypted connection.
+            // The server need not announce that it closes an encrypted connection.
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
             _ => {}
         }
@@ -100,7 +97,7 @@ fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A connection by which both ends have proven that they have the cluster's key.
+/// A connection on which both ends have proven that they hold the cluster's key.
 fn encrypted(
     certificate: &Certificate,
     address: SocketAddr,

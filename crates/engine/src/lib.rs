@@ -1,7 +1,8 @@
-//! Everything that is particular to a database, one folder each.
+//! Everything that is particular to a database, in a folder for each engine.
 //!
-//! An engine specifies what to write, run, and query; the laboratory does it. [`ENGINES`] lists all of them, and nothing outside this crate, the wire protocols and
-//! the clients needs to know their names.
+//! An engine specifies what to write, run, and query; the laboratory does so. [`ENGINES`] lists all
+//! engines, and nothing outside this crate, the wire protocols, and the clients needs to know their
+//! names.
 
 pub mod certificate;
 pub mod checks;

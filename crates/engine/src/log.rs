@@ -1,23 +1,23 @@
-//! What the logs of servers say about settings.
+//! What server logs say about settings.
 
 use crate::server::Rejected;
 use crate::settings::Settings;
 
-/// Longest message that is shown, in characters.
+/// Maximum length of a message that is shown.
 const SHOWN_CHARS: usize = 400;
 
-/// How a server writes about settings in its messages.
+/// How a server mentions settings in its messages.
 pub(crate) struct Wording {
     /// Whether a message names a setting.
     pub(crate) names: fn(&str, &str) -> bool,
     /// The quotation mark around values.
     pub(crate) quote: char,
-    /// What it says about a name that it does not know.
+    /// The server's words for a name that it does not know.
     pub(crate) unknown: &'static str,
 }
 
 impl Wording {
-    /// The first of these errors that is about a setting of `config`.
+    /// The first error that is about a setting of `config`.
     pub(crate) fn rejected(&self, errors: &[String], config: &Settings) -> Option<Rejected> {
         let found = |is_about: &dyn Fn(&str, &str, &str) -> bool| {
             errors.iter().find_map(|error| {
@@ -38,7 +38,7 @@ impl Wording {
         })
     }
 
-    /// Those of the warnings that name a setting of `config`.
+    /// The warnings that name a setting of `config`.
     pub(crate) fn notes(
         &self,
         warnings: impl Iterator<Item = String>,

@@ -10,27 +10,25 @@ use crate::program::{Installed, on_path};
 use crate::server::{Invocation, Paths};
 use crate::settings::Settings;
 
-/// Where packages put such programs.
+/// Where packages install such programs.
 const USUAL_PLACES: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/sbin"];
 
-/// A program that runs once for each cluster, from before its first member starts until after its
-/// last one has ended.
+/// A program that runs once per cluster, from before its first member starts until after its last
+/// member has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Its name, also of its log: `etcd`.
+    /// The name, also of its log: `etcd`.
     pub name: &'static str,
-    /// How to start it.
     pub invocation: Invocation,
-    /// Files that it needs.
     pub files: Vec<ManagerFile>,
-    /// Where it answers whether it is ready.
+    /// Where the service reports whether it is ready.
     pub address: SocketAddr,
-    /// The path of a page that it serves, and what the page contains once it is ready.
+    /// The path of a page that the service serves, and what the page contains once the service is
+    /// ready.
     pub health: (&'static str, &'static str),
 }
 
 impl Service {
-    /// Whether it is ready.
     pub fn is_ready(&self) -> bool {
         let (path, word) = self.health;
         http::get(self.address, path)
@@ -38,42 +36,41 @@ impl Service {
     }
 }
 
-/// The server that a cluster manager starts.
+/// A server that a cluster manager starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Managed<'a> {
-    /// Its program.
+    /// The server's program.
     pub installed: &'a Installed,
-    /// Its files and addresses.
+    /// The server's files and addresses.
     pub paths: &'a Paths,
     /// The settings of the study.
     pub config: &'a Settings,
-    /// The system user that it and its manager run as, if that is not dyno's own.
+    /// The system user that server and manager run as; `None` if that is dyno's own.
     pub account: Option<&'a str>,
 }
 
 /// A program that starts, stops, and restarts a member's server in place of the laboratory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manager {
-    /// How to start it. SIGTERM stops it together with its server.
+    /// SIGTERM stops the manager together with its server.
     pub invocation: Invocation,
-    /// Files that it needs.
     pub files: Vec<ManagerFile>,
 }
 
 /// A file that a cluster manager or a service needs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ManagerFile {
-    /// Its name in the laboratory's directory for it, such as [`Paths::dir`].
+    /// The name in the laboratory's directory for the program, such as [`Paths::dir`].
     pub name: &'static str,
-    /// Its text, which may contain secrets.
+    /// May contain secrets.
     pub text: String,
-    /// What the result keeps of it, which contains none; `None`: nothing.
+    /// The version for the result, without secrets; `None` if the result keeps nothing.
     pub kept: Option<String>,
-    /// Whether it is a program.
+    /// Whether the file is executable.
     pub is_program: bool,
 }
 
-/// The text is hidden.
+/// Hides the text.
 impl fmt::Debug for ManagerFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ManagerFile")
@@ -82,7 +79,7 @@ impl fmt::Debug for ManagerFile {
     }
 }
 
-/// A program of this name, on `PATH` or in the usual directories.
+/// A program on `PATH` or in the usual directories.
 pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
     let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
     let mut found = on_path(name).into_iter().chain(usual);

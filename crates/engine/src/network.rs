@@ -31,23 +31,24 @@ use crate::version;
 
 /// How long a server may take to list its settings.
 const SETTINGS_LIMIT: Duration = Duration::from_secs(10);
-/// How long a server may take to answer the questions of checks, or where it is.
+/// How long a server may take to answer questions of checks, or to say where it runs.
 const ASK_LIMIT: Duration = Duration::from_secs(3);
 
-/// What differs between the engines that are reached over a network, by their protocols.
+/// The differences between engines that are reached over the network, implemented for their
+/// protocols.
 pub(crate) trait NetworkEngine: Loads {
-    /// Settings that no two servers on a host share: they do not affect performance.
+    /// Settings that are unique to each server on a host and do not affect performance.
     const PER_SERVER_SETTINGS: &'static [&'static str];
     /// The setting that names the data directory.
     const DATA_DIR_SETTING: &'static str;
-    /// Reads the data directory and the file with the server's process ID.
+    /// Queries the data directory and the file with the server's process ID.
     const LOCATION_QUERY: &'static str;
-    /// Asks a server of any kind of cluster for its role.
+    /// Queries the role of a server in any kind of cluster.
     const ROLE_QUERY: &'static str;
-    /// Reads the size of the database's tables and indexes, in bytes.
+    /// Queries the size of the database's tables and indexes, in bytes.
     const SIZE_QUERY: &'static str;
 
-    /// The role of a server with this answer to [`Self::ROLE_QUERY`].
+    /// The role in an answer to [`Self::ROLE_QUERY`].
     fn role(rows: &Rows) -> Role;
 
     /// The engine at the other end.
@@ -65,25 +66,25 @@ pub(crate) trait NetworkEngine: Loads {
     /// The statements that read every row and index entry of all tables.
     fn read_statements(options: &Options) -> Vec<String>;
 
-    /// What reads the server's counters.
+    /// The reader of the server's counters.
     fn counters(target: Arc<Self::Target>) -> impl Source + 'static;
 
-    /// Reads name and value of the settings that are not the defaults, in order of name.
+    /// Queries name and value of settings that differ from the defaults, in order of name.
     fn changed_settings_query(connection: &Connection<Self>) -> &'static str;
 
-    /// Reads name and value of the settings that checks look at, and [`Self::DATA_DIR_SETTING`].
+    /// Queries name and value of the settings that checks examine, and [`Self::DATA_DIR_SETTING`].
     fn checked_settings_query() -> String;
 
     /// Whether the value of a setting may be a secret.
     fn is_secret(name: &str, value: &str) -> bool;
 }
 
-/// A database of a server that answers, or of several that replicate.
+/// A database of a running server, or of several that replicate.
 pub(crate) struct NetworkDatabase<P: NetworkEngine> {
     target: Arc<P::Target>,
-    /// All servers, this one included, in the order of routes.
+    /// All servers, including this one, in the order of routes.
     targets: Vec<Arc<P::Target>>,
-    /// Whether it is one of several servers that dyno did not start.
+    /// Whether this is one of several servers that dyno did not start.
     is_member: bool,
     engine: &'static dyn Engine,
     version: String,
@@ -96,8 +97,8 @@ impl<P: NetworkEngine> fmt::Debug for NetworkDatabase<P> {
     }
 }
 
-/// Connects once and asks which engine answers. Of several servers, the first one that is a primary
-/// answers for all; if there is none, the first one that answers.
+/// Connects once and asks which engine answers. Among several servers, the first primary answers
+/// for all; without a primary, the first server that answers.
 pub(crate) fn open<P: NetworkEngine>(
     targets: Vec<P::Target>,
 ) -> Result<Arc<dyn Database>, Failure> {
@@ -121,7 +122,7 @@ pub(crate) fn open<P: NetworkEngine>(
     }
 }
 
-/// The target of each host of a URL, by the engine's own `parse`.
+/// The target for each host of a URL, by the engine's own `parse`.
 pub(crate) fn targets<T>(
     url: &str,
     parse: impl Fn(&str) -> Result<T, TargetError>,
@@ -129,8 +130,8 @@ pub(crate) fn targets<T>(
     all(hosts::split(url).iter().map(|url| Ok(parse(url)?)))
 }
 
-/// Creates the database that is missing, by the engine's own `create`, which leaves replicas as
-/// they are.
+/// Creates the database, if it is missing, with the engine's own `create`, which leaves replicas
+/// unchanged.
 pub(crate) fn create_if_missing<T>(
     targets: &[T],
     create: impl Fn(&T) -> Result<(), Failure>,
@@ -142,7 +143,7 @@ pub(crate) fn create_if_missing<T>(
     }
 }
 
-/// What was done on each server.
+/// The results of all servers, or the errors of those that failed.
 fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     let (mut succeeded, mut errors) = (Vec::new(), Vec::new());
     for one in done {
@@ -157,10 +158,10 @@ fn all<T>(done: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Fail
     }
 }
 
-/// The errors of several servers as one, which says what each of them said.
+/// Combines the errors of several servers.
 fn of_all(errors: Vec<Failure>) -> Failure {
     let mut messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    // What is wrong with the whole URL is wrong with each of its hosts.
+    // An error about the whole URL occurs for each of its hosts.
     messages.dedup();
     let mut errors = errors.into_iter();
     match (errors.next(), messages.as_slice()) {
@@ -311,7 +312,7 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
 
     fn role(&self, rows: &Rows) -> View {
         View {
-            // A server without others was not asked.
+            // A server without other members was not asked.
             state: match self.is_member {
                 true => P::role(rows),
                 false => Role::Primary,

@@ -1,4 +1,4 @@
-//! Finds the server programs of this host.
+//! Finds server programs on this host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::server::{Invocation, Server};
 use crate::version;
 
-/// Where packages and tarballs put server programs.
+/// Where packages and tarballs install server programs.
 const USUAL_PLACES: [&str; 7] = [
     "/usr/sbin",
     "/usr/bin",
@@ -17,7 +17,7 @@ const USUAL_PLACES: [&str; 7] = [
     "/usr/local/mysql/bin",
     "/usr/local/mariadb/bin",
 ];
-/// Where a server program is below a base directory.
+/// Where a server program may be below a base directory.
 const BELOW_BASEDIR: [&str; 6] = [
     "bin",
     "sbin",
@@ -26,21 +26,20 @@ const BELOW_BASEDIR: [&str; 6] = [
     "usr/bin",
     "usr/libexec",
 ];
-/// A server program that is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     pub engine: &'static dyn Server,
-    /// Its version number, `10.11.14`.
+    /// Version number, for example `10.11.14`.
     pub version: String,
-    /// Its version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`.
+    /// Version with the packager's additions, for example `10.11.14-MariaDB-0+deb12u2`.
     pub build: String,
     pub program: PathBuf,
-    /// The base directory in which it was found; `None` for one of the system's.
+    /// The base directory in which it was found; `None` for the system's directories.
     pub(crate) basedir: Option<PathBuf>,
 }
 
 impl Installed {
-    /// The directory that has all its files: its base directory, or that of its programs.
+    /// The directory with all files of the server: its base directory, or that of its programs.
     pub fn directory(&self) -> PathBuf {
         let programs = self.program.parent();
         let directory = self.basedir.as_deref().or(programs);
@@ -48,10 +47,10 @@ impl Installed {
     }
 }
 
-/// Finds an engine's server program: below `basedir` if it is given, else on `PATH`, in
-/// the usual places, or where `scripts/install-servers.sh` puts it. `version` is a
-/// version or its first components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and
-/// returns its output, or why it does not run.
+/// Finds an engine's server program: below `basedir` if given, otherwise on `PATH`, in the usual
+/// places, or where `scripts/install-servers.sh` installs it. `version` is a version or its first
+/// components: `10.11` matches 10.11.14, not 10.1. `run` runs a program and returns its output, or
+/// why it does not run.
 pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
@@ -93,7 +92,7 @@ pub fn find(
 }
 
 /// Checks that a file with the name of an engine's server program exists where [`find`] searches.
-/// The file is not run, so it may be another engine's, or broken.
+/// The file is not executed, so it may be another engine's, or broken.
 pub fn exists(engine: &'static dyn Server, basedir: Option<&Path>) -> Result<(), Failure> {
     match places(engine, basedir).is_empty() {
         true => Err(no_server(engine, basedir)),
@@ -132,7 +131,7 @@ fn wrong_version(engine: &'static dyn Server, wanted: &str, found: &[String]) ->
     .key("server.version")
 }
 
-/// A server program that does not run, and what it printed.
+/// The failure for a server program that does not run, with its output.
 pub(crate) fn bad_program(program: &Path, words: &str) -> Failure {
     Failure::server(format!("{} does not run: {words}", program.display()))
         .remedy("make sure that the user that servers run as may execute it and read its libraries")
@@ -155,7 +154,7 @@ fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
 
 fn on_host(engine: &'static dyn Server) -> Vec<Place> {
     let (mut places, mut known) = (Vec::<Place>::new(), Vec::new());
-    // A program may have several names, and a directory as well.
+    // A program may have several names, and so may a directory.
     let mut add = |program: PathBuf| match program.canonicalize() {
         Ok(file) if file.is_file() && !known.contains(&file) => {
             known.push(file);
@@ -175,8 +174,8 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
     places
 }
 
-/// The directory whose subdirectories `scripts/install-servers.sh` and `scripts/build-guest.sh` fill:
-/// the same rule as there. `None` if the environment names none.
+/// The directory that `scripts/install-servers.sh` and `scripts/build-guest.sh` install into, by
+/// the same rule. `None` if the environment names none.
 pub fn installations() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match (set("DYNO_SERVERS"), set("HOME")) {
@@ -199,7 +198,7 @@ fn installed_prefixes() -> Vec<PathBuf> {
     prefixes
 }
 
-/// The programs called `name` on `PATH`, in its order.
+/// In the order of `PATH`.
 pub(crate) fn on_path(name: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -221,7 +220,7 @@ impl Installed {
         }
     }
 
-    /// `MariaDB 10.11.14`.
+    /// For example `MariaDB 10.11.14`.
     pub fn shown(&self) -> String {
         format!("{} {}", self.engine, self.version)
     }

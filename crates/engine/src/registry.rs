@@ -11,10 +11,10 @@ use crate::postgres::POSTGRES;
 use crate::server::Server;
 use crate::sqlite::SQLITE;
 
-/// Every engine. An engine is a folder and a line here.
+/// Adding an engine takes a folder and a line here.
 pub const ENGINES: [&dyn Engine; 4] = [MARIADB, MYSQL, POSTGRES, SQLITE];
 
-/// What parsing a study requires of each engine that dyno can start.
+/// What parsing a study needs to know about each engine that dyno can start.
 pub fn catalog() -> &'static [EngineTraits] {
     static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
         let traits = |engine: &dyn Engine| EngineTraits {
@@ -35,7 +35,7 @@ pub fn catalog() -> &'static [EngineTraits] {
     &CATALOG
 }
 
-/// The ways in which servers replicate; they live as long as the catalog.
+/// The ways in which servers replicate, with the lifetime of the catalog.
 fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
     let traits = server.replication().iter().map(|kind| ClusterTraits {
         name: kind.name(),
@@ -48,22 +48,20 @@ fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
     traits.collect::<Vec<_>>().leak()
 }
 
-/// The engine that a study calls `name`.
+/// The engine with this name in studies.
 pub fn by_name(name: &str) -> Option<&'static dyn Engine> {
     ENGINES.into_iter().find(|engine| engine.name() == name)
 }
 
-/// The engines that have servers.
 pub fn servers() -> impl Iterator<Item = &'static dyn Server> {
     ENGINES.into_iter().filter_map(Engine::server)
 }
 
-/// The engines that run in this process.
 pub fn in_process() -> impl Iterator<Item = InProcess> {
     ENGINES.into_iter().filter_map(Engine::in_process)
 }
 
-/// The engine whose databases have such URLs.
+/// The engine for the scheme of a URL.
 pub fn of_url(url: &str) -> Result<&'static dyn Engine, Failure> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     let engine = ENGINES

@@ -1,4 +1,4 @@
-//! Connections to servers, whatever the protocol, and limits on how long servers may take.
+//! Connections to servers of any protocol, and limits on how long servers may take.
 
 use std::future::Future;
 use std::os::unix::ffi::OsStrExt;
@@ -16,20 +16,19 @@ use client::{Connection, Protocol};
 use crate::failure::Failure;
 use crate::server::Login;
 
-/// How long a server may take to answer whether it is alive.
+/// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// How long a server of the laboratory may take to do what its administrator asks for: without a
-/// quorum, or on a disk that hangs, some statements never end.
+/// How long a server of the laboratory may take for an administrator's statement: without a quorum,
+/// or on a disk that hangs, some statements never end.
 const ADMINISTRATION_LIMIT: Duration = Duration::from_secs(120);
 /// Rows as text.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
-/// The first cell of the first row.
 pub(crate) fn first_cell(rows: Rows) -> Option<String> {
     rows.into_iter().flatten().next().flatten()
 }
 
-/// Opens a connection within `login_limit`, does some work on it and closes it.
+/// Opens a connection within `login_limit`, calls `work` with it, and closes it.
 pub(crate) async fn on_connection<P: Protocol, T>(
     target: &P::Target,
     login_limit: Duration,
@@ -42,7 +41,7 @@ pub(crate) async fn on_connection<P: Protocol, T>(
     Ok(done)
 }
 
-/// Does some work as the administrator of a server of the laboratory, within 120 s.
+/// Calls `work` as the administrator of a server of the laboratory, for at most 120 s.
 pub(crate) fn administer<P: Protocol, T>(
     login: &Login<'_>,
     target: &P::Target,
@@ -58,7 +57,7 @@ fn within<T>(limit: Duration, server: &str, work: impl Future<Output = T>) -> Re
         .map_err(|_| Failure::server(format!("{server} did not answer within {limit:?}")))
 }
 
-/// Asks a server something on a connection of its own, within a limit.
+/// Calls `question` with a new connection to a server, within a limit.
 pub(crate) fn ask<P: Protocol, T>(
     target: &P::Target,
     limit: Duration,
@@ -74,8 +73,7 @@ pub(crate) fn ask<P: Protocol, T>(
     }
 }
 
-/// Does some work on one connection to a server, unless the user interrupts it or the server
-/// hangs.
+/// Calls `work` with a connection to a server, unless the user interrupts it or the server hangs.
 pub(crate) fn connected<P: Protocol, T>(
     target: &P::Target,
     interrupted: &AtomicBool,
@@ -90,7 +88,7 @@ pub(crate) fn connected<P: Protocol, T>(
     }
 }
 
-/// Runs `work` to its end on an event loop of its own.
+/// Runs `work` to its end on a new event loop.
 pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let reactor = Reactor::new();
     let done = reactor.and_then(|reactor| reactor.block_on(work));
@@ -106,9 +104,9 @@ pub(crate) fn url_path(path: &Path) -> String {
     path.as_os_str().as_bytes().iter().map(encoded).collect()
 }
 
-/// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has
-/// not changed for `limit`, and a new connection is not answered either. So a statement may
-/// take hours, and the work ends at most twice the limit and 10 s after the server hung.
+/// Runs `work` on a server for as long as it takes, unless the server hangs: `progress` has not
+/// changed for `limit`, and a new connection gets no answer either. So a statement may take hours,
+/// and the work ends at most twice the limit plus 10 s after the server hung.
 pub(crate) async fn unless_hung<P: Protocol, T>(
     target: &P::Target,
     limit: Duration,
@@ -129,7 +127,7 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
     }
 }
 
-/// Whether a server answers. A refusal is an answer, too.
+/// A refusal is an answer, too.
 async fn is_alive<P: Protocol>(target: &P::Target) -> bool {
     let asked = on_connection(
         target,

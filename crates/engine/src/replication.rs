@@ -17,30 +17,30 @@ use crate::server::{Invocation, Login, ServerFile};
 /// A way in which servers of one engine form a cluster.
 ///
 /// All members start from copies of the same prepared data. The laboratory starts the first one,
-/// which becomes the primary, then the others, and has each of them join when it accepts
+/// which becomes the primary, then the others, and makes each of them join when it accepts
 /// connections.
 pub trait Replication: fmt::Debug + Send + Sync {
-    /// Its name in a study: `asynchronous`.
+    /// The name in a study, for example `asynchronous`.
     fn name(&self) -> &'static str;
 
-    /// The settings that make a server the member `number`, from 1.
+    /// The settings that make a server member `number`, counted from 1.
     fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)>;
 
-    /// Files in the data directory that make prepared data this member's, by their names there.
+    /// Files in the data directory that make prepared data this member's.
     fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
         let _ = (cluster, number);
         Vec::new()
     }
 
-    /// The arguments with which the server's program prints how far a member's data goes, and ends,
-    /// before the member starts again; `None`: the server needs no help with that.
+    /// The arguments with which the server's program prints how far a member's data goes and exits,
+    /// before the member restarts. `None` if the server does not need that.
     fn recovery(&self) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// The settings of a restart, in place of those of the same names in
-    /// [`Replication::settings`]. `printed` is the output of [`Replication::recovery`], empty if
-    /// there was none; `bootstraps`: the member begins its group anew.
+    /// Settings of a restart, which replace those of the same names in [`Replication::settings`].
+    /// `printed` is the output of [`Replication::recovery`], empty without one. With `bootstraps`,
+    /// the member bootstraps its group.
     fn restart_settings(
         &self,
         cluster: &Formation,
@@ -51,35 +51,35 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// What an operator does when the members have lost their quorum; `None`: there is none that
-    /// they could lose for good.
+    /// What an operator does when the members have lost their quorum; `None` if they cannot lose a
+    /// quorum for good.
     fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
         None
     }
 
-    /// Has a member that accepts connections join.
+    /// Makes a member that accepts connections join.
     fn join(&self, member: &Member<'_>) -> Result<(), Failure>;
 
-    /// Has a member that was restarted join again.
+    /// Makes a restarted member join again.
     fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
 
-    /// Has a member leave before it is shut down, where its server does not do so reliably.
+    /// Makes a member leave before it is shut down, if its server does not do so reliably.
     fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
 
-    /// What is done on the primary once the others replicate: when the cluster has formed, and when
+    /// Steps on the primary once the other members replicate: when the cluster has formed, and when
     /// a member has returned.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         let _ = member;
         Ok(())
     }
 
-    /// Whether the members elect a new primary by themselves.
+    /// Whether the members elect a new primary themselves.
     fn elects(&self) -> bool {
         false
     }
@@ -94,7 +94,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
         self.process_file().is_some()
     }
 
-    /// How many members must be connected for a commit to be accepted.
+    /// How many members must be connected for commits to be accepted.
     fn quorum(&self) -> Quorum {
         match self.elects() {
             true => Quorum::Majority,
@@ -102,21 +102,20 @@ pub trait Replication: fmt::Debug + Send + Sync {
         }
     }
 
-    /// How it notices a failure and acknowledges a commit.
+    /// How failures are noticed and commits acknowledged.
     fn conduct(&self) -> Conduct;
 
-    /// At how many ports a member talks to the others, besides the one for its clients.
+    /// Number of ports of a member besides the one for clients.
     fn group_ports(&self) -> usize {
         0
     }
 
-    /// How many ports the services of a cluster need.
+    /// Number of ports that the services of a cluster need.
     fn service_ports(&self) -> usize {
         0
     }
 
-    /// What runs beside the members of a cluster; their files are in `dir`, and `own` is the
-    /// directory in which they may write.
+    /// The services that members share. Their files are in `dir`; they may write in `own`.
     fn services(
         &self,
         cluster: &Formation,
@@ -127,13 +126,13 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The file in a member's data directory that begins with the number of its server's process,
-    /// if a cluster manager starts the servers; `None`: the laboratory does.
+    /// The file in a member's data directory that begins with the server's process ID, if a cluster
+    /// manager starts the servers; `None` if the laboratory does.
     fn process_file(&self) -> Option<&'static str> {
         None
     }
 
-    /// The cluster manager of the member `number`, exactly if there is a
+    /// The cluster manager of member `number`; present if and only if there is a
     /// [`Replication::process_file`].
     fn manager(
         &self,
@@ -145,25 +144,25 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The query whose answer is [`Replication::view`]'s, for the account of the load.
+    /// The query that [`Replication::view`] parses, for the load's account.
     fn view_query(&self) -> &'static str;
 
-    /// A member's view of its cluster, from its answer to [`Replication::view_query`].
+    /// A member's view of its cluster, from the answer to [`Replication::view_query`].
     fn view(&self, rows: &[Vec<Option<String>>]) -> View;
 
-    /// Makes a member the primary, because the old one has been lost.
+    /// Makes a member the primary because the old one has been lost.
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
         Err(unable(self.name(), member, "promote a member"))
     }
 
-    /// Has the primary refuse writes from now on; `false`: only shutting it down does.
+    /// Makes the primary refuse writes from now on; false if only shutting it down does.
     fn demote(&self, member: &Member<'_>) -> Result<bool, Failure> {
         let _ = member;
         Ok(false)
     }
 
-    /// How much a member has of what the primary wrote, whether it has been applied or not; of the
-    /// primary, how much it wrote. Only comparable among the members of one cluster.
+    /// How much of what the primary wrote a member has, applied or not; for the primary, how much
+    /// it wrote. Comparable only among the members of one cluster.
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
         Err(unable(self.name(), member, "compare members"))
     }
@@ -174,7 +173,7 @@ pub trait Replication: fmt::Debug + Send + Sync {
         Err(unable(self.name(), member, "choose a member's primary"))
     }
 
-    /// Makes the member `to` the primary in place of this one, as an administrator does before
+    /// Makes member `to` the primary in place of this one, as an administrator does before
     /// maintenance.
     fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let _ = to;
@@ -185,14 +184,15 @@ pub trait Replication: fmt::Debug + Send + Sync {
         ))
     }
 
-    /// The only member that this one, the primary, would switch over to; `None`: any replica.
+    /// The only member to which this one, the primary, would switch over; `None` if any replica
+    /// will do.
     fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let _ = member;
         Ok(None)
     }
 
-    /// How an empty data directory becomes a copy of the primary's, ready to replicate: the data of
-    /// a former primary may have diverged. `None`: it replicates all the same.
+    /// How an empty data directory becomes a copy of the primary's, ready to replicate, because the
+    /// data of a former primary may have diverged. `None` if it replicates anyway.
     fn copy(
         &self,
         cluster: &Formation,
@@ -205,33 +205,33 @@ pub trait Replication: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Who takes part in the cluster, as this member sees it, or is logged in to it, and is not
-    /// dyno's: `a member at 127.0.0.1:4567`.
+    /// Members and sessions that this member sees and that are not dyno's, for example `a member at
+    /// 127.0.0.1:4567`.
     fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure>;
 
-    /// What lines of a member's log contain that say that it refused somebody who wanted to log in or
-    /// to join.
+    /// Texts in a member's log about refused logins or refused attempts to join.
     fn refusals(&self) -> &'static [&'static str];
 
     /// A member's role, and whether it replicates.
     fn state(&self, member: &Member<'_>) -> Result<Role, Failure>;
 }
 
-/// A program that copies the data of another member.
+/// A program that copies another member's data.
 pub struct Copying {
-    /// The program, without secrets.
+    /// Without secrets.
     pub program: Invocation,
-    /// The name and the value of the environment variable with the password.
+    /// Name and value of the environment variable for the password.
     pub password: (&'static str, String),
-    /// A file that it needs, and the name of the environment variable for its path.
+    /// A file that the program needs, and the environment variable for its path.
     pub authority: (&'static str, ServerFile),
 }
 
-/// How members that have lost their quorum become a group again: an operator chooses the one that
-/// has most ([`Replication::received`]), which begins the group anew, and the others join it.
+/// How members that have lost their quorum become a group again: an operator chooses the one with
+/// the most data ([`Replication::received`]), which bootstraps the group, and the other members
+/// join it.
 pub trait Bootstrap: fmt::Debug + Send + Sync {
-    /// The size of the group that accepts commits to which a member that runs belongs, lost members
-    /// included as long as it has not noticed; `None` if there is none.
+    /// Size of the group that a running member belongs to, if that accepts commits; includes lost
+    /// members that it has not noticed yet. `None` if there is no such group.
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure>;
 
     /// What [`Replication::received`] would return if the member ran, from the output of
@@ -241,48 +241,46 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
         0
     }
 
-    /// The files in the data directory that let a member begin the group as it starts.
+    /// The files in the data directory that let a member start the group with its own start.
     fn data_files(&self, cluster: &Formation) -> Vec<ServerFile> {
         let _ = cluster;
         Vec::new()
     }
 
-    /// Has a member that runs begin the group anew, by itself.
+    /// Makes a running member bootstrap the group, by itself.
     fn begin(&self, member: &Member<'_>) -> Result<(), Failure>;
 }
 
-/// How a member sees its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// Its own role.
+    /// The member's own role.
     pub state: Role,
-    /// What it sees of the other members: any change of this text is a change of its view.
+    /// What the member sees of the others; any change of this text is a change of its view.
     pub others: String,
 }
 
-/// Where a member listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberAddress {
-    /// Its address for clients and for other members.
+    /// The address for clients and for other members.
     pub ip: IpAddr,
-    /// Its port for clients.
+    /// The port for clients.
     pub port: u16,
-    /// Its ports for the other members, as many as [`Replication::group_ports`].
+    /// The ports for other members, as many as [`Replication::group_ports`].
     pub group_ports: Vec<u16>,
 }
 
-/// A member of a cluster whose server runs.
+/// A member of a cluster whose server is running.
 pub struct Member<'a> {
     pub cluster: &'a Formation,
-    /// Its place among the members, from 1.
+    /// Number of the member, counted from 1.
     pub number: u32,
-    /// The account that administers it.
+    /// The account that administers the member.
     pub login: Login<'a>,
 }
 
 impl Member<'_> {
-    /// Its refusal to join, to become the primary, or to follow one, without the password that it was
-    /// sent.
+    /// The failure of a member that refuses to join, to become the primary, or to follow one,
+    /// without the password that it was sent.
     pub(crate) fn refused(&self, error: &client::Error) -> Failure {
         let words = self.cluster.without_password(&error.to_string());
         let server = self.login.server;
@@ -293,24 +291,24 @@ impl Member<'_> {
     }
 }
 
-/// What the members of one cluster know of each other.
+/// What the members of a cluster know about each other.
 #[derive(Clone)]
 pub struct Formation {
-    /// 32 hexadecimal digits that no other cluster has.
+    /// 32 hexadecimal digits that are unique to the cluster.
     pub id: String,
-    /// Where the members listen, in their order.
+    /// Addresses of the members, in their order.
     pub members: Vec<MemberAddress>,
-    /// Where its services listen, as many as [`Replication::service_ports`].
+    /// Addresses of the services, as many as [`Replication::service_ports`].
     pub services: Vec<SocketAddr>,
-    /// What its members and services know each other by.
+    /// How members and services recognize each other.
     pub certificate: Certificate,
-    /// The password of the account that replicates, for this run.
+    /// The replication account's password for this run.
     pub password: String,
     /// How long a cluster manager waits for a primary that does not answer.
     pub ttl: Duration,
 }
 
-/// The password is hidden.
+/// Hides the password.
 impl fmt::Debug for Formation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Formation")
@@ -323,24 +321,24 @@ impl fmt::Debug for Formation {
 }
 
 impl Formation {
-    /// How many members it has, at least 1.
+    /// Number of members, at least 1.
     pub fn count(&self) -> u32 {
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
     }
 
-    /// The member of this number, from 1.
+    /// `number` counts from 1.
     pub fn member(&self, number: u32) -> Option<&MemberAddress> {
         self.members
             .get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// Address and port for clients of the member of this number, from 1.
+    /// The address for clients; `number` counts from 1.
     pub fn client_address(&self, number: u32) -> Option<SocketAddr> {
         let member = self.member(number)?;
         Some(SocketAddr::new(member.ip, member.port))
     }
 
-    /// Whether this is the address for clients of one of its members.
+    /// Whether this is the address for clients of a member.
     pub(crate) fn has_member_at(&self, address: &str) -> bool {
         let members = self.members.iter();
         let mut members = members.map(|member| SocketAddr::new(member.ip, member.port));
@@ -353,7 +351,7 @@ impl Formation {
         members.filter_map(|member| Some(SocketAddr::new(member.ip, *member.group_ports.first()?)))
     }
 
-    /// A text of a server that may contain the password it was sent.
+    /// Removes the password from a server's text, which may contain what the server was sent.
     pub(crate) fn without_password(&self, text: &str) -> String {
         text.replace(&self.password, "***")
     }
@@ -372,17 +370,16 @@ fn unable(kind: &str, member: &Member<'_>, what: &str) -> Failure {
     Failure::usage(message)
 }
 
-/// The name by which the other members know this one.
+/// The name of member `number` among the other members.
 pub(crate) fn member_name(number: u32) -> String {
     format!("dyno{number}")
 }
 
-/// A cell of a row as text; empty for NULL and for a cell that does not exist.
+/// A cell of a row as text; empty if it is NULL or does not exist.
 pub(crate) fn cell(row: &[Option<String>], index: usize) -> &str {
     row.get(index).and_then(Option::as_deref).unwrap_or("")
 }
 
-/// All rows as one text.
 pub(crate) fn text(rows: &[Vec<Option<String>>]) -> String {
     let line = |row: &Vec<Option<String>>| {
         let cells: Vec<&str> = (0..row.len()).map(|index| cell(row, index)).collect();

@@ -1,4 +1,4 @@
-//! What the laboratory has to know about an engine to start its servers.
+//! What an engine provides so that the laboratory can start its servers.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,28 +21,28 @@ use crate::program::Installed;
 use crate::replication::Replication;
 use crate::settings::Settings;
 
-/// An engine whose servers the laboratory starts. It says what to write and what to run; the
-/// laboratory does so as an unprivileged user.
+/// An engine whose servers the laboratory starts. The engine specifies what to write and what to
+/// run; the laboratory does so as an unprivileged user.
 pub trait Server: Engine {
-    /// Names of its server program, preferred first.
+    /// Names of the server program, preferred first.
     fn programs(&self) -> &'static [&'static str];
 
-    /// Directories besides the usual ones in which packages install it, preferred first.
+    /// Further directories in which packages install the program, preferred first.
     fn directories(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// The user that its package creates for servers.
+    /// The user that the package creates for servers.
     fn user(&self) -> &'static str;
 
-    /// How to install it, for messages.
+    /// How to install the server, for messages.
     fn how_to_install(&self) -> &'static str;
 
     /// The arguments with which the program prints its version.
     fn version_arguments(&self) -> &'static [&'static str];
 
-    /// The version with the packager's additions, `10.11.14-MariaDB-0+deb12u2`, from the
-    /// program's output; `None` if the program belongs to another engine.
+    /// The version with the packager's additions, for example `10.11.14-MariaDB-0+deb12u2`, from
+    /// the program's output; `None` if the program belongs to another engine.
     fn build(&self, printed: &str) -> Result<Option<String>, String>;
 
     /// A setting's name in the server's own spelling.
@@ -51,17 +51,17 @@ pub trait Server: Engine {
     /// Whether the value of a setting may be a secret; `name` is a [`Server::plain_name`].
     fn is_secret(&self, name: &str, value: &str) -> bool;
 
-    /// Why a study cannot set the setting of this name; `None` if it can.
+    /// Why a study cannot set a setting, by its name; `None` if it can.
     fn reserved_setting(&self) -> fn(&str) -> Option<&'static str>;
 
     /// Rejects settings that cannot be written to a configuration file, or that only the
     /// laboratory may set.
     fn check_settings(&self, config: &Settings) -> Result<(), Failure>;
 
-    /// Whether a setting decides the format of the data files; `name` is in lower case, with `_`.
+    /// Whether a setting determines the format of data files; `name` is in lower case, with `_`.
     fn decides_format(&self, name: &str) -> bool;
 
-    /// The settings that decide the format of the data files, in a canonical order and spelling:
+    /// The settings that determine the format of data files, in a canonical order and spelling:
     /// data that was prepared with other values does not fit.
     fn format_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let spelled = config
@@ -70,22 +70,21 @@ pub trait Server: Engine {
         let mut settings: Vec<_> = spelled
             .filter(|(name, _)| self.decides_format(name))
             .collect();
-        // The sort is stable: of two values of one setting, the last still wins.
+        // The sort is stable, so the last of several values of one setting still wins.
         settings.sort_by(|one, other| one.0.cmp(&other.0));
         settings
     }
 
-    /// Settings for loading data fast, with all of it in the files after shutdown.
+    /// Settings for loading data fast, and for having all of it in the files after shutdown.
     fn loading_settings(&self) -> &'static [(&'static str, &'static str)];
 
-    /// The name of the configuration file.
     fn config_file(&self) -> &'static str;
 
     /// The configuration file: the laboratory's settings, then the study's.
     fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String;
 
-    /// How to initialize a data directory that has the database `database`, and in which nobody
-    /// can log in.
+    /// How to initialize a data directory that has the database `database` and no account that can
+    /// log in.
     fn initialization(
         &self,
         installed: &Installed,
@@ -99,40 +98,38 @@ pub trait Server: Engine {
         log
     }
 
-    /// Files of a data directory that a copy must not have, such as a server's identity.
+    /// Files that must not be copied with a data directory, such as a server's identity.
     fn not_copied(&self) -> &'static [&'static str];
 
-    /// Which entries of a data directory are its transaction log.
     fn log_entries(&self) -> LogEntries;
 
-    /// Files besides the configuration that the server reads, for instance to set the password
+    /// Files that the server reads besides its configuration, such as one that sets the password
     /// before it accepts connections.
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile>;
 
-    /// How to start the server.
     fn start(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
-    /// The signal for an orderly shutdown that does not wait for clients.
+    /// The signal for a clean shutdown that does not wait for clients.
     fn stop_signal(&self) -> Signal {
         Signal::TERM
     }
 
-    /// Its Unix socket, in [`Paths::own`].
+    /// The path of the Unix socket in [`Paths::own`].
     fn socket(&self, own: &Path, port: u16) -> PathBuf {
         let _ = port;
         own.join("s.sock")
     }
 
-    /// How to make the program check its configuration file and exit.
+    /// How to run the program so that it checks its configuration file and exits.
     fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
-    /// Files that the data directory of a [`Server::validation`] must have: paths and texts.
+    /// Paths and texts of files that the data directory of a [`Server::validation`] must have.
     fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
         let _ = version;
         Vec::new()
     }
 
-    /// How to make the program list its settings.
+    /// How to run the program so that it lists its settings.
     fn listing(&self, installed: &Installed, paths: &Paths) -> Invocation;
 
     /// The names of settings in the output of [`Server::listing`].
@@ -149,11 +146,11 @@ pub trait Server: Engine {
         log.contains("Address already in use")
     }
 
-    /// Tries once to log in through the Unix socket, and sets the password unless
-    /// [`Server::files`] do.
+    /// Tries once to log in through the Unix socket, and sets the password unless [`Server::files`]
+    /// does.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure>;
 
-    /// Changes the password of a server that listens on `address`, for this run of it only.
+    /// Changes the password of a server that listens on `address`, for this run only.
     fn set_password(
         &self,
         login: &Login<'_>,
@@ -174,13 +171,13 @@ pub trait Server: Engine {
         public_key: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, Failure>;
 
-    /// The memory and disk space that one server needs.
+    /// Memory and disk space that one server needs.
     fn needs(&self, config: &Settings, connections: u32, rows: u64) -> Needs;
 
     /// The checks on the settings of a server.
     fn checks(&self) -> Vec<&'static Check<Facts>>;
 
-    /// The study's settings, with the server's names and values.
+    /// The study's settings, in the server's names and values.
     fn chosen_settings(&self, config: &Settings) -> Vec<(String, String)> {
         let chosen = config.iter();
         chosen
@@ -188,11 +185,11 @@ pub trait Server: Engine {
             .collect()
     }
 
-    /// The defaults of a version, as far as checks look at them; empty if they are not known.
+    /// Defaults of a version for the settings that checks examine; empty if they are not known.
     fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)>;
 
-    /// The settings of a server that is yet to be started for this many connections, as far as
-    /// checks look at them: the study's, then the laboratory's, then the defaults of the version.
+    /// The settings that checks examine, of a server that is yet to be started for this many
+    /// connections: the study's, then the laboratory's, then the defaults of the version.
     fn planned_settings(
         &self,
         version: &str,
@@ -212,7 +209,7 @@ pub trait Server: Engine {
         &[]
     }
 
-    /// How to change a setting of a running server; `live` if it needs no restart.
+    /// The command that changes a setting of a running server; `live` if that needs no restart.
     fn set_command(&self, name: &str, value: &str, live: bool) -> String;
 }
 
@@ -223,7 +220,7 @@ impl fmt::Display for dyn Server {
 }
 
 impl dyn Server {
-    /// The way of this name in which its servers replicate.
+    /// `None` if the engine's servers do not replicate in this way.
     pub fn replicates_as(&self, kind: &str) -> Option<&'static dyn Replication> {
         let mut kinds = self.replication().iter().copied();
         kinds.find(|known| known.name() == kind)
@@ -243,56 +240,53 @@ pub(crate) fn same_name(server: &dyn Server, one: &str, other: &str) -> bool {
     server.plain_name(one) == server.plain_name(other)
 }
 
-/// Where a server listens unless its site has a network of its own: only this host may connect.
+/// The listening address unless a site has a network of its own: only this host may connect.
 pub const LOOPBACK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 32);
 
 /// The files and addresses of one server.
 #[derive(Debug, Clone)]
 pub struct Paths {
-    /// The server's number in its trial, from 1.
+    /// The server's number in its trial, counted from 1.
     pub number: u32,
     /// The laboratory's directory, which the server can read but not write.
     pub dir: PathBuf,
-    /// The server's own directory, inaccessible to others. It has a directory `tmp`.
+    /// The server's own directory, inaccessible to others. It contains the directory `tmp`.
     pub own: PathBuf,
-    /// Its data directory.
     pub data: PathBuf,
-    /// The directory of its transaction log; `None`: it is in the data directory.
+    /// The directory of the transaction log; `None` if it is in the data directory.
     pub log: Option<PathBuf>,
     /// An empty directory that nobody can write to.
     pub closed: PathBuf,
-    /// Its Unix socket.
+    /// The Unix socket.
     pub socket: PathBuf,
-    /// The user as whom dyno connects to the socket; `None`: this process's.
+    /// The user that connects dyno to the socket; `None` for this process's.
     pub user: Option<String>,
-    /// The address that it listens on, with the prefix length of the network from which clients
-    /// may connect.
+    /// The listening address, with the prefix length of the network from which clients may connect.
     pub address: Ipv4Net,
-    /// Its port there.
+    /// The listening port.
     pub port: u16,
     /// The maximum number of open connections.
     pub connections: u32,
 }
 
 impl Paths {
-    /// The configuration file of an engine's server.
     pub fn config(&self, server: &dyn Server) -> PathBuf {
         self.dir.join(server.config_file())
     }
 }
 
-/// The entries of a data directory that are the server's transaction log.
+/// The entries of a data directory that belong to the transaction log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEntries {
-    /// What their names begin with.
+    /// Prefixes of their names.
     pub prefixes: &'static [&'static str],
-    /// Whether the server finds those in another directory by links of their names; otherwise,
-    /// its configuration names [`Paths::log`].
+    /// Whether the server finds these entries in another directory through links; otherwise, its
+    /// configuration names [`Paths::log`].
     pub are_linked: bool,
 }
 
 impl LogEntries {
-    /// Whether an entry with this name is one of them.
+    /// Whether an entry with this name belongs to the log.
     pub fn include(&self, name: &OsStr) -> bool {
         let name = name.as_encoded_bytes();
         let mut prefixes = self.prefixes.iter();
@@ -305,12 +299,11 @@ impl LogEntries {
 pub struct Invocation {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// The file for its standard input, if any.
+    /// The file for standard input, if any.
     pub input: Option<PathBuf>,
 }
 
 impl Invocation {
-    /// A program with arguments.
     pub fn new(
         program: impl AsRef<Path>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -340,7 +333,7 @@ impl Invocation {
 pub struct Initialization {
     /// The configuration file, which may contain secrets.
     pub config: String,
-    /// Another file that the programs read: its name in [`Paths::dir`], and its text.
+    /// The name in [`Paths::dir`] and the text of another file that the programs read.
     pub script: (&'static str, String),
     /// The programs to run, in order.
     pub run: Vec<Invocation>,
@@ -349,11 +342,11 @@ pub struct Initialization {
 /// A file that a server reads when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFile {
-    /// Its name in [`Paths::dir`].
+    /// The name in [`Paths::dir`].
     pub name: &'static str,
-    /// Its text, which may contain secrets.
+    /// May contain secrets.
     pub text: String,
-    /// Whether it is removed once the server is ready.
+    /// Whether the file is removed once the server is ready.
     pub is_temporary: bool,
 }
 
@@ -371,29 +364,27 @@ pub struct Rejected {
 /// How to log in to a server of the laboratory through its Unix socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
-    /// Which server, for messages.
+    /// The server's name for messages.
     pub server: &'a str,
-    /// Its Unix socket.
     pub socket: &'a Path,
-    /// The password of its only account.
+    /// The password of the server's only account.
     pub password: &'a str,
 }
 
 impl Login<'_> {
-    /// The server refused it.
+    /// The failure of a login that the server refused.
     pub(crate) fn refused(&self, error: &client::Error) -> Failure {
         Failure::server(format!("cannot log in to {}: {error}", self.server))
             .perhaps(error.remedy())
     }
 }
 
-/// How long one attempt to log in may take; then the server's process is checked again.
+/// How long an attempt to log in may take before the server's process is checked again.
 pub(crate) const LOGIN_ATTEMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// The result of an attempt to log in.
 #[derive(Debug)]
 pub enum LoginAttempt {
-    /// The login succeeded.
     Ready {
         /// The server's RSA key (PEM) for passwords over TCP, if it has one.
         public_key: Option<Vec<u8>>,
@@ -404,15 +395,14 @@ pub enum LoginAttempt {
     Refused(Failure),
 }
 
-/// The memory and disk space that one server needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// A data directory with the rows.
+    /// Size of a data directory with the rows.
     pub data_bytes: u64,
-    /// Growth of the log beyond the template's.
+    /// Growth of the log beyond the size in the template.
     pub log_bytes: u64,
     /// Memory, with a full buffer pool.
     pub memory_bytes: u64,
-    /// The buffer pool's part of the memory.
+    /// The part of `memory_bytes` for the buffer pool.
     pub pool_bytes: u64,
 }

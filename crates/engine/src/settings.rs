@@ -1,13 +1,12 @@
-//! Settings as servers report them, limited in size.
+//! Settings as reported by servers, limited in size.
 
 use std::collections::BTreeMap;
 
 use crate::remote::Rows;
 
-/// Settings by name and value.
 pub type Settings = [(String, String)];
 
-/// Maximum number of settings, above that of any server.
+/// Maximum number of settings; no server has as many.
 const MAX_SETTINGS: usize = 2000;
 /// Maximum length of a value in a result, in characters.
 const MAX_VALUE_CHARS: usize = 1000;

@@ -1,5 +1,4 @@
-//! One connection on which statements run one after the other, whatever the protocol: for what
-//! observes a database beside its load.
+//! A blocking connection of any protocol, for programs that observe a database beside its load.
 
 use std::time::Duration;
 
@@ -10,9 +9,10 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::remote::Rows;
 
-/// A connection that blocks its thread, which also opened it. Dropping it closes it.
+/// A connection that blocks its thread, which must be the one that opened it. Dropping it closes
+/// it.
 pub trait Sql {
-    /// Runs a statement and returns its rows as text; without rows, none.
+    /// Executes a statement and returns its rows as text; empty if it returns none.
     fn rows(&mut self, sql: &str, limit: Duration) -> Result<Rows, SessionError>;
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Blocking<P: Protocol> {
 }
 
 impl<P: Protocol> Blocking<P> {
-    /// Opens a connection within the limit, which is at most that of a login.
+    /// Opens a connection within the limit, which cannot exceed that of a login.
     pub(crate) fn open(target: &P::Target, limit: Duration) -> Result<Self, SessionError> {
         let reactor = Reactor::new().map_err(|error| failed(error.to_string()))?;
         let open = Connection::open_within(limit.min(LOGIN_LIMIT), target);

@@ -1,6 +1,6 @@
 //! Versions of servers.
 
-/// The number in a version: `10.11.14` of `10.11.14-MariaDB-0+deb12u2`.
+/// The version number: `10.11.14` for `10.11.14-MariaDB-0+deb12u2`.
 pub(crate) fn number(build: &str) -> &str {
     // MariaDB 10 reports "5.5.5-10.11.14-MariaDB-…", for old replicas.
     let build = build.trim_start_matches("5.5.5-");
@@ -8,12 +8,11 @@ pub(crate) fn number(build: &str) -> &str {
     build[..end.unwrap_or(build.len())].trim_end_matches('.')
 }
 
-/// The first component: `15` of `15.10 (Debian 15.10-0+deb12u1)` and of `15beta1`.
+/// The first component: `15` for `15.10 (Debian 15.10-0+deb12u1)` and for `15beta1`.
 pub(crate) fn major(version: &str) -> u64 {
     components(version).0
 }
 
-/// Whether a version is at least this.
 pub(crate) fn is_since(version: &str, major: u64, minor: u64) -> bool {
     components(version) >= (major, minor)
 }

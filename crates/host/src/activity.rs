@@ -1,4 +1,4 @@
-//! The activity of a machine without load, in a short interval.
+//! The activity of a machine without load during a short interval.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -19,7 +19,6 @@ const NAMED_PCT: f64 = 2.0;
 /// Maximum number of processes that are named.
 const MAX_NAMED: usize = 5;
 
-/// The activity of a machine in a short interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Activity {
     /// Length of the interval, in seconds.

@@ -1,4 +1,4 @@
-//! Reads the files of another machine at once.
+//! Reads files of another machine in one request.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::files::{Files, Space};
 
-/// Files of which some have been read ahead, for readers that read the same ones again and again: one
-/// answer of the machine instead of one for each file, which a machine under load takes long to give.
+/// Files that have partly been read ahead, for readers that read the same files repeatedly: the
+/// machine answers once instead of once per file, which takes long under load.
 ///
 /// A file that was read ahead several times returns its texts in that order; after the last one, it
 /// is read again.
@@ -20,12 +20,12 @@ pub struct ReadAhead<'a> {
 #[derive(Default)]
 struct State {
     texts: HashMap<PathBuf, VecDeque<io::Result<String>>>,
-    /// What was asked for, in order.
+    /// Files that were requested, in order.
     asked: Vec<PathBuf>,
 }
 
 impl<'a> ReadAhead<'a> {
-    /// Reads these files, each as often as it is named.
+    /// Reads these files, each as often as it is listed.
     pub fn new(files: &'a dyn Files, paths: Vec<PathBuf>) -> Self {
         let mut state = State::default();
         let texts = files.read_all(&paths);
@@ -38,7 +38,7 @@ impl<'a> ReadAhead<'a> {
         }
     }
 
-    /// What was read, in order: what to read ahead the next time.
+    /// The files that were read, in order: what to read ahead the next time.
     pub fn into_paths(self) -> Vec<PathBuf> {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).asked
@@ -89,7 +89,7 @@ mod tests {
         let second = ReadAhead::new(&machine.files, paths);
         machine.write("/one", "11");
         machine.write("/none", "0");
-        // Read ahead twice, then read again; the other was read ahead, but was not there.
+        // Read ahead twice, then read again; the other file was read ahead but did not exist.
         for value in [1, 1, 11] {
             assert_eq!(number(&second, "/one"), Some(value));
         }

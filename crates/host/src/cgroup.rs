@@ -39,11 +39,11 @@ const NO_MEMORY_LIMIT: u64 = 1 << 60;
 /// A control group of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroup {
-    /// Its controllers in version 1; empty in version 2.
+    /// Controllers in version 1; empty in version 2.
     pub controllers: Vec<String>,
-    /// Its path, as the kernel shows it to this process.
+    /// The path that the kernel shows to this process.
     pub path: String,
-    /// Where its hierarchy is mounted.
+    /// The mount of its hierarchy.
     pub mount: Mount,
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn memory_left(files: &dyn Files) -> Vec<u64> {
     left
 }
 
-/// The number in a line `name number`.
+/// The number in the line `name number`.
 pub(crate) fn count(text: &str, name: &str) -> Option<u64> {
     crate::files::field(text, name, ' ')?.parse().ok()
 }

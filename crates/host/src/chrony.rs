@@ -95,8 +95,8 @@ impl Reader<'_> {
         files
     }
 
-    /// The `.conf` files of directories, sorted by name. Of several files with the same name, the
-    /// one in the first directory counts.
+    /// The `.conf` files of directories, sorted by name. If several have the same name, the one in
+    /// the first directory counts.
     fn in_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
         let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
         for file in dirs.flat_map(|dir| self.entries(Path::new(dir))) {

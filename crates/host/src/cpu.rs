@@ -13,9 +13,7 @@ pub struct Cpu {
     pub model: Option<String>,
     /// Number of online hardware threads.
     pub threads: Option<u64>,
-    /// Number of cores.
     pub cores: Option<u64>,
-    /// Number of sockets.
     pub sockets: Option<u64>,
     /// Number of online NUMA nodes.
     pub numa_nodes: Option<u64>,

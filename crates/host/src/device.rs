@@ -54,7 +54,7 @@ pub(crate) fn stack(files: &dyn Files, devices: &[String]) -> DeviceStack {
     stack
 }
 
-/// How many disks a machine has: block devices of a hardware, without drives for removable media.
+/// Number of disks of a machine: block devices with hardware, except drives for removable media.
 pub fn disks(files: &dyn Files) -> usize {
     let is_disk = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -70,8 +70,8 @@ pub(crate) fn parts(files: &dyn Files, device: &str) -> Vec<PathBuf> {
     entries(files, Path::new(BLOCK_DEVICES).join(device).join("slaves"))
 }
 
-/// The disk with a device number; `None` for the number of a file system without a block device,
-/// or with several.
+/// The disk with a device number; `None` if the number belongs to a file system with no block
+/// device or with several.
 fn numbered(files: &dyn Files, device: u64) -> Option<String> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     whole_disk(files, Path::new(&format!("/sys/dev/block/{major}:{minor}")))
@@ -131,7 +131,7 @@ pub(crate) mod testing {
             }
         }
 
-        /// Creates a device built from others, each a device or `disk/partition`.
+        /// Creates a device built from other ones, each given as a device or `disk/partition`.
         pub(crate) fn stacked_device(&self, name: &str, parts: &[&str]) {
             for part in parts {
                 self.device(part, &[("size", "1\n")]);

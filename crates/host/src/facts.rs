@@ -13,7 +13,6 @@ use crate::virtualization;
 /// A machine. Fields that could not be read are absent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HostFacts {
-    /// Its host name.
     pub hostname: Option<String>,
     /// The name and version of the operating system.
     pub os: Option<String>,

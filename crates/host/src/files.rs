@@ -49,7 +49,7 @@ pub struct Space {
     pub total_bytes: u64,
     /// Whether it stores files in memory (tmpfs).
     pub is_memory: bool,
-    /// Its device number, which no other file system has.
+    /// The device number, which is unique to the file system.
     pub device: u64,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn list_length(list: &str) -> Option<u64> {
 /// The files of this host.
 pub static LOCAL: RootDir = RootDir(Cow::Borrowed("/"));
 
-/// The files below a directory of this host; paths are relative to that directory.
+/// The files below a directory on this host; paths are relative to that directory.
 #[derive(Debug, Clone)]
 pub struct RootDir(Cow<'static, str>);
 
@@ -185,7 +185,7 @@ impl Files for RootDir {
 pub(crate) mod testing {
     use super::*;
 
-    /// Its root directory is removed on drop.
+    /// The root directory is removed on drop.
     pub(crate) struct TestMachine {
         _dir: tempfile::TempDir,
         pub(crate) files: RootDir,

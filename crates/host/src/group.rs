@@ -1,4 +1,4 @@
-//! What the processes of a site's control groups use (version 1 and 2).
+//! Resource usage of the processes in a site's control groups (version 1 and 2).
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ const V1_IO: [&str; 2] = [
     "blkio.throttle.io_service_bytes",
 ];
 
-/// Counters and levels of a site's groups. `None`: no group counts it.
+/// Counters and levels of a site's groups; `None` if no group counts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     cpu_ns: Option<u64>,
@@ -32,7 +32,7 @@ struct Io {
     write_bytes: u64,
 }
 
-/// What the groups of one site, or of several, used in an interval.
+/// The usage of one or more sites in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UsageChange {
     cpu: Option<f64>,

@@ -10,7 +10,6 @@ use crate::files::{Files, text};
 pub struct Mount {
     /// The directory of the file system that forms the root of the mount.
     pub root: PathBuf,
-    /// The mount point.
     pub point: PathBuf,
     /// Options of the mount and of the file system, separated by commas.
     pub options: String,
@@ -118,7 +117,7 @@ mod tests {
         assert_eq!(containing(&mounts, Path::new("relative")), None);
     }
 
-    /// What is not seen is not unmounted.
+    /// A mount that is not found is not unmounted.
     #[test]
     fn a_host_of_containers_has_many() {
         let line = |number| format!("{number} 1 0:21 / /run/{number:0>100} rw - tmpfs tmpfs rw\n");

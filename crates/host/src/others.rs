@@ -1,29 +1,30 @@
-//! The CPU time of programs that are not part of a measurement, by their names.
+//! The CPU time of programs outside a measurement, by name.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::files::{Files, entries, line, name, text};
 use crate::process::{self, ProcessStat};
 
-/// The parent of the kernel's threads, which also work for the measurement.
+/// The parent of kernel threads, which also work for the measurement.
 const KTHREADD: u32 = 2;
 /// Programs that use less in an interval are not named, in % of one CPU.
 const NAMED_PCT: f64 = 5.0;
-/// More generations of processes are not followed.
+/// Maximum number of generations of processes that are followed.
 const MAX_GENERATIONS: usize = 30;
 
-/// Follows the programs that use the CPUs besides a measurement.
+/// Follows the programs outside a measurement that use the CPUs.
 #[derive(Debug, Default)]
 pub struct OtherPrograms {
-    /// The processes at the last look, with their CPU time in clock ticks; `None` before it.
+    /// The processes at the last look, with their CPU time in clock ticks; `None` before the first
+    /// look.
     last: Option<HashMap<u32, u64>>,
     /// CPU time of each program so far, in seconds.
     used_s: BTreeMap<String, f64>,
 }
 
 impl OtherPrograms {
-    /// Adds the CPU time of the `seconds` since the last look, of all processes but `own` ones and
-    /// their descendants. The first look adds nothing.
+    /// Adds the CPU time of the `seconds` since the last look, of all processes except `own` ones
+    /// and their descendants. The first look adds nothing.
     pub fn look(&mut self, files: &dyn Files, own: &[u32], seconds: f64) {
         let pids = entries(files, "/proc").into_iter();
         let pids = pids.filter_map(|path| name(&path)?.parse().ok());
@@ -53,7 +54,7 @@ impl OtherPrograms {
         self.last = Some(ticks.collect());
     }
 
-    /// Leaves an interval out: the next look is a first one.
+    /// Skips an interval: the next look counts as the first one.
     pub fn skip(&mut self) {
         self.last = None;
     }

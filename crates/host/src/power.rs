@@ -13,7 +13,6 @@ pub struct IdleState {
     pub name: String,
     /// Exit latency, in microseconds.
     pub exit_us: u64,
-    /// Whether it is disabled.
     pub is_disabled: bool,
     /// The file with the exit latency, of the first CPU with this state.
     pub file: String,

@@ -24,7 +24,7 @@ pub struct ProcessStat {
     /// CPU time of the children that ended and were waited for, in clock ticks.
     reaped_ticks: u64,
     rss_bytes: u64,
-    /// Bytes that it has had written to disks, if the kernel tells.
+    /// Bytes written to disks, if the kernel reports them.
     written_bytes: Option<u64>,
     is_zombie: bool,
     is_stopped: bool,
@@ -33,9 +33,7 @@ pub struct ProcessStat {
 /// A process and whether a signal has stopped it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relative {
-    /// Its ID.
     pub pid: u32,
-    /// Whether it is stopped.
     pub is_stopped: bool,
 }
 
@@ -118,7 +116,7 @@ fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
     }
 }
 
-/// The bytes that a process, and children that ended, have had written to disks.
+/// The bytes that a process and its ended children have written to disks.
 fn written_bytes(files: &dyn Files, pid: &impl Display) -> Option<u64> {
     let io = text(files, format!("/proc/{pid}/io"))?;
     field(&io, "write_bytes", ':')?.parse().ok()
@@ -132,7 +130,7 @@ fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
 }
 
 impl ProcessStat {
-    /// The ID of its parent.
+    /// The process ID of the parent.
     pub(crate) fn parent(&self) -> u32 {
         self.parent
     }
@@ -208,7 +206,7 @@ impl ProcessChange {
         values.put(format!("{owner}.rss_bytes"), self.rss_bytes);
     }
 
-    /// Writes the metric of what the process had written, for servers.
+    /// Writes the metric of bytes written to disks, for servers.
     pub fn put_written(&self, owner: &str, values: &mut Values) {
         values.put(format!("{owner}.write_mb_per_s"), self.written_mb_per_s);
     }

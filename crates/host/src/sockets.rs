@@ -12,7 +12,7 @@ use crate::files::{LOCAL, text};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Socket {
     inode: u64,
-    /// The user ID of its owner.
+    /// User ID of the owner.
     pub uid: u32,
 }
 

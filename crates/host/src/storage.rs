@@ -21,11 +21,11 @@ pub struct Storage {
     pub free_bytes: Option<u64>,
     /// Size of the file system, in bytes.
     pub total_bytes: Option<u64>,
-    /// Names of all block devices below it: disks, then stacked devices.
+    /// Names of all block devices below the directory: disks, then stacked devices.
     pub devices: Vec<String>,
-    /// The request queues of its disks.
+    /// Request queues of the disks.
     pub queues: Vec<RequestQueue>,
-    /// The stacked devices below it.
+    /// Stacked devices below the directory.
     pub stacked: Vec<StackedDevice>,
 }
 
@@ -45,7 +45,7 @@ pub struct RequestQueue {
 pub struct StackedDevice {
     /// The kernel's name, for example `md0`.
     pub name: String,
-    /// Its RAID level and its parts, for example `raid10 of sda, sdb`.
+    /// RAID level and parts, for example `raid10 of sda, sdb`.
     pub level: String,
     /// Number of missing disks.
     pub degraded: u64,
@@ -98,7 +98,7 @@ impl Storage {
         }
     }
 
-    /// Whether all its disks rotate; `None` if one does not report it, or if they differ.
+    /// Whether all disks rotate; `None` if one does not report it or they differ.
     pub fn is_rotational(&self) -> Option<bool> {
         let mut known = self.described.disks.iter().map(|disk| disk.rotational);
         let first = known.next()??;

@@ -1,4 +1,4 @@
-//! The user that servers run as: dyno's own, or an unprivileged one if that is root.
+//! The user that servers run as: the one that runs dyno, or an unprivileged one if that is root.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -12,10 +12,9 @@ use crate::failure::Failure;
 /// The user for servers if dyno is root and no server package has created one.
 const UNPRIVILEGED: &str = "nobody";
 
-/// The user of the servers.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// `None`: dyno's own user.
+    /// `None`: the user that runs dyno.
     other: Option<Other>,
 }
 
@@ -38,7 +37,7 @@ impl Account {
         Self::on_machine(uid.as_raw(), &text)
     }
 
-    /// The account for servers on a machine with this `/etc/passwd`, for a user with this ID.
+    /// `passwd` is the machine's `/etc/passwd`, `uid` the user that dyno runs as there.
     pub(crate) fn on_machine(uid: u32, passwd: &str) -> Result<Self, Failure> {
         if uid != 0 {
             return Ok(Self { other: None });
@@ -54,7 +53,7 @@ impl Account {
         }
     }
 
-    /// Its user and group IDs as `chown` takes them; empty for this process's user.
+    /// User and group IDs in `chown`'s format; empty for this process's user.
     pub(crate) fn owner(&self) -> String {
         let owner = |other: &Other| format!("{}:{}", other.uid, other.gid);
         self.other.as_ref().map(owner).unwrap_or_default()
@@ -78,7 +77,7 @@ impl Account {
         rustix::fs::fchown(file, Some(uid), Some(gid))
     }
 
-    /// Lets only dyno and the account read an open file of dyno's.
+    /// Makes an open file that dyno owns readable by dyno and the account only.
     pub(crate) fn let_read(&self, file: impl AsFd) -> rustix::io::Result<()> {
         let Some(other) = &self.other else {
             return rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR);
@@ -87,7 +86,6 @@ impl Account {
         rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR | Mode::RGRP)
     }
 
-    /// The user ID.
     pub(crate) fn uid(&self) -> u32 {
         match &self.other {
             Some(other) => other.uid,
@@ -95,12 +93,12 @@ impl Account {
         }
     }
 
-    /// Its name, if it differs from this process's user.
+    /// `None` if servers run as this process's user.
     pub(crate) fn other_name(&self) -> Option<&str> {
         self.other.as_ref().map(|other| other.name.as_str())
     }
 
-    /// The options with which `setpriv` changes to it.
+    /// The options that make `setpriv` change to the account.
     pub(crate) fn setpriv_options(&self) -> Vec<String> {
         let Some(other) = &self.other else {
             return Vec::new();

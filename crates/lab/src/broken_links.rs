@@ -1,5 +1,5 @@
-//! Breaks the links of a cluster's member with the others, for sites that have a network of their
-//! own. Clients on this host still reach every member, unless its host fails.
+//! Breaks links between the members of a cluster, for sites that have a network of their own.
+//! Clients on this host still reach every member, unless its host fails.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::failure::Failure;
 use crate::ip::no_network;
 use crate::site::{Namespace, Site};
 
-/// What gets lost when a member is cut off.
+/// Which packets are dropped when a member is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// What it sends to the others, and what they send to it.
+    /// Between the member and the other members.
     Both,
-    /// The same, and what it sends to clients on this host.
+    /// All of `Both`, and from the member to clients on this host.
     All,
-    /// What it sends to the others. It still receives what they send.
+    /// From the member to the other members; it still receives what they send.
     Sent,
-    /// What it sends to clients on this host. The others do not notice.
+    /// From the member to clients on this host; the other members do not notice.
     ToClients,
 }
 
-/// Links that are broken. They stay so until [`BrokenLinks::heal`], or until their sites end.
+/// Broken links, which stay broken until [`BrokenLinks::heal`] or until their sites end.
 #[derive(Debug)]
 pub(crate) struct BrokenLinks {
-    /// When the last of them broke.
+    /// When the last link broke.
     pub(crate) since: Instant,
     how: How,
-    /// Sites, and the addresses that they no longer reach as before.
+    /// Sites, and the addresses to which their packets are dropped, limited, or delayed.
     links: Vec<(Arc<dyn Site>, Vec<Ipv4Addr>)>,
 }
 
@@ -42,7 +42,7 @@ enum How {
 }
 
 impl BrokenLinks {
-    /// Repairs them; returns when the last of them worked again.
+    /// Returns when the last link worked again.
     pub(crate) fn heal(self) -> Result<Instant, Failure> {
         let mut healed = Ok(Instant::now());
         for (site, peers) in &self.links {
@@ -57,7 +57,7 @@ impl BrokenLinks {
 }
 
 impl Cluster {
-    /// Cuts a member off from all others and from what they share.
+    /// Cuts a member off from all other members and from the services that they share.
     pub(crate) fn cut_off(&self, index: usize, lost: Lost) -> Result<BrokenLinks, Failure> {
         self.separate(&[index], &[], lost)
     }
@@ -102,7 +102,8 @@ impl Cluster {
         Ok(broken)
     }
 
-    /// Limits or delays what a member sends to all others and to what they share.
+    /// Limits or delays what a member sends to all other members and to the services that they
+    /// share.
     pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, Failure> {
         let (peers, member) = (
             self.addresses(|other| other != index),
@@ -116,7 +117,7 @@ impl Cluster {
         })
     }
 
-    /// The addresses of the sites with these indexes: those of the members come first.
+    /// Addresses of the selected sites, those of members first.
     fn addresses(&self, is_one: impl Fn(usize) -> bool) -> Vec<Ipv4Addr> {
         let sites = self.sites().into_iter().enumerate();
         let chosen = sites.filter(|(index, _)| is_one(*index));

@@ -24,7 +24,7 @@ use crate::spec::port;
 use crate::template::{self, Template};
 use crate::trial::Trial;
 
-/// What every step from data to running nodes needs.
+/// What every step from loading data to starting nodes needs.
 pub(crate) struct Building<'a> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
@@ -35,13 +35,13 @@ pub(crate) struct Building<'a> {
 }
 
 impl Building<'_> {
-    /// Sets up a site for the node of each instance.
+    /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
         site::set_up(home, topology, topology.nodes())
     }
 
-    /// Loads the data of each server from scratch.
+    /// Loads each server's data from scratch.
     pub(crate) fn rebuilt(
         &mut self,
         home: &Home,
@@ -68,7 +68,7 @@ impl Building<'_> {
         Ok((data, Reset { settle_s, ..reset }))
     }
 
-    /// Copies the data of each server from a template, which is built if it does not exist.
+    /// Copies each server's data from a template, which is built if it does not exist.
     pub(crate) fn copied(
         &mut self,
         home: &Home,
@@ -105,9 +105,9 @@ impl Building<'_> {
         Ok((copies, reset))
     }
 
-    /// Shares equal blocks where the study wants that, and copies new data to the sites that are
-    /// other machines. Then writes it to disk, and drops it from the page cache unless the study
-    /// wants it warm; returns how many seconds that took.
+    /// Deduplicates blocks if the study asks for it, copies new data to sites on other machines,
+    /// writes it to disk, and drops it from the page cache unless the study wants a warm cache.
+    /// Returns how long that took, in seconds.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
             one.deduplicate(self.interrupted)?;
@@ -134,8 +134,8 @@ impl Building<'_> {
         Ok(Some(began.elapsed().as_secs_f64()))
     }
 
-    /// Starts a node on each site with its data, and has the nodes of each instance form a cluster.
-    /// A step that fails takes down what the steps before it set up, in reverse order.
+    /// Starts a node with its data on each site and forms a cluster of each instance's nodes. If a
+    /// step fails, the earlier ones are undone in reverse order.
     pub(crate) fn instances(
         &mut self,
         sites: Vec<Arc<dyn Site>>,
@@ -152,7 +152,7 @@ impl Building<'_> {
             let home = places.peek().map(|(_, (_, data))| data.home().clone());
             let shared = self.shared_site(&sites, home.as_ref())?;
             let memberships = self.memberships(first, &sites, shared.as_ref())?;
-            // Declared before the nodes, which therefore end first if one of them does not start.
+            // Declared before the nodes, so that the nodes end first if one of them does not start.
             let services = self.services(first, home.as_ref(), shared, &memberships)?;
             let mut nodes = Vec::new();
             for membership in memberships {
@@ -186,7 +186,7 @@ impl Building<'_> {
         })
     }
 
-    /// Sets up a site for what the members of a cluster share, if they share anything.
+    /// The site of the services that a cluster's members share; `None` if they share none.
     fn shared_site(
         &self,
         sites: &[Arc<dyn Site>],
@@ -206,8 +206,8 @@ impl Building<'_> {
         }
     }
 
-    /// What makes the servers from this number on members of one cluster, on these of all servers'
-    /// sites; nothing for an instance that is a single server.
+    /// What makes the servers from number `first` on members of one cluster; empty for an instance
+    /// that is a single server. `sites` are those of all servers.
     fn memberships(
         &self,
         first: u32,
@@ -229,7 +229,7 @@ impl Building<'_> {
         Ok(members.into_iter().map(Some).collect())
     }
 
-    /// Starts what the members of a cluster share.
+    /// Starts the services that a cluster's members share.
     fn services(
         &mut self,
         first: u32,

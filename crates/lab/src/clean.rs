@@ -6,12 +6,12 @@ use crate::failure::Failure;
 use crate::home::{self, Cleaned};
 use crate::template::cache;
 
-/// Removes what dead runs left behind, and with `templates` every template that no process uses.
+/// Removes what dead runs left behind; with `templates`, also every template that no process uses.
 pub fn clean(templates: bool) -> Result<Cleaned, Failure> {
     clean_in(&home::place()?, templates)
 }
 
-/// The same in a given directory. Creates nothing, so that it works on a full disk.
+/// Like [`clean`], in the directory `root`. Creates nothing, so that it works on a full disk.
 pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, Failure> {
     let Some((root, mut cleaned)) = home::remove_dead_runs(root)? else {
         return Ok(Cleaned::default());

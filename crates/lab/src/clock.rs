@@ -1,4 +1,4 @@
-//! The clock of a trial, for what runs beside its loads.
+//! The clock of a trial, for what runs beside the loads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -6,24 +6,22 @@ use std::time::{Duration, Instant};
 
 use load::Barrier;
 
-/// How often to check whether the loads have begun or ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The clock of a trial, which the loads start and end.
+/// The loads start and end it.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock<'a> {
     pub(crate) barrier: &'a Barrier,
-    /// Becomes true when the loads have ended.
+    /// Becomes true when the loads end.
     pub(crate) over: &'a AtomicBool,
 }
 
 impl Clock<'_> {
-    /// Whether the loads have ended.
     pub(crate) fn is_over(self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Waits for the start of the loads; `None` if the trial ends before.
+    /// Waits until the loads start; `None` if the trial ends first.
     pub(crate) fn begun(self) -> Option<Instant> {
         while !self.is_over() {
             if let Some(begun) = self.barrier.begun() {
@@ -34,7 +32,7 @@ impl Clock<'_> {
         None
     }
 
-    /// Waits until an instant; false if the trial ends before.
+    /// Waits until `due`; false if the trial ends first.
     pub(crate) fn wait(self, due: Instant) -> bool {
         while !self.is_over() {
             match due.saturating_duration_since(Instant::now()) {
@@ -45,19 +43,17 @@ impl Clock<'_> {
         false
     }
 
-    /// An instant on the trial's clock, in nanoseconds.
+    /// Nanoseconds since the trial's origin; 0 for an earlier instant.
     pub(crate) fn ns(self, at: Instant) -> u64 {
         let elapsed = at.saturating_duration_since(self.barrier.origin());
         u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// The same in seconds.
     pub(crate) fn seconds(self, at: Instant) -> f64 {
         seconds(self.ns(at))
     }
 }
 
-/// Nanoseconds as seconds.
 pub(crate) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -14,40 +14,39 @@ use crate::servers::{Node, Services};
 use crate::site::Site;
 use crate::template::DATABASE;
 
-/// How long members may take to replicate once all of them run.
+/// How long members may take to start replicating once all of them run.
 const FORM_LIMIT: Duration = Duration::from_secs(60);
 
 /// Nodes that serve one data set. A single node is a cluster of one.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    /// In the order of their numbers; at least one.
+    /// In the order of their numbers; never empty.
     members: Vec<Member>,
     /// The index of the member that accepts writes, as far as dyno knows.
     primary: AtomicUsize,
-    /// How they replicate; `None`: a single node.
+    /// `None`: a single node.
     replication: Option<&'static dyn Replication>,
-    /// Locked while dyno, its administrator, decides who is the primary.
+    /// Locked while dyno, as the cluster's administrator, decides which member is the primary.
     roles: Mutex<()>,
-    /// What the members share; it ends after them.
+    /// Services that the members share; ends after the members.
     services: Option<Services>,
 }
 
-/// A node of a cluster, with what may be used while something happens to it.
+/// A node of a cluster, and what can be used of it while its node is locked.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Its number among the servers of the trial.
+    /// Its number among all servers of the trial.
     pub(crate) number: u32,
-    /// Its database, through the account of the load.
+    /// The database, with the load's account.
     pub(crate) database: Database,
-    /// Where it runs.
     pub(crate) site: Arc<dyn Site>,
-    /// Locked while something happens to it.
+    /// Locked while a fault or a change of roles acts on it.
     node: Mutex<Node>,
 }
 
 impl Cluster {
-    /// The cluster of nodes that have joined it, once all of them replicate. The first one is the
-    /// primary.
+    /// Forms a cluster of nodes that have joined it; returns once all of them replicate. The first
+    /// node is the primary.
     pub(crate) fn of(nodes: Vec<Node>, interrupted: &AtomicBool) -> Result<Self, Failure> {
         let replication = nodes.first().and_then(Node::replication);
         let formed = nodes.into_iter().enumerate().map(|(index, mut node)| {
@@ -74,55 +73,50 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The same, with the services that its members share.
+    /// Adds the services that the members share.
     pub(crate) fn with_services(self, services: Option<Services>) -> Self {
         Self { services, ..self }
     }
 
-    /// The members in the order of their numbers.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Where the members run, in the order of their numbers, then where what they share does.
+    /// The sites of the members, in the order of their numbers, then those of the shared services.
     pub(crate) fn sites(&self) -> Vec<&Arc<dyn Site>> {
         let members = self.members.iter().map(|member| &member.site);
         let services = self.services.iter().map(Services::site);
         members.chain(services).collect()
     }
 
-    /// What the members share, if anything.
     pub(crate) fn services(&self) -> Option<&Services> {
         self.services.as_ref()
     }
 
-    /// How the members replicate; `None`: it is a single node.
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         self.replication
     }
 
-    /// The index of the member that accepts writes, as far as dyno knows.
     pub(crate) fn primary_index(&self) -> usize {
         self.primary.load(Ordering::Relaxed)
     }
 
-    /// Notes that another member accepts writes now.
+    /// Records that another member accepts writes now.
     pub(crate) fn set_primary(&self, index: usize) {
         self.primary.store(index, Ordering::Relaxed);
     }
 
-    /// The member that accepts writes, as far as dyno knows.
     pub(crate) fn primary(&self) -> Option<&Member> {
         self.members.get(self.primary_index())
     }
 
-    /// Makes the caller the only one who promotes a member, or has one begin the group anew: of two
-    /// members that are promoted at the same time, one loses what the other commits.
+    /// Held while promoting a member, or while one bootstraps the group. If two members were
+    /// promoted at the same time, one would lose what the other commits.
     pub(crate) fn lock_roles(&self) -> MutexGuard<'_, ()> {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its members, of which virtual users follow the primary; `None`: it is a single node.
+    /// The members as a group whose primary virtual users follow; `None` for a single node.
     pub(crate) fn as_group(&self) -> Option<Group<'_>> {
         let members = self.members.iter();
         Some(Group {
@@ -135,7 +129,7 @@ impl Cluster {
         })
     }
 
-    /// Its nodes in the order of their numbers, and the services that they share.
+    /// The nodes, in the order of their numbers, and the services that they share.
     pub(crate) fn into_parts(self) -> (Vec<Node>, Option<Services>) {
         let nodes = self.members.into_iter().map(Member::into_node);
         (nodes.collect(), self.services)
@@ -143,12 +137,12 @@ impl Cluster {
 }
 
 impl Member {
-    /// Its node, once nothing else happens to it.
+    /// Waits until nothing else acts on the node.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Node> {
         self.node.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its node; `None` while something happens to it.
+    /// `None` while something else acts on the node.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Node>> {
         match self.node.try_lock() {
             Ok(node) => Some(node),
@@ -157,7 +151,7 @@ impl Member {
         }
     }
 
-    /// What the monitors sample of it.
+    /// What the monitors need to sample this member.
     pub(crate) fn monitored(&self) -> MonitoredServer {
         let node = self.lock();
         MonitoredServer {

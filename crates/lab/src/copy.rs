@@ -1,5 +1,5 @@
-//! Copies a data directory: shares blocks if the file system can, otherwise copies everything but
-//! holes.
+//! Copies a data directory: shares blocks if the file system can, otherwise copies everything
+//! except holes.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -20,21 +20,20 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::tree::OpenDir;
 
-/// Maximum number of bytes that one call copies; the kernel's limit is 2 GiB.
+/// Maximum number of bytes per system call; the kernel's limit is 2 GiB.
 const STEP_BYTES: u64 = 1 << 30;
 
-/// What was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
-    /// Bytes in the files, without holes.
+    /// Size of the files without holes.
     pub bytes: u64,
     pub took: Duration,
-    /// Every block is shared with the original until one of them is written.
+    /// Whether every block is shared with the original until one of them is written.
     pub is_shared: bool,
 }
 
 impl Copied {
-    /// This, and then that.
+    /// The sum of two copies; blocks are shared only if they are in both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             bytes: self.bytes + other.bytes,
@@ -51,7 +50,8 @@ pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copi
     copy_entries(from, to, account, &|_| true)
 }
 
-/// The same of those entries of `from` whose names are wanted, with all that is in them.
+/// Like [`copy_dir`], but only those entries of `from` whose names are wanted, with everything
+/// below them.
 pub(crate) fn copy_entries(
     from: &Path,
     to: &Path,
@@ -125,8 +125,8 @@ impl Copy<'_> {
             .map_err(Failure::at("change the owner of", &path))
     }
 
-    /// Another user's file may be hard-linked into a directory of the account; the account must not
-    /// get a readable copy of it.
+    /// Someone may have put a hard link to another user's file into a directory of the account,
+    /// which must not get a readable copy of it.
     fn check_owner(&self, stat: &Stat, path: &Path) -> Result<(), Failure> {
         match (stat.st_uid, self.account.uid()) {
             (owner, uid) if owner == uid => Ok(()),
@@ -160,7 +160,7 @@ impl Copy<'_> {
                     return Ok(());
                 }
                 Err(Errno::NOSPC) => return Err(Errno::NOSPC),
-                // Not supported by this file system, or not between these two.
+                // Not supported by the file system, or not between these two.
                 Err(_) => self.shares = false,
             }
         }
@@ -175,7 +175,7 @@ impl Copy<'_> {
     }
 }
 
-/// The first range of the file after `at` that is not a hole.
+/// The first range of the file at or after `at` that is not a hole.
 fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno> {
     if at >= len {
         return Ok(None);
@@ -183,7 +183,7 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
     let start = match seek(file, SeekFrom::Data(at)) {
         Ok(start) => start,
         Err(Errno::NXIO) => return Ok(None),
-        // A file system without support for holes.
+        // The file system does not support holes.
         Err(Errno::INVAL) => return Ok(Some((at, len))),
         Err(error) => return Err(error),
     };
@@ -199,7 +199,7 @@ fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno>
             // The file was truncated: nothing more to copy.
             Ok(0) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
-            // Between file systems, or not supported.
+            // Different file systems, or not supported.
             Err(Errno::XDEV | Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {
                 return copy_by_hand(from, to, read_at, end);
             }
@@ -283,7 +283,8 @@ mod tests {
         assert!(error.to_string().contains("File exists"), "{error}");
     }
 
-    /// An account can create links in its data, so that root would copy other users' files.
+    /// Accounts can create links in their data, and root must not follow them to other users'
+    /// files.
     #[test]
     fn links_out_of_the_data_are_not_copied() {
         let dir = tempfile::tempdir().unwrap();
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// An account replaces a file and a directory by links and back, as fast as it can.
+    /// While it is copied, an account keeps replacing a file and a directory with links and back.
     #[test]
     fn a_file_that_becomes_a_link_is_not_copied() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -344,7 +345,7 @@ mod tests {
             });
             for round in 0..300 {
                 let to = dir.path().join(format!("to{round}"));
-                // It may fail, because entries disappear.
+                // Fails if an entry disappears in between.
                 let _ = copy_dir(&from, &to, &account());
                 for name in ["file", "sub/file"] {
                     let text = fs::read(to.join(name)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Drives all instances of a trial at the same time, each with its own load.
+//! Drives all instances of a trial at once, each with a load of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::trial::Trial;
 use crate::trial_monitor::{LoadMessage, LoadResults, Monitoring, TrialMessage, TrialMonitor};
 use crate::watch::{self, Watch};
 
-/// Drives every instance of the rig with its own load; all start together.
+/// All loads start together.
 pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
@@ -51,12 +51,12 @@ pub(crate) fn drive(
     driven
 }
 
-/// What happens beside the loads.
+/// What runs beside the loads.
 #[derive(Clone, Copy)]
 struct Beside<'a> {
     ledgers: &'a [Ledger<'a>],
     watches: &'a [Watch],
-    /// The directory for the output of commands.
+    /// Directory for the output of commands.
     outputs: &'a Path,
 }
 
@@ -132,8 +132,8 @@ fn drive_with(
     })
 }
 
-/// Ends loads and faults when their monitor returns, for whatever reason, because the scope waits
-/// for their threads.
+/// On drop, ends loads and faults however the trial's monitor returned: the scope waits for their
+/// threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
 impl Drop for EndTrial<'_> {
@@ -143,7 +143,7 @@ impl Drop for EndTrial<'_> {
     }
 }
 
-/// One instance's load, before its thread starts.
+/// An instance's load whose thread has not started.
 struct Load<'a> {
     trial: &'a Trial,
     index: usize,
@@ -204,12 +204,12 @@ impl<'a> Load<'a> {
     }
 
     fn send(&self, message: LoadMessage) {
-        // Without a receiver the trial is over.
+        // Without a receiver, the trial is over.
         let _ = self.sender.send(TrialMessage::Load(self.index, message));
     }
 }
 
-/// Turns a panic into an error: the trial waits for every load to end.
+/// Turns a panic into an error, because the trial waits for every load to end.
 fn catching_panics(
     run: impl FnOnce() -> Result<LoadOutcome, LoadError>,
 ) -> Result<LoadOutcome, LoadError> {
@@ -217,7 +217,8 @@ fn catching_panics(
     ended.unwrap_or_else(|payload| Err(LoadError::panicked(&*payload)))
 }
 
-/// Raises the limit on open files as far as the trial needs: the default is often below the maximum.
+/// Raises the limit on open files as far as the trial requires: the default is often below the
+/// maximum.
 fn raise_file_limit(trial: &Trial) -> Result<(), Failure> {
     let planned = &trial.planned;
     let users = u64::from(planned.load.threads) * u64::from(planned.topology.instances);
@@ -277,7 +278,7 @@ mod tests {
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();
         assert!(words.contains("no connections, please"), "{words}");
-        // Its time is an hour.
+        // The trial's duration is an hour.
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
 

@@ -1,4 +1,4 @@
-//! Stops a trial early when more time would not change its result.
+//! Ends a trial early when more time would not change its result.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use measure::until::is_precise;
 
 use crate::trial::Trial;
 
-/// When a trial may stop before its time is over.
+/// When a trial may end before its time is over.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StopRule {
-    /// When the confidence interval of the mean throughput is narrow enough.
+    /// The confidence interval of the mean throughput is narrow enough.
     Precise(Until),
-    /// When arrivals exceed completions.
+    /// Arrivals exceed completions.
     Overloaded {
         /// The longest acceptable wait of an arrival.
         max_wait: Duration,
     },
 }
 
-/// Number of consecutive seconds in which a backlog must grow; a shorter growth may be a stall.
+/// Number of consecutive seconds in which the backlog must grow; shorter growth may be a stall.
 const GROWING_S: usize = 3;
 
-/// Follows the seconds of a trial.
+/// Follows a trial's seconds.
 #[derive(Debug)]
 pub(crate) struct EarlyStop {
     rule: Option<StopRule>,
@@ -53,12 +53,12 @@ impl EarlyStop {
         }
     }
 
-    /// Why the trial stopped early, if it did.
+    /// The reason for the early end; `None` if there was none.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// Adds a merged second of all loads; returns whether the trial may stop.
+    /// Adds a second, merged from all loads; returns whether the trial may stop.
     pub(crate) fn observe(&mut self, second: &Second) -> bool {
         let Some(rule) = self.rule else {
             return false;
@@ -151,7 +151,6 @@ mod tests {
         }
     }
 
-    /// The number of seconds after which the trial may stop.
     fn stops(mut early: EarlyStop, seconds: impl IntoIterator<Item = Second>) -> Option<usize> {
         let mut seconds = seconds.into_iter();
         seconds
@@ -169,7 +168,7 @@ mod tests {
         assert!((440..=441).contains(&later), "{later}");
         let noisy = |n: u64| second(if n % 7 < 3 { 200 } else { 1000 }, None);
         assert_eq!(stops(early(precise(0.001, 1.0)), (0..900).map(noisy)), None);
-        // Stopping in the last second would not be early.
+        // Ending in the last second would not be early.
         assert_eq!(
             stops(early(precise(0.02, 550.0)), (0..600).map(steady)),
             None
@@ -203,10 +202,10 @@ mod tests {
         };
         let growing = (0..10).map(|n| second(1000, Some(100 * n)));
         assert_eq!(stops(early(rule), growing), Some(4));
-        // No more arrivals than the four users can serve.
+        // The backlog stays below the four users.
         let small = (0..10).map(|n| second(1000, Some(n / 3)));
         assert_eq!(stops(early(rule), small), None);
-        // Less than 50 ms of work.
+        // Arrivals wait less than 50 ms.
         let short = (0..10).map(|n| second(1000, Some(10 + n)));
         assert_eq!(stops(early(rule), short), None);
         // A stall that ended.

@@ -31,14 +31,13 @@ pub(crate) fn disk_full(what: &str, dir: &Path, needed_bytes: u64, free_bytes: u
     .key("volume.directory")
 }
 
-/// Whether a full disk is the cause.
 pub(crate) fn is_disk_full(failure: &Failure) -> bool {
     [ErrorKind::StorageFull, ErrorKind::QuotaExceeded]
         .iter()
         .any(|kind| failure.is(Fact::Io(*kind)))
 }
 
-/// A failure of the volume of a server's log. What it is is not known of the volume of the data.
+/// Marks a failure as one of the volume of a server's log, which has its own place in the study.
 pub(crate) fn of_log(failure: Failure) -> Failure {
     if failure.is_interrupted() {
         return failure;
@@ -51,7 +50,7 @@ pub(crate) fn of_log(failure: Failure) -> Failure {
     .context("[log_volume]")
 }
 
-/// A failure with the place in the study of the key to blame.
+/// Adds the place in the study of the key to blame.
 pub(crate) fn placed(failure: Failure, spec: &EngineSpec, topology: &Topology) -> Failure {
     let key = failure.key.as_deref();
     let span = key.and_then(|key| span_of(key, spec, topology));

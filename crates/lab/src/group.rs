@@ -1,4 +1,4 @@
-//! Servers of which one is the primary, whether dyno started them or not.
+//! A group of servers with a primary, whether dyno started them or not.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,12 +15,12 @@ pub(crate) struct RunningCluster {
     /// In the URL's order; at least two.
     pub(crate) members: Vec<Endpoint>,
     primary: AtomicUsize,
-    /// Whether several members were primaries when they were asked first.
+    /// Whether several members were primaries when they were first asked.
     has_many_primaries: AtomicBool,
 }
 
 impl RunningCluster {
-    /// The servers of a database; `None` if there is only one.
+    /// `None` if the database has a single server.
     pub(crate) fn of(database: &Database) -> Option<Self> {
         let members: Vec<_> = database.members().into_iter().map(Endpoint::of).collect();
         (!members.is_empty()).then(|| Self {
@@ -30,7 +30,6 @@ impl RunningCluster {
         })
     }
 
-    /// The member that accepts writes, as far as dyno knows.
     pub(crate) fn primary(&self) -> Option<&Endpoint> {
         self.members.get(self.primary.load(Ordering::Relaxed))
     }
@@ -46,32 +45,31 @@ impl RunningCluster {
     }
 }
 
-/// Servers of which one is the primary.
+/// Servers, one of which is the primary.
 #[derive(Debug, Clone)]
 pub(crate) struct Group<'a> {
-    /// Their numbers among the servers of the trial, and their databases.
+    /// The members' numbers among the servers of the trial, and their databases.
     pub(crate) members: Vec<(u32, &'a Database)>,
     /// The index of the primary, as far as dyno knows.
     pub(crate) primary: &'a AtomicUsize,
-    /// How they replicate; `None` if dyno did not start them.
+    /// `None` if dyno did not start the members.
     pub(crate) replication: Option<&'static dyn Replication>,
-    /// The same for these.
+    /// `None` if dyno started the members.
     pub(crate) has_many_primaries: Option<&'a AtomicBool>,
 }
 
 impl Group<'_> {
-    /// The index of the primary, as far as dyno knows.
     pub(crate) fn primary_index(&self) -> usize {
         self.primary.load(Ordering::Relaxed)
     }
 
-    /// The number and the database of the primary, as far as dyno knows.
+    /// Number and database.
     pub(crate) fn primary(&self) -> Option<(u32, &Database)> {
         self.members.get(self.primary_index()).copied()
     }
 
-    /// Whether the members elect a primary themselves; those that dyno did not start are not
-    /// dyno's to promote.
+    /// Whether the members elect a primary themselves. dyno never promotes servers that it did not
+    /// start, so they count as electing.
     pub(crate) fn elects(&self) -> bool {
         self.replication.is_none_or(Replication::elects)
     }

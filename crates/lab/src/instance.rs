@@ -21,8 +21,8 @@ use crate::site::ThisHost;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) database: Database,
-    /// The process of a server that dyno did not start, or why it was not found; `None` if it was not
-    /// searched for.
+    /// The process of a server that dyno did not start, or why it was not found; `None` before the
+    /// search.
     pub(crate) process: Option<Result<FoundProcess, String>>,
 }
 
@@ -34,12 +34,11 @@ impl Endpoint {
         }
     }
 
-    /// Searches for the process of its server.
     pub(crate) fn find_process(&mut self, files: &dyn Files) {
         self.process = Some(server_process::find(files, &*self.database));
     }
 
-    /// What the monitors sample of it, as this server of the trial.
+    /// What the monitors need to sample it as server `number` of the trial.
     fn monitored(&self, number: u32) -> MonitoredServer {
         let found = self.process.as_ref().and_then(|p| p.as_ref().ok());
         let data_dir = found.and_then(|found| found.data_dir.clone());
@@ -57,24 +56,23 @@ impl Endpoint {
     }
 }
 
-/// An endpoint with its own data and load.
+/// A database with a load of its own.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) endpoint: Endpoint,
-    /// The nodes behind it, if dyno started them.
+    /// The nodes that serve it, if dyno started them.
     pub(crate) cluster: Option<Cluster>,
-    /// The servers behind it, if dyno did not start them and there are several.
+    /// The servers that serve it, if dyno did not start them and there are several.
     pub(crate) running: Option<RunningCluster>,
-    /// The server's settings that differ from the defaults.
+    /// Server settings that differ from the defaults.
     pub(crate) settings: Vec<(String, String)>,
-    /// How long its cluster took to form; `None` if it is a single server or dyno formed none.
+    /// How long the cluster took to form; `None` for a single server, or if dyno formed no cluster.
     pub(crate) formation: Option<Duration>,
     /// What the study has broken of it.
     pub(crate) faults: ActiveFaults,
 }
 
 impl Instance {
-    /// A database whose server dyno did not start.
     pub(crate) fn of(database: Database) -> Self {
         Self {
             running: RunningCluster::of(&database),
@@ -98,13 +96,13 @@ impl Instance {
         })
     }
 
-    /// The route of a load, before anything happens to the servers.
+    /// The route of a load before anything happens to the servers.
     pub(crate) fn route(&self, follow: Follow) -> Route {
         let of_group = self.as_group().map(|group| group.route(follow));
         of_group.unwrap_or_else(Route::fixed)
     }
 
-    /// Its servers, of which virtual users follow the primary; `None`: there is only one.
+    /// The servers as a group whose primary virtual users follow; `None` for a single server.
     pub(crate) fn as_group(&self) -> Option<Group<'_>> {
         match &self.cluster {
             Some(cluster) => cluster.as_group(),
@@ -129,12 +127,12 @@ impl Instance {
         }
     }
 
-    /// The node that serves it, if dyno started it.
+    /// The primary's node; `None` if dyno did not start it.
     fn node(&self) -> Option<MutexGuard<'_, Node>> {
         self.cluster.as_ref()?.primary().map(Member::lock)
     }
 
-    /// The server's process, for the result.
+    /// For the result.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
         let found = |pid| ServerProcess::Found { pid };
         match (self.node(), &self.primary().process) {
@@ -147,7 +145,7 @@ impl Instance {
         }
     }
 
-    /// What the monitors sample of it: every node, or the servers that were found. `number` is the
+    /// What the monitors need to sample every node, or every server that was found. `number` is the
     /// instance's.
     pub(crate) fn monitored(&self, number: u32) -> Vec<MonitoredServer> {
         match (&self.cluster, &self.running) {

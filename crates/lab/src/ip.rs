@@ -7,18 +7,17 @@ use std::process::Command;
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
-/// What is to be done where a network cannot be set up.
+/// The remedy where a network cannot be set up.
 const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (a container needs \
                       both, too), or have all members use the loopback interface: \
                       topology.network = \"loopback\"";
 
-/// Runs one of the programs of iproute2 with these arguments, separated by spaces; returns what it
-/// prints.
+/// Runs one of the programs of iproute2. Arguments are separated by spaces; returns the output.
 pub(crate) fn run(program: &str, arguments: &str) -> Result<String, Failure> {
     run_with(program, arguments, "")
 }
 
-/// The same, with commands to read.
+/// Like [`run`], with commands on standard input.
 pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<String, Failure> {
     let mut command = Command::new(program);
     command.args(arguments.split(' '));
@@ -46,7 +45,7 @@ pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<St
     ))
 }
 
-/// This host cannot, or this user may not, give servers a network of their own or change it.
+/// The failure of a host that cannot, or a user that may not, give servers a network of their own.
 pub(crate) fn no_network(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!(
         "cannot set up a network for the members of a cluster: {why}"

@@ -1,4 +1,4 @@
-//! Sets up what a trial drives: databases that exist, temporary ones, or private servers.
+//! Sets up what a trial drives: existing databases, temporary ones, or private servers.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::atomic::AtomicBool;
@@ -28,20 +28,21 @@ use crate::volume;
 /// Where trials run: dyno's cache on this host, and what lasts from one trial to the next.
 #[derive(Debug, Default)]
 pub struct Lab {
-    /// The servers of the previous trial, if the study reuses them.
+    /// The servers of the previous trial, if the study reuses servers.
     kept: Option<Rig>,
-    /// The template that was copied last, held so that no other dyno removes it between trials.
+    /// The last template that was copied, held so that no other dyno removes it between trials.
     template: Option<Template>,
-    /// Opened when first needed: a benchmark of a server that is already running needs none.
+    /// Opened when first needed: a benchmark of a running server needs no cache.
     home: OnceCell<Home>,
-    /// What [`Lab::check_platform`] has checked: connecting to a host or booting a guest takes time.
+    /// What [`Lab::check_platform`] has checked, since connecting to a host or booting a guest
+    /// takes time.
     checked: RefCell<Vec<(EngineSpec, Topology)>>,
     /// Whether the leftovers of earlier runs have been reported.
     is_sweep_reported: bool,
 }
 
 impl Lab {
-    /// The cache. The first call opens it and removes what dead runs left behind.
+    /// The first call opens the cache and removes what dead runs left behind.
     pub fn home(&self) -> Result<&Home, Failure> {
         if let Some(home) = self.home.get() {
             return Ok(home);
@@ -50,8 +51,7 @@ impl Lab {
         Ok(self.home.get_or_init(|| home))
     }
 
-    /// Checks that this host can provide the CPU quota, the network, and the disk that a study asks
-    /// for.
+    /// Checks that this host can provide the CPU quota, network, and disk that a study asks for.
     pub fn check_platform(&self, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
         let home = self.home()?;
         let checked = (spec.clone(), topology.clone());
@@ -92,8 +92,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Opens the database at a URL. A temporary database of an in-process engine is removed with the
-    /// laboratory.
+    /// A temporary database of an in-process engine is removed with the laboratory.
     pub fn open(&self, url: &str, access: &Access) -> Result<Database, Failure> {
         let engine = engine::of_url(url)?;
         let directory = match engine.in_process() {
@@ -122,7 +121,7 @@ impl Lab {
         for instance in &mut rig.instances {
             let database = &instance.endpoint.database;
             if trial.planned.monitors && !database.is_in_process() {
-                // A server that cannot list them is driven all the same.
+                // A server that cannot list its settings can still be driven.
                 instance.settings = database.changed_settings().unwrap_or_default();
                 instance.find_processes(host.files());
             }
@@ -130,7 +129,7 @@ impl Lab {
         Ok(rig)
     }
 
-    /// Reports once what earlier runs left behind and this one could not remove.
+    /// Reports, once, what earlier runs left behind and this one could not remove.
     fn report_leftovers(&mut self, observer: &mut dyn Observer) {
         let Some(home) = self.home.get().filter(|_| !self.is_sweep_reported) else {
             return;
@@ -180,7 +179,7 @@ impl Lab {
         })
     }
 
-    /// Private servers, each with its own copy of the data.
+    /// Private servers, each with a copy of the data of its own.
     fn private(
         &mut self,
         spec: &EngineSpec,
@@ -240,7 +239,7 @@ impl Lab {
     }
 }
 
-/// Checks that the sites and volumes of a study can be had.
+/// Checks that the study's sites and volumes can be created.
 fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
     for site in site::set_up(home, topology, 1)? {
         if let Some(machine) = site.machine() {
@@ -251,8 +250,8 @@ fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), F
     volume::fillable::check_all(topology, home.root())
 }
 
-/// The servers of the trial before, if their data is what the next one needs and all are alive.
-/// Otherwise they are ended.
+/// The previous trial's servers, if all are alive and their data is what the next trial needs;
+/// otherwise ends them.
 fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
     let before = kept.made_for.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
@@ -289,7 +288,7 @@ fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
     })
 }
 
-/// An existing database, with the missing rows loaded.
+/// An existing database; loads the rows that are missing.
 fn found(
     trial: &Trial,
     database: &Database,

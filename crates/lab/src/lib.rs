@@ -1,9 +1,9 @@
-//! The laboratory: starts the servers of a study with their data, drives all of them at the same
-//! time, and monitors host and servers on the load's clock.
+//! The laboratory: starts the servers of a study with their data, drives all of them at once, and
+//! monitors host and servers on the load's clock.
 //!
-//! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives all of them at once,
-//! and `trial_monitor` follows loads, monitors and servers and reports everything to an
-//! [`Observer`] as it happens.
+//! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives them, and
+//! `trial_monitor` follows loads, monitors and servers and reports everything to an [`Observer`] as
+//! it happens.
 
 pub mod account;
 mod broken_links;

@@ -1,4 +1,4 @@
-//! Asks one member of a cluster, again and again, what its role is and whether it accepts a write.
+//! Asks a member of a cluster, repeatedly, for its role and whether it accepts a write.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use workload::session::SessionError;
 
 use crate::Database;
 
-/// The table that probes write to, with a row for each of them.
+/// The table that probes write to, with a row for each prober.
 const TABLE: &str = "dyno_probe";
-/// How long a member may take to answer at first, and at most. The limit doubles with each answer
-/// that is missed: a member that hangs must not have too many sessions that nobody waits for.
+/// How long a member may take to answer at first, and at most. Each missed answer doubles the
+/// limit, so that a hanging member does not accumulate abandoned sessions.
 const FIRST_LIMIT: Duration = Duration::from_millis(250);
 const MAX_LIMIT: Duration = Duration::from_secs(2);
 /// How long the statements that create the table may take.
@@ -21,52 +21,49 @@ const CREATE_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct MemberProbe {
     database: Database,
     replication: Option<&'static dyn Replication>,
-    /// Its row of [`TABLE`].
+    /// The probe's row of [`TABLE`].
     row: u32,
     connection: Option<Box<dyn Sql>>,
     limit: Duration,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct Probed {
     /// When the member was asked.
     pub(crate) asked_at: Instant,
-    /// When it answered, or its limit had passed.
+    /// When it answered or the limit passed.
     pub(crate) answered_at: Instant,
     /// The member's view of its cluster, or why it did not answer.
     pub(crate) view: Result<View, SessionError>,
-    /// The write to a member that says it accepts writes; `None` if it does not say so.
+    /// `None` if the member does not claim to accept writes.
     pub(crate) write: Option<Write>,
 }
 
 /// A write to a member.
 #[derive(Debug)]
 pub(crate) struct Write {
-    /// When it was sent.
     pub(crate) sent_at: Instant,
-    /// When it was answered, or its limit had passed.
+    /// When the write was answered or the limit passed.
     pub(crate) answered_at: Instant,
-    /// Why it was not accepted.
     pub(crate) accepted: Result<(), SessionError>,
 }
 
 impl Probed {
-    /// Whether the member accepted a write.
     pub(crate) fn has_accepted(&self) -> bool {
         let write = self.write.as_ref();
         write.is_some_and(|write| write.accepted.is_ok())
     }
 }
 
-/// The row of the table to which those write who watch this server around faults. All others write
-/// to the row of its number.
+/// The row that belongs to the prober that watches this server around faults. The others write to
+/// the row of the server's number.
 pub(crate) fn row_of_watch(server: u32) -> u32 {
     const OFFSET: u32 = 1_000_000;
     OFFSET + server
 }
 
-/// Asks a member once for its view of its cluster, with as much patience as a probe ever has.
+/// Asks a member once for its view of its cluster, with the longest limit of a probe.
 pub(crate) fn view_of(
     database: &Database,
     replication: Option<&'static dyn Replication>,
@@ -76,7 +73,7 @@ pub(crate) fn view_of(
     MemberProbe { limit, ..probe }.view()
 }
 
-/// Creates the table of probes, with rows for these servers.
+/// Creates the table of probes with rows for `servers`.
 pub(crate) fn create_table(
     primary: &Database,
     servers: impl Iterator<Item = u32>,
@@ -94,7 +91,6 @@ pub(crate) fn create_table(
     Ok(())
 }
 
-/// Removes the table of probes.
 pub(crate) fn drop_table(primary: &Database) -> Result<(), SessionError> {
     let sql = format!("DROP TABLE IF EXISTS {TABLE}");
     let mut connection = primary.connect(MAX_LIMIT)?;
@@ -102,7 +98,7 @@ pub(crate) fn drop_table(primary: &Database) -> Result<(), SessionError> {
 }
 
 impl MemberProbe {
-    /// A probe of the member with this database, which writes to this row of the table.
+    /// A probe that writes to row `row` of the table.
     pub(crate) fn new(
         database: Database,
         replication: Option<&'static dyn Replication>,
@@ -117,8 +113,8 @@ impl MemberProbe {
         }
     }
 
-    /// Asks for the member's view, and writes if it says that it accepts writes: a write to another
-    /// member could be accepted, and would damage it.
+    /// Asks for the member's view, and writes only if it claims to accept writes: another member
+    /// could accept a write and be damaged by it.
     pub(crate) fn probe(&mut self) -> Probed {
         let asked_at = Instant::now();
         let view = self.view();
@@ -133,7 +129,7 @@ impl MemberProbe {
         }
     }
 
-    /// Asks for the member's view. A single server is its own primary.
+    /// A single server is its own primary.
     pub(crate) fn view(&mut self) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
             let rows = self.rows(replication.view_query())?;
@@ -146,7 +142,7 @@ impl MemberProbe {
         Ok(self.database.role(&rows))
     }
 
-    /// Writes to its row, which a member allows that is a primary.
+    /// Writes to its row, which a primary allows.
     pub(crate) fn write(&mut self) -> Write {
         let sent_at = Instant::now();
         let sql = format!(
@@ -161,7 +157,7 @@ impl MemberProbe {
         }
     }
 
-    /// Runs a statement, on a new connection if the last one failed.
+    /// Executes a statement, on a new connection if the last one failed.
     fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -193,7 +189,7 @@ mod tests {
         let database = node.open(DATABASE).unwrap();
         create_table(&database, [7].into_iter()).unwrap();
         let mut probe = MemberProbe::new(database, None, 7);
-        // On a busy machine, the first one may miss its limit.
+        // On a busy machine, the first probe may miss its limit.
         assert!((0..10).any(|_| probe.probe().has_accepted()));
         node.kill();
         let probed = probe.probe();

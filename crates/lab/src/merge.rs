@@ -16,12 +16,12 @@ pub(crate) struct Merger {
     loads: Vec<PendingSeconds>,
 }
 
-/// The seconds of one load that are not merged yet.
+/// Seconds of one load that are not merged yet.
 #[derive(Debug, Default)]
 struct PendingSeconds {
     seconds: VecDeque<Second>,
     has_ended: bool,
-    /// Its part of the next merged second so far.
+    /// The load's part of the next merged second so far.
     part: Option<Second>,
     /// Phase and end of the last merged second.
     merged_until: Option<(Phase, u64)>,
@@ -42,7 +42,7 @@ impl Merger {
         }
     }
 
-    /// Marks the end of a load, after its last second.
+    /// Marks the end of a load after its last second.
     pub(crate) fn end(&mut self, load: usize) {
         if let Some(pending) = self.loads.get_mut(load) {
             pending.has_ended = true;
@@ -101,7 +101,7 @@ impl PendingSeconds {
         may_have_more && part_end_ns.is_none_or(|part_end_ns| !is_together(part_end_ns, end_ns))
     }
 
-    /// Adds its next second to its part; `None` if that second has not arrived yet.
+    /// Adds the load's next second to its part; `None` if that second has not arrived yet.
     fn extend(&mut self) -> Option<()> {
         let next = self.seconds.pop_front()?;
         self.part = Some(match self.part.take() {
@@ -111,7 +111,8 @@ impl PendingSeconds {
         Some(())
     }
 
-    /// When it ended `phase`, if the others ended it at about the same time, apart from a remainder.
+    /// When the load ended `phase`, if the others ended it at about the same time, apart from a
+    /// remainder.
     fn ended_ns(&self, phase: Phase, end_ns: u64) -> Option<u64> {
         let (last, last_ns) = self.merged_until?;
         (last == phase && is_together(last_ns, end_ns)).then_some(last_ns)
@@ -150,7 +151,7 @@ fn joined(first: Second, next: Second) -> Second {
     }
 }
 
-/// Merges the parts of all loads. The workers of a load without a part did nothing.
+/// Merges the parts of all loads. The workers of a load without a part were idle.
 fn merged(loads: &mut [PendingSeconds], end_ns: u64) -> Option<Second> {
     let phase = loads.iter().find_map(|load| load.part.as_ref())?.phase;
     let (mut starts, mut ends) = (Vec::new(), Vec::new());
@@ -222,7 +223,7 @@ mod tests {
         merger.add(1, second(0, Phase::Measure, &[9_000_000]));
         let merged = merger.next().unwrap();
         assert_eq!(merged.slice.response.count(), 3);
-        // Histograms have a precision of three digits.
+        // Histograms keep three significant digits.
         let longest = merged.slice.response.max_ns().unwrap();
         assert!((9_000_000..9_010_000).contains(&longest), "{longest}");
         assert_eq!(merged.backlog, Some(6));
@@ -249,15 +250,14 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A second between two instants with a number of transactions.
     fn cut(start_ns: u64, end_ns: u64, transactions: u64) -> Second {
         let mut second = second(0, Phase::Measure, &vec![1_000_000; transactions as usize]);
         (second.start_ns, second.end_ns) = (start_ns, end_ns);
         second
     }
 
-    /// The merged seconds of loads whose seconds end at these instants, where `per_s` is the rate of
-    /// each load; and the measured throughput of each load.
+    /// The merged seconds of loads whose seconds end at the given instants, and each load's
+    /// measured throughput. `per_s` is the rate of each load.
     fn loads(cuts: &[Vec<u64>], per_s: impl Fn(usize) -> f64) -> (Vec<Second>, Vec<f64>) {
         let mut merger = Merger::new(cuts.len());
         let mut rates = Vec::new();

@@ -1,4 +1,4 @@
-//! What a trial needs, and what a host has available; compared before anything starts.
+//! What a trial needs, to be compared with what a host has available before anything starts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const COPY_BYTES_PER_S: u64 = 500_000_000;
 /// Time to start and stop a server.
 const START: Duration = Duration::from_secs(2);
 
-/// What decides the needs of a trial.
+/// What the needs of a trial depend on.
 #[derive(Debug, Clone)]
 pub struct Inputs<'a> {
     pub engine: &'static dyn Server,
@@ -30,30 +30,28 @@ pub struct Inputs<'a> {
     pub connections: u32,
     /// Number of rows in all tables of one server.
     pub rows: u64,
-    /// Duration of warm-up and measurement.
+    /// Duration of warm-up and measurement together.
     pub load: Duration,
     /// Size of the cached template; `None` if it must be built.
     pub template_bytes: Option<u64>,
 }
 
-/// What a trial needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     /// Time for the load and all preparations.
     pub time: Duration,
-    /// The part of it for building a template that is not in the cache.
+    /// The part of `time` for building a template that is not in the cache.
     pub build_time: Duration,
     /// Disk space for all copies, and for a template that must be built.
     pub disk_bytes: u64,
-    /// The part of it for that template, which stays after the trial.
+    /// The part of `disk_bytes` for that template, which stays after the trial.
     pub template_bytes: u64,
-    /// The part of it by which the logs of all servers grow.
+    /// The part of `disk_bytes` by which the logs of all servers grow.
     pub log_bytes: u64,
-    /// Memory for all servers.
     pub memory_bytes: u64,
 }
 
-/// Estimates what a trial needs; a little too high, on purpose.
+/// Estimates what a trial needs, on the high side on purpose.
 pub fn of(inputs: &Inputs<'_>) -> Needs {
     let instances = u64::from(inputs.instances.max(1));
     let server = inputs
@@ -81,19 +79,16 @@ pub fn of(inputs: &Inputs<'_>) -> Needs {
     }
 }
 
-/// The file system of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
-    /// The directory.
     pub path: PathBuf,
     /// Bytes available to an unprivileged user.
     pub free_bytes: u64,
-    /// Whether it is in memory.
+    /// Whether the file system is in memory.
     pub is_memory: bool,
     device: u64,
 }
 
-/// Reads the file system of a directory.
 pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
     let space = space(files, path)?;
     Ok(Disk {
@@ -105,7 +100,6 @@ pub fn disk(files: &dyn Files, path: &Path) -> Result<Disk, Failure> {
 }
 
 impl Disk {
-    /// Whether both are the same file system.
     pub fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
     }

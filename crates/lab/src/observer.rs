@@ -19,16 +19,15 @@ pub trait Observer {
     /// A trial begins: store its results from now on.
     fn begin(&mut self, trial: &Trial) -> Result<(), Failure>;
 
-    /// The directory for the configuration and the error log of one of the trial's servers.
+    /// The directory for the configuration and error log of one of the trial's servers.
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
     /// The file for the history of an instance's ledger.
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure>;
 
-    /// A phase that takes a while begins.
+    /// A phase begins that takes a while.
     fn stage(&mut self, what: &str);
 
-    /// A message for the user.
     fn note(&mut self, text: &str);
 
     /// Progress of loading data.
@@ -37,16 +36,15 @@ pub trait Observer {
     /// The data is ready.
     fn prepared(&mut self, prepared: &engine::data::Prepared);
 
-    /// The number of open connections; `users` is how many the trial needs.
+    /// `open` connections are open; the trial needs `users`.
     fn connecting(&mut self, open: u32, users: u32);
 
-    /// A second of all loads, merged, has ended.
+    /// A merged second of all loads has ended.
     fn second(&mut self, second: &Second, kinds: &[StatementKind]);
 
-    /// A second of one instance's load has ended; called if there are several.
+    /// A second of one instance's load has ended; called only if there are several instances.
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]);
 
-    /// The metrics of an interval.
     fn monitored(&mut self, point: &MonitorPoint);
 
     /// Something happened to a node that the study did not ask for.
@@ -55,13 +53,12 @@ pub trait Observer {
     /// A fault has struck, failed, or been healed.
     fn fault(&mut self, fault: &FaultRecord);
 
-    /// The transactions around a fault, at the end of the trial.
+    /// The transactions around a fault; called at the end of the trial.
     fn fault_series(&mut self, series: &FaultSeries);
 
-    /// The load has ended and is waiting for running transactions.
+    /// The load has ended and waits for `running` transactions.
     fn draining(&mut self, running: usize);
 
-    /// The trial has ended.
     fn end(&mut self, summary: TrialSummary) -> Result<(), Failure>;
 
     /// Progress of a search for the highest rate, as one line of text.

@@ -8,7 +8,7 @@ use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
-/// Reads all tables of a trial's databases once, if the study asks for it.
+/// Does nothing unless the study asks for it.
 pub(crate) fn preload(
     trial: &Trial,
     rig: &Rig,
@@ -26,7 +26,7 @@ pub(crate) fn preload(
             let message = "interrupted while reading all tables";
             return Failure::interrupted(message);
         }
-        // The death of a server explains more than a broken connection.
+        // That the server has died explains more than a broken connection.
         rig.death(true).map_or(error, |(_, death)| death)
     })
 }

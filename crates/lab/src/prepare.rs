@@ -22,7 +22,6 @@ pub(crate) fn prepare_for(
     Ok(())
 }
 
-/// Loads the tables of a trial into a database.
 pub fn prepare(
     trial: &Trial,
     database: &Database,

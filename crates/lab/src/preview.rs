@@ -13,15 +13,15 @@ use crate::spec::{config, engine_of};
 use crate::template;
 use crate::volume;
 
-/// A study's servers, as far as files show.
 #[derive(Debug, Clone, Copy)]
 pub struct Preview {
     pub engine: &'static dyn Server,
-    /// Size of their data in the cache, if it exists for a version that the study accepts.
+    /// Size of the prepared data in the cache; `None` without data for a version that the study
+    /// accepts.
     pub template_bytes: Option<u64>,
 }
 
-/// Looks for the programs, the directory and the prepared data of a study's servers.
+/// Looks for the programs, directory, and prepared data of a study's servers.
 pub fn preview(
     spec: &EngineSpec,
     topology: &Topology,

@@ -20,25 +20,25 @@ use crate::failure::{Fact, Failure, canceled};
 
 /// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
 const SETPRIV: &str = "setpriv";
-/// Enters a network namespace, which `unsafe` code of this process would have to do otherwise.
+/// Enters a network namespace; doing so directly would require `unsafe` code.
 const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How long a program may take that dyno asks something or has do a small thing. Disks and daemons
+/// How long a program may take that answers a question or performs a small task. Disks and daemons
 /// may hang.
 pub(crate) const TOOL_LIMIT: Duration = Duration::from_secs(300);
-/// The limit of what takes as long as its data is large, and ends at Ctrl-C.
+/// The limit of tasks whose duration depends on the size of the data. Ctrl-C ends them.
 pub(crate) const WORK_LIMIT: Duration = Duration::from_secs(24 * 3600);
-/// How long a process may take to end once it has been killed; one that waits for a disk that hangs
-/// does not.
+/// How long a killed process may take to end; one that waits for a hanging disk does not end.
 const KILL_LIMIT: Duration = Duration::from_secs(30);
-/// Maximum length of what a program prints, in bytes: it is killed if it prints more.
+/// Maximum output of a program, which is killed if it prints more.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
-/// For what Ctrl-C must not end, such as cleaning up.
+/// For tasks that Ctrl-C must not interrupt, such as cleaning up.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
-/// Precedes the numbers of signals in exit codes.
+/// Added to the number of a signal in exit codes.
 const OF_SIGNALS: i32 = 128;
-/// The environment variables that children inherit: how to find and load programs, nothing secret.
+/// The environment variables that children inherit: those needed to find and load programs, and
+/// nothing secret.
 const INHERITED: [&str; 6] = [
     "PATH",
     "TZ",
@@ -47,10 +47,10 @@ const INHERITED: [&str; 6] = [
     "MALLOC_CONF",
     "MALLOC_ARENA_MAX",
 ];
-/// Which language and formats programs use.
+/// Selects the language and the formats of programs.
 const LOCALE: &str = "LC_ALL";
 
-/// The environment variables that a server may have.
+/// Names of the environment variables that a server may have.
 pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
     INHERITED.into_iter().chain([LOCALE])
 }
@@ -62,9 +62,9 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
     inherited.chain([(LOCALE, "C".into())])
 }
 
-/// `program` as `account`, in a process group of its own, killed by the kernel when dyno dies. The
-/// programs of `entry` run before it, as dyno's own user, each of which becomes the next one: the
-/// child is the program's process.
+/// A command that runs `program` as `account`, in a process group of its own, killed by the kernel
+/// when dyno dies. The programs of `entry` run first, as dyno's own user, and each one executes the
+/// next: the child is the program's process.
 pub(crate) fn command(account: &Account, entry: &[OsString], program: &Path) -> Command {
     match entry.split_first() {
         None => prepared(Command::new(SETPRIV), account, program),
@@ -76,14 +76,14 @@ pub(crate) fn command(account: &Account, entry: &[OsString], program: &Path) -> 
     }
 }
 
-/// Enters a network namespace, as the entry of a [`command`].
+/// The entry of a [`command`] that enters a network namespace.
 pub(crate) fn entry_of_network(namespace: &Path) -> [OsString; 3] {
     let namespace = format!("--net={}", namespace.display());
     [NSENTER.into(), namespace.into(), "--".into()]
 }
 
-/// `program` as dyno's own user with its environment, in a process group of its own, killed by the
-/// kernel when dyno dies.
+/// A command that runs `program` as dyno's own user with dyno's environment, in a process group of
+/// its own, killed by the kernel when dyno dies.
 pub(crate) fn own_command(program: &Path) -> Command {
     let mut command = Command::new(SETPRIV);
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);
@@ -103,13 +103,13 @@ fn prepared(mut command: Command, account: &Account, program: &Path) -> Command 
     command
 }
 
-/// A command to start, and the channel for the outcome.
+/// A command, and the channel for the outcome.
 type Job = (Command, Sender<io::Result<Child>>);
 
 /// Starts a command from a thread that lives as long as the process.
 ///
-/// The kernel's parent-death signal follows the *thread* that forked: a server started by a thread
-/// that ends would end with it.
+/// The kernel's parent-death signal follows the *thread* that forked: a server started by a
+/// short-lived thread would end with that thread.
 pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
@@ -144,7 +144,7 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Failure> {
     })
 }
 
-/// Waits until the child has ended, at most `limit`; `None` if it has not.
+/// Waits at most `limit` until the child ends; `None` if it has not.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + limit;
     loop {
@@ -158,20 +158,20 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Kills a child with all its children, and reaps it if it ends within 30 s; returns when it was
-/// killed: a busy host may take longer to report that.
+/// Kills a child with its process group, and reaps it if it ends within 30 s. Returns when it was
+/// killed, since a busy host may report its end later.
 pub(crate) fn kill(child: &mut Child) -> Instant {
     kill_within(child, KILL_LIMIT)
 }
 
 fn kill_within(child: &mut Child, limit: Duration) -> Instant {
     let killed_at = send_kill(child);
-    // One that remains is a child still, and so its number stays its own.
+    // A child that is not reaped keeps its process ID.
     let _ = wait(child, limit);
     killed_at
 }
 
-/// The same without reaping it.
+/// Like [`kill`], without reaping the child.
 pub(crate) fn send_kill(child: &mut Child) -> Instant {
     if let Some(pid) = alive(child) {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
@@ -186,14 +186,14 @@ pub(crate) fn terminate(child: &mut Child, signal: Signal) {
     }
 }
 
-/// The number of a child that has not ended, which cannot be reused before the child is reaped.
+/// The process ID of a child that has not been reaped; until then, the ID cannot be reused.
 fn alive(child: &mut Child) -> Option<Pid> {
     let runs = matches!(child.try_wait(), Ok(None));
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
     pid.filter(|_| runs)
 }
 
-/// Runs a command to its end, with the limits of [`finish`].
+/// Runs a command to its end, limited as by [`finish`].
 pub(crate) fn run(
     command: Command,
     limit: Duration,
@@ -202,7 +202,7 @@ pub(crate) fn run(
     finish(&mut spawn(command)?, limit, interrupted)
 }
 
-/// Runs a program to its end; returns what it printed.
+/// Runs a program to its end; returns its output.
 pub(crate) fn output(
     command: Command,
     limit: Duration,
@@ -210,7 +210,7 @@ pub(crate) fn output(
 ) -> Result<Output, Failure> {
     let program = program_of(&command);
     let failed = Failure::at("run", Path::new(&program));
-    // Files rather than pipes, which a child of the program's could keep open.
+    // Files rather than pipes, which a child of the program could keep open.
     let (stdout, stderr) = (
         memory_file().map_err(failed)?,
         memory_file().map_err(failed)?,
@@ -223,7 +223,7 @@ pub(crate) fn output(
     })
 }
 
-/// The same with all that it printed in the order in which it did.
+/// Like [`output`], with errors and output in the order in which they were printed.
 pub(crate) fn words(
     command: Command,
     limit: Duration,
@@ -282,7 +282,7 @@ fn endless(program: &str, limit: Duration) -> Failure {
     .fact(Fact::Endless)
 }
 
-/// A program's input.
+/// A file to use as a program's standard input.
 pub(crate) fn input(bytes: &[u8]) -> io::Result<File> {
     let mut file = memory_file()?;
     file.write_all(bytes)?;
@@ -301,15 +301,15 @@ fn content(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The program of a command, without those that run before it.
+/// The program of a command, without the programs of its entry.
 fn program_of(command: &Command) -> String {
     let mut arguments = command.get_args().skip_while(|word| *word != "--").skip(1);
     let program = arguments.next().unwrap_or(command.get_program());
     program.to_string_lossy().into_owned()
 }
 
-/// Waits until the child has ended. It is killed at the limit (`None`), and when the user
-/// interrupts (`Err`).
+/// Waits until the child has ended. It is killed at the limit (`None`) and when the user interrupts
+/// (`Err`).
 pub(crate) fn finish(
     child: &mut Child,
     limit: Duration,
@@ -329,7 +329,7 @@ pub(crate) fn finish(
     }
 }
 
-/// How a process ended, for a sentence that begins with its name. A shell, podman, and
+/// How a process ended, as the rest of a sentence that begins with its name. Shells, podman, and
 /// docker report a signal as an exit code.
 pub(crate) fn how_it_ended(status: ExitStatus) -> String {
     let reported = status.code().filter(|code| *code > OF_SIGNALS);
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(printed.status.code(), Some(3));
         let both = words(sh("echo one; echo two >&2; echo three"), TOOL_LIMIT, &NEVER);
         assert_eq!(both.unwrap().1, "one\ntwo\nthree\n");
-        // What it leaves behind keeps nobody waiting.
+        // Background children of the program delay nothing.
         assert!(run("sleep 600 & exit 0", 600_000).unwrap().status.success());
         let error = run("sleep 600", 50).unwrap_err();
         assert!(error.is(Fact::Endless) && error.message.starts_with("/bin/sh "));
@@ -387,7 +387,7 @@ mod tests {
         assert!(stopped.as_ref().is_err_and(Failure::is_interrupted));
     }
 
-    /// As a process that waits for a disk which hangs, one in a frozen group does not end.
+    /// A process in a frozen control group does not end, like one that waits for a hanging disk.
     #[test]
     fn a_process_that_cannot_be_killed_is_not_waited_for() {
         let group = format!("/sys/fs/cgroup/freezer/dyno-test-{}", std::process::id());
@@ -428,7 +428,7 @@ mod tests {
         command.stdout(std::fs::File::create(&path).unwrap());
         run(command, Duration::from_secs(60), &AtomicBool::new(false)).unwrap();
         let text = std::fs::read_to_string(path).unwrap();
-        // Every test has a variable of Cargo's; it stands for a password.
+        // Cargo sets this variable for every test; it stands for a password.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         assert!(text.contains("PATH=") && !text.contains("CARGO"), "{text}");
     }

@@ -20,11 +20,10 @@ use crate::servers::{DataDir, Node, REPORT_LIMIT, Services};
 use crate::site::ThisHost;
 use crate::template::Recipe;
 
-/// The instances of one trial.
 #[derive(Debug)]
 pub(crate) struct Rig {
     pub(crate) instances: Vec<Instance>,
-    /// How their data was prepared.
+    /// How the instances' data was prepared.
     pub(crate) reset: Option<Reset>,
     /// What a later trial must match to reuse these nodes.
     pub(crate) made_for: Option<MadeFor>,
@@ -39,7 +38,7 @@ pub(crate) struct MadeFor {
     pub(crate) data: DataFor,
 }
 
-/// What decides the data of nodes.
+/// What the data of nodes depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DataFor {
     pub(crate) recipe: Recipe,
@@ -54,14 +53,14 @@ impl Rig {
         endpoints.map(|endpoint| &endpoint.database)
     }
 
-    /// The nodes that dyno started, as members of their clusters.
+    /// All nodes that dyno started.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         clusters.flat_map(Cluster::members)
     }
 
-    /// The disk space that the data of all nodes takes; `None` without nodes, or if that of one
-    /// cannot be read.
+    /// Disk space of the data of all nodes; `None` without nodes, or if a node's space cannot be
+    /// read.
     pub(crate) fn space(&self) -> Option<Space> {
         let mut each = self.members().map(|member| member.try_lock()?.space());
         let mut all = each.next()??;
@@ -71,7 +70,7 @@ impl Rig {
         Some(all)
     }
 
-    /// What the site of the nodes turned out to be.
+    /// What dyno found out about the site of the nodes.
     pub(crate) fn platform(&self) -> Option<String> {
         let node = self.members().next()?.try_lock()?;
         node.site().platform()
@@ -104,7 +103,7 @@ impl Rig {
         }
     }
 
-    /// The number of the first node that ended by itself, and how. With `is_likely`, waits a moment
+    /// The number of the first node that ended by itself, and how. With `is_likely`, waits briefly
     /// for one to end, because a connection to it broke.
     pub(crate) fn death(&self, is_likely: bool) -> Option<(u32, Failure)> {
         let deadline = Instant::now() + REPORT_LIMIT;
@@ -132,7 +131,7 @@ impl Rig {
         })
     }
 
-    /// Whether all nodes are whole, in the roles with which they began.
+    /// Whether all nodes run completely, in their initial roles.
     pub(crate) fn is_alive(&self) -> bool {
         let mut clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
         let mut members = self.members();
@@ -150,7 +149,7 @@ impl Rig {
 
     /// Stops the nodes and keeps their data.
     pub(crate) fn into_data(self, interrupted: &AtomicBool) -> Result<Vec<DataDir>, Failure> {
-        // What members share ends after them.
+        // Shared services end after the members.
         let (nodes, _services): (Vec<_>, Vec<_>) = self.into_clusters().unzip();
         let nodes = nodes.into_iter().flatten();
         nodes
@@ -158,7 +157,7 @@ impl Rig {
             .collect()
     }
 
-    /// Ends all nodes, the last first, and tells the observer what could not be ended or removed.
+    /// Ends all nodes, the last one first, and reports what could not be ended or removed.
     pub(crate) fn end(self, observer: &mut dyn Observer) {
         let mut report = |what: &str, ended: Result<(), Failure>| {
             if let Err(error) = ended {
@@ -179,7 +178,6 @@ impl Rig {
     }
 }
 
-/// A record of how the data of a trial's instances was prepared.
 pub(crate) fn reset(how: ResetHow, took: Duration, build: Duration) -> Reset {
     Reset {
         how,

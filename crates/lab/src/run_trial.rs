@@ -17,12 +17,11 @@ use crate::strangers;
 use crate::trial::Trial;
 use crate::trial_monitor::LoadResults;
 
-/// A trial that ran, and the failure that ended it early, if any.
+/// A trial that ran, perhaps not to its end.
 #[derive(Debug)]
 pub struct FinishedTrial {
-    /// Its results.
     pub summary: TrialSummary,
-    /// Why it ended early.
+    /// Why the trial ended early; `None` if it did not.
     pub failure: Option<Failure>,
 }
 
@@ -36,7 +35,7 @@ pub fn run(
     observer.begin(trial)?;
     let ran = phases(lab, trial, observer, interrupted)?;
     let kept = observer.end(ran.summary.clone());
-    // What was measured is returned even if it could not be stored.
+    // Measured results are returned even if they could not be stored.
     Ok(FinishedTrial {
         failure: ran.failure.or(kept.err()),
         ..ran
@@ -44,8 +43,8 @@ pub fn run(
 }
 
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
-/// monitors and faults on one clock (`drive.rs`). Each is a scope: whatever fails inside it, it is
-/// taken down, in reverse order.
+/// monitors and faults on one clock (`drive.rs`). Each phase is a scope, and whatever fails inside,
+/// scopes are taken down in reverse order.
 fn phases(
     lab: &mut Lab,
     trial: &Trial,
@@ -134,7 +133,6 @@ pub(crate) fn failed(trial: &Trial, failure: &Failure) -> TrialSummary {
     })
 }
 
-/// The setup of its loads.
 fn setup(trial: &Trial, rig: &Rig) -> Setup {
     let Some(first) = rig.databases().next() else {
         return trial.planned_setup();

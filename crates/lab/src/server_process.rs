@@ -1,8 +1,8 @@
 //! Finds the process of a server that dyno did not start, if it runs on this host.
 //!
 //! A local port or socket may belong to a proxy, a tunnel or a container. The process at the other
-//! end is therefore accepted only if its working directory is the server's data directory, as that
-//! of every server is.
+//! end is therefore accepted only if its working directory is the server's data directory, which
+//! holds for every supported server.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,7 +22,6 @@ pub(crate) struct FoundProcess {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// Finds the process of a server.
 pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundProcess, String> {
     let mut found = None;
     database.locate(&mut |server| {
@@ -32,10 +31,9 @@ pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundPr
     found.unwrap_or_else(|| Err("the server does not report its data directory".to_owned()))
 }
 
-/// A search for the process of a server.
 struct Search<'a> {
     files: &'a dyn Files,
-    /// What the server reports, and the other end of the connection.
+    /// What the server reports about itself, and the other end of the connection.
     server: &'a ServerLocation,
 }
 
@@ -65,8 +63,8 @@ impl Search<'_> {
         self.confirm(pid)
     }
 
-    /// The only server process of the user who opened the socket, when this user may not see which
-    /// process holds it.
+    /// The only server process of the user who opened the socket. Used when this user may not see
+    /// which process holds the socket.
     fn only_server_of(&self, uid: u32) -> Result<u32, String> {
         let is_servers = |pid: &u32| {
             let owner = fs::metadata(format!("/proc/{pid}")).map(|process| process.uid());
@@ -113,7 +111,7 @@ impl Search<'_> {
         })
     }
 
-    /// The server's main process, if this is one of its children that serve connections; they run the
+    /// The server's main process if `pid` is a child that serves a connection: children run the
     /// same program in the same directory.
     fn first_of_program(&self, mut pid: u32) -> u32 {
         let is_same = |one: u32, other: u32| {

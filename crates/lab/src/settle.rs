@@ -11,9 +11,8 @@ use rustix::io::Errno;
 use crate::failure::{Failure, canceled};
 use crate::tree::OpenDir;
 
-/// Waits until everything on the file system of a directory is on disk, then, if it is to be `cold`,
-/// drops the directory's files from the page cache. Has no effect on file systems in memory, such as
-/// tmpfs.
+/// Waits until everything on the directory's file system is on disk. With `cold`, then drops the
+/// directory's files from the page cache. Has no effect on file systems in memory, such as tmpfs.
 pub(crate) fn settle(path: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
     if interrupted.load(Ordering::Relaxed) {
         return Err(canceled());
@@ -33,7 +32,7 @@ fn drop_pages(dir: &OpenDir) -> Result<(), Failure> {
             FileType::Directory => drop_pages(&dir.open_dir(name)?)?,
             FileType::RegularFile => match fadvise(dir.open_file(name)?, 0, None, Advice::DontNeed)
             {
-                // A file system without a page cache.
+                // The file system has no page cache.
                 Ok(()) | Err(Errno::NOSYS | Errno::OPNOTSUPP) => {}
                 Err(error) => {
                     let path = dir.path().join(name);
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
     use crate::site::{Site, ThisHost};
 
-    /// How much of a file is in memory; `None` if that is unknown.
+    /// Bytes of a file that are in the page cache; `None` if unknown.
     fn resident_bytes(file: &Path) -> Option<u64> {
         let mut fincore = Command::new("fincore");
         fincore.args(["--bytes", "--noheadings", "--output", "RES"]);
@@ -61,7 +60,7 @@ mod tests {
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     }
 
-    /// Dirty pages cannot be dropped: those that were dropped had been written.
+    /// Dirty pages cannot be dropped, so dropped pages had been written.
     #[test]
     fn data_is_on_disk_and_out_of_memory() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();

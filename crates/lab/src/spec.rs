@@ -6,7 +6,7 @@ use plan::{EngineSpec, Topology};
 use crate::failure::{Failure, placed};
 use crate::servers;
 
-/// The server program of a study.
+/// Finds the server program of a study.
 pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
@@ -15,14 +15,14 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
         .map_err(|failure| placed(failure, spec, &Topology::default()))
 }
 
-/// How the servers of a study are started.
+/// The engine of a study as a server.
 pub(crate) fn engine_of(spec: &EngineSpec) -> Result<&'static dyn Server, Failure> {
     let name = spec.engine.as_str();
     let engine = engine::by_name(name).and_then(Engine::server);
     engine.ok_or_else(|| Failure::internal(format!("{name} has no servers")))
 }
 
-/// The settings of a study, as written to the server's configuration file.
+/// The settings of a study, as in the server's configuration file.
 pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
     let settings = spec.config.iter();
     settings
@@ -30,7 +30,7 @@ pub fn config(spec: &EngineSpec) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The port of a server, if the study names one.
+/// A server's port; `None` if the study names none.
 pub(crate) fn port(spec: &EngineSpec, number: u32) -> Option<u16> {
     let first = spec.port.as_ref()?.value;
     first.checked_add(u16::try_from(number - 1).ok()?)

@@ -4,7 +4,7 @@ use measure::warning::Warning;
 
 use crate::rig::Rig;
 
-/// The warning about foreign servers and logins that the running servers see or have refused.
+/// Warns about foreign servers and logins that the running servers see or have refused.
 pub(crate) fn find(rig: &Rig) -> Option<Warning> {
     let clusters = rig.instances.iter().filter_map(|one| one.cluster.as_ref());
     let members = clusters.flat_map(|cluster| cluster.members());

@@ -1,4 +1,4 @@
-//! Runs the trials of a study one after the other.
+//! Runs the trials of a study, one after another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,17 +48,16 @@ pub fn run(
     first.map_or(Ok(()), Err)
 }
 
-/// Whether two trials start the same servers with the same settings.
 fn have_same_servers(one: &Trial, other: &Trial) -> bool {
     let (Target::Private(spec), Target::Private(other_spec)) = (&one.target, &other.target) else {
         return false;
     };
-    // The number of users decides `max_connections`.
+    // `max_connections` depends on the number of users.
     let (one, other) = (&one.planned, &other.planned);
     spec == other_spec && one.topology == other.topology && one.load.threads == other.load.threads
 }
 
-/// Runs one trial; returns its failure as a value if the study can continue.
+/// Runs one trial. If the study can continue after a failure, the failure is part of the result.
 pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
@@ -79,8 +78,8 @@ pub(crate) fn attempt(
     }
 }
 
-/// Whether a failure ends the study. After a server died or refused a statement the next trial gets a
-/// new one and may succeed.
+/// Whether a failure ends the study. After a server died or refused a statement, the next trial
+/// gets a new server and may succeed.
 fn ends_study(failure: &Failure, outcome: &Outcome) -> bool {
     let is_servers = matches!(
         outcome,

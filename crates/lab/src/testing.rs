@@ -24,7 +24,7 @@ use crate::site::ThisHost;
 use crate::template;
 use crate::trial::{Target, Trial};
 
-/// The input for a summary of which only the seconds matter.
+/// Input for a summary of which only the seconds matter.
 pub(crate) fn input() -> Input {
     Input {
         started_at: None,
@@ -38,7 +38,7 @@ pub(crate) fn input() -> Input {
     }
 }
 
-/// A directory that is also mounted elsewhere, until this is dropped.
+/// A directory that is mounted a second time until this value is dropped.
 pub(crate) struct BindMount(PathBuf);
 
 impl BindMount {
@@ -86,7 +86,7 @@ pub(crate) fn trial() -> Trial {
     }
 }
 
-/// A private server without tables, of the first engine that has servers; its log goes to `keep`.
+/// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
     let never = AtomicBool::new(false);
     let home = Home::open_in(&testkit::kept_root(), 2 << 30).unwrap();
@@ -111,19 +111,17 @@ pub(crate) fn node(keep: &Path) -> Node {
     servers::start(&installed, spec).unwrap()
 }
 
-/// A database in a file of this directory.
+/// A database in a file in `dir`.
 pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
     let engine = engine::in_process().next().unwrap().engine;
     let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
     engine.open(&url, &engine::Access::default(), None).unwrap()
 }
 
-/// Ignores everything.
 #[derive(Default)]
 pub(crate) struct Silent {
     /// Whether the first connection makes it panic.
     pub(crate) panics: bool,
-    /// The file of the ledger's history.
     pub(crate) ledger: PathBuf,
 }
 

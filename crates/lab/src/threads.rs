@@ -5,7 +5,6 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::failure::Failure;
 
-/// Starts a thread with this name.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: String,
@@ -15,8 +14,8 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     thread.map_err(Failure::internal)
 }
 
-/// Waits for the end of a thread. Its panic becomes one of this thread: a scope propagates only those
-/// of threads that nobody has joined.
+/// Waits for the end of a thread and propagates its panic, because a scope propagates only panics
+/// of threads that were not joined.
 pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()

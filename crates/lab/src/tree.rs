@@ -19,8 +19,8 @@ use rustix::io::Errno;
 use crate::failure::Failure;
 use crate::home::trust::untrusted;
 
-/// Deeper trees are refused: servers need three levels, and each costs an open file.
 const MOUNTED: &str = "has another file system mounted on it";
+/// Deeper trees are refused: servers need three levels, and each one costs an open file.
 const MAX_DEPTH: usize = 64;
 
 /// An open directory, with its path for error messages.
@@ -31,7 +31,6 @@ pub(crate) struct OpenDir {
     depth: usize,
 }
 
-/// An entry of a directory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: CString,
@@ -70,7 +69,7 @@ impl OpenDir {
         Ok(Self { fd, path, depth })
     }
 
-    /// Opens a file in this directory for reading, if it still is one.
+    /// Opens a file in this directory for reading, if it is still a regular file.
     pub(crate) fn open_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, Failure> {
         let path = self.path.join(name.as_ref());
         // Opening a named pipe would block.
@@ -84,8 +83,8 @@ impl OpenDir {
         Ok(fd)
     }
 
-    /// Creates a file in this directory for writing, which only its owner can read, in place of the one
-    /// with that name.
+    /// Creates a file in this directory for writing, in place of one with that name. Only its owner
+    /// can read it.
     pub(crate) fn create_file(&self, name: impl AsRef<OsStr>) -> Result<OwnedFd, Failure> {
         self.remove_file(&name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -93,7 +92,6 @@ impl OpenDir {
         fd.map_err(Failure::at("create", &self.path.join(name.as_ref())))
     }
 
-    /// Creates a symbolic link in this directory.
     pub(crate) fn create_link(&self, name: &OsStr, target: &Path) -> Result<(), Failure> {
         symlinkat(target, &self.fd, name).map_err(Failure::at("create", &self.path.join(name)))
     }
@@ -132,7 +130,7 @@ impl OpenDir {
         &self.path
     }
 
-    /// Removes what is in it.
+    /// Removes everything in the directory.
     pub(crate) fn remove_content(&self) -> Result<(), Failure> {
         for entry in self.entries()? {
             let name = OsStr::from_bytes(entry.name.to_bytes());
@@ -149,7 +147,7 @@ impl OpenDir {
         Ok(())
     }
 
-    /// When one of its files, or of those below, was last written, as far as they can be read.
+    /// The latest modification time of files in or below the directory, as far as it is readable.
     pub(crate) fn last_write(&self) -> Option<SystemTime> {
         let entries = self.entries().ok()?;
         let times = entries.iter().filter_map(|entry| match entry.kind() {
@@ -195,7 +193,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 /// it.
 pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     let dir = OpenDir::open(path)?;
-    // Of the directory itself: its parent may well be on another file system.
+    // Checks the directory itself: its parent may well be on another file system.
     if is_mount_root(&dir.fd).map_err(Failure::at("inspect", path))? == Some(true) {
         return Err(untrusted(path, MOUNTED));
     }
@@ -203,7 +201,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     std::fs::remove_dir(path).map_err(Failure::at("remove", path))
 }
 
-/// Disk space of a directory and its contents, as far as it is readable.
+/// Disk space of a directory and its contents, as far as they are readable.
 pub(crate) fn used_bytes(path: &Path) -> u64 {
     let Ok(dir) = OpenDir::open(path) else {
         return 0;
@@ -224,7 +222,7 @@ fn is_mount_point(dir: &OwnedFd, parent: BorrowedFd<'_>) -> rustix::io::Result<b
     })
 }
 
-/// `None`: the kernel does not report it.
+/// `None` if the kernel does not report it.
 fn is_mount_root(dir: &OwnedFd) -> rustix::io::Result<Option<bool>> {
     match statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty()) {
         Ok(seen) => {
@@ -268,7 +266,7 @@ mod tests {
         remove(&dir.path().join("tree")).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         assert_eq!(fs::read(other.path().join("theirs")).unwrap(), b"x");
-        // A link at the path of the tree is not removed either.
+        // If the tree's own path is a link, it is not removed either.
         symlink(other.path(), dir.path().join("tree")).unwrap();
         remove(&dir.path().join("tree")).unwrap_err();
         assert!(other.path().join("theirs").exists());
@@ -294,7 +292,7 @@ mod tests {
                         }
                     }
                 });
-                // It may fail because the tree changes, and is then called again.
+                // Fails if the tree changes meanwhile, so it is repeated.
                 while remove(&tree).is_err() && tree.exists() {}
             });
             let _ = remove(&tree);

@@ -16,20 +16,18 @@ use crate::Database;
 use crate::failure::Failure;
 use crate::find_max::search;
 
-/// How long running transactions may take to end after the load's end.
+/// How long running transactions may take to end after the load has ended.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A planned trial, with what the plan leaves open.
 #[derive(Debug, Clone)]
 pub struct Trial {
     pub planned: plan::Trial,
-    /// What is driven.
     pub target: Target,
-    /// What the virtual users do.
     pub workload: WorkloadName,
-    /// The workload's options.
+    /// Options of the workload.
     pub options: Options,
-    /// Seed of all random choices of the virtual users.
+    /// Seed of all random choices of virtual users.
     pub load_seed: u64,
     /// For a step of a search: a longer wait for a free virtual user counts as overload.
     pub longest_wait: Option<Duration>,
@@ -39,13 +37,13 @@ pub struct Trial {
 /// Options of running trials that are not part of a plan.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// How the data is prepared; `None`: it is used unchanged.
+    /// How the data is prepared; `None` uses it unchanged.
     pub mode: Option<Mode>,
     /// Number of connections that load data in parallel.
     pub load_connections: u32,
     /// Maximum number of connections being opened at the same time.
     pub connect_limit: u32,
-    /// Worker threads for each server; `None`: chosen by the number of CPUs.
+    /// Worker threads for each server; `None` if they depend on the number of CPUs.
     pub workers: Option<u32>,
     /// Errors that do not stop the load: SQLSTATEs or the engine's error numbers.
     pub ignored_errors: Vec<String>,
@@ -53,7 +51,7 @@ pub struct RunOptions {
     pub batch_scheduling: bool,
 }
 
-/// The options of `dyno run`.
+/// The defaults of `dyno run`.
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -79,7 +77,7 @@ pub enum Target {
 }
 
 impl Trial {
-    /// Checks its options, before anything is changed.
+    /// Checks the trial's options before anything is changed.
     pub fn check(&self) -> Result<(), Failure> {
         self.workload
             .validate(&self.options)
@@ -87,7 +85,8 @@ impl Trial {
         self.check_follow()
     }
 
-    /// Users of any member must not write where only the primary accepts writes.
+    /// If users may use any member, they must not write in a cluster where only the primary accepts
+    /// writes.
     fn check_follow(&self) -> Result<(), Failure> {
         let topology = &self.planned.topology;
         let cluster = topology.cluster.as_ref();
@@ -119,7 +118,6 @@ impl Trial {
         Err(failure.remedy(remedy))
     }
 
-    /// The data that the trial needs.
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
             workload: self.workload,
@@ -132,7 +130,7 @@ impl Trial {
         }
     }
 
-    /// Maximum time under load; for a search, that of all its steps.
+    /// Maximum time under load, for a search of all its steps together.
     pub fn load_time(&self) -> Duration {
         let load = &self.planned.load;
         let (warmup, time) = (load.warmup, load.longest().unwrap_or_default());
@@ -142,13 +140,13 @@ impl Trial {
         }
     }
 
-    /// The labels of its statements, as stored.
+    /// Labels of the workload's statements, as stored.
     pub fn statement_kinds(&self) -> Vec<StatementKind> {
         let labels = self.workload.labels(&self.options);
         labels.iter().map(stored).collect()
     }
 
-    /// Its setup, as far as it is known before the server is.
+    /// The trial's setup, as far as it is known before the server is.
     pub fn planned_setup(&self) -> Setup {
         Setup {
             tables: self
@@ -160,7 +158,7 @@ impl Trial {
         }
     }
 
-    /// The setup of one database's load.
+    /// The setup of the load on one database.
     pub(crate) fn setup_of(&self, database: &Database) -> Setup {
         Setup {
             engine: database.product(),
@@ -169,7 +167,7 @@ impl Trial {
         }
     }
 
-    /// The load of the instance with this index.
+    /// The load of the instance with index `index`.
     pub(crate) fn load(&self, index: usize, database: &Database) -> LoadSpec {
         let load = &self.planned.load;
         LoadSpec {
@@ -180,7 +178,7 @@ impl Trial {
             events: load.events,
             pace: load.pace(),
             think: load.think(),
-            // Users of different instances are different users.
+            // Users of different instances must differ.
             seed: self.load_seed.wrapping_add(index as u64),
             ignored_errors: self.ignored_errors(),
             batch_scheduling: self.run_options.batch_scheduling,
@@ -190,7 +188,7 @@ impl Trial {
         }
     }
 
-    /// Errors that do not stop the load. What a study breaks may cause any error, which is counted.
+    /// Errors that do not stop the load. Faults of a study may cause any error; those are counted.
     fn ignored_errors(&self) -> Vec<String> {
         match self.planned.topology.faults.is_empty() {
             true => self.run_options.ignored_errors.clone(),
@@ -198,7 +196,7 @@ impl Trial {
         }
     }
 
-    /// The directory below which private servers store their data.
+    /// The directory in which private servers store their data.
     fn data_place(&self) -> Option<String> {
         let named = self.planned.topology.node.volume.directory();
         let place = named.map(|directory| directory.value.clone());
@@ -206,10 +204,10 @@ impl Trial {
         place.map(|place| place.display().to_string())
     }
 
-    /// How many connections a server must accept at once.
+    /// Maximum number of simultaneous connections to a server.
     pub(crate) fn connections(&self) -> u32 {
         let ledger = self.planned.ledger.as_ref();
-        // One more reads each member.
+        // Another one reads each member.
         let ledger = ledger.map_or(0, |ledger| ledger.users() + APPENDERS + 1);
         self.planned.load.threads.saturating_add(ledger)
     }
@@ -221,7 +219,6 @@ impl Trial {
         }
     }
 
-    /// The engine of the databases.
     pub(crate) fn engine(&self) -> Option<&'static dyn Engine> {
         match &self.target {
             Target::Given(database) => Some(database.engine()),
@@ -230,12 +227,12 @@ impl Trial {
         }
     }
 
-    /// Whether the databases run in this process.
     pub(crate) fn is_in_process(&self) -> bool {
         self.engine().and_then(Engine::in_process).is_some()
     }
 
-    /// Worker threads for one server: the number that the user chose, or its share of the CPUs.
+    /// Worker threads for one server: the number that the user chose, or the server's share of the
+    /// CPUs.
     pub(crate) fn workers(&self, database: &Database) -> u32 {
         // Calls into an in-process database block.
         if database.is_in_process() {

@@ -1,4 +1,4 @@
-//! The open loop: when transactions are due, whether a user is free or not.
+//! The open loop: when transactions are due, whether or not a user is free.
 //!
 //! All workers of a load share one [`ArrivalQueue`], so the open loop is a single FIFO queue with
 //! one server per virtual user, however many threads run them. A free user starts the oldest
@@ -24,25 +24,25 @@ pub(crate) struct ArrivalQueue {
     awaited: VecDeque<u64>,
     /// The arrivals after the awaited ones.
     next: ArrivalSequence,
-    /// The same sequence from its start, to count the arrivals that are due.
+    /// The whole sequence from its start, for counting the arrivals that are due.
     due: ArrivalSequence,
     started: u64,
 }
 
-/// What a free user does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextAction {
     /// Start the arrival that was due at `due_ns`.
     Start {
         due_ns: u64,
-        /// A user was idle when it was due, so only the load generator can have delayed it.
+        /// Whether a user was idle when the arrival was due, so that only the load generator can
+        /// have delayed it.
         was_awaited: bool,
     },
     /// No arrival is due: check again at this time.
     Sleep { until_ns: u64 },
 }
 
-/// The instants of arrivals, one after the other.
+/// The instants of arrivals, in order.
 
 #[derive(Debug, Clone)]
 struct ArrivalSequence {
@@ -77,7 +77,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// What a user that is free at `now_ns` does next.
+    /// What a user does next that is free at `now_ns`.
     pub(crate) fn take(&mut self, now_ns: u64) -> NextAction {
         let oldest_ns = self.awaited.front().copied();
         let due_ns = oldest_ns.unwrap_or(self.next.next_ns as u64);
@@ -106,7 +106,7 @@ impl ArrivalQueue {
 }
 
 impl ArrivalSequence {
-    /// Returns the next arrival and moves on.
+    /// Returns the next arrival and advances.
     fn advance(&mut self) -> f64 {
         let at_ns = self.next_ns;
         self.next_ns += self.gap();
@@ -129,7 +129,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// The arrivals in order, all of which are due.
+    /// The arrivals in order; all of them must be due.
     fn instants(queue: &mut ArrivalQueue, count: usize) -> Vec<u64> {
         let mut take = || match queue.take(u64::MAX) {
             NextAction::Start { due_ns, .. } => due_ns,

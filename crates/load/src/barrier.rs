@@ -1,4 +1,4 @@
-//! The common start of loads that run side by side.
+//! The common start of concurrent loads.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::stop::Stop;
 /// How often a waiting load checks for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Lets loads wait for each other. Once the last one has opened its connections, all start at the
+/// Makes loads wait for each other. Once the last one has opened its connections, all start at the
 /// same instant, on one clock.
 #[derive(Debug)]
 pub struct Barrier {
@@ -25,12 +25,11 @@ struct State {
     is_broken: bool,
 }
 
-/// The load cannot start, because another one failed or the user interrupted it.
+/// The load cannot start because another one failed or the user interrupted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
 impl Barrier {
-    /// A barrier for this many loads.
     pub fn new(loads: u32) -> Self {
         Self {
             origin: Instant::now(),
@@ -43,17 +42,16 @@ impl Barrier {
         }
     }
 
-    /// The origin of the loads' common clock.
     pub fn origin(&self) -> Instant {
         self.origin
     }
 
-    /// When the loads started, if they have.
+    /// When the loads started; `None` if they have not.
     pub fn begun(&self) -> Option<Instant> {
         lock(&self.state).begun
     }
 
-    /// Waits for all other loads; returns the instant at which they all start.
+    /// Waits for all other loads; returns the instant at which all of them start.
     pub(crate) fn wait(&self, stop: &Stop) -> Result<Instant, Broken> {
         let mut state = lock(&self.state);
         state.missing = state.missing.saturating_sub(1);
@@ -73,7 +71,7 @@ impl Barrier {
         }
     }
 
-    /// Releases the other loads, because this one failed before the start.
+    /// Releases the other loads because this one failed before the start.
     pub(crate) fn break_off(&self) {
         lock(&self.state).is_broken = true;
         self.changed.notify_all();

@@ -35,7 +35,7 @@ pub(crate) struct Control {
     connected: AtomicU32,
     ended: AtomicU32,
     users: u32,
-    /// How many users have no connection, and the last error of one of them.
+    /// Number of users without a connection, and the last error of one of them.
     away: Mutex<(u32, Option<SessionError>)>,
     failure: Mutex<Option<SessionError>>,
     /// Wakes every task of each worker.
@@ -46,7 +46,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// For a load of `users` virtual users.
+    /// `users` is the number of virtual users.
     pub(crate) fn new(users: u32) -> Self {
         Self {
             stage: AtomicU8::new(Stage::Connect as u8),
@@ -86,7 +86,7 @@ impl Control {
         *lock(&self.arrivals) = Some(arrivals);
     }
 
-    /// What a user that is free at `now_ns` does next; `None` in a closed loop.
+    /// What a user does next that is free at `now_ns`; `None` in a closed loop.
     pub(crate) fn take_arrival(&self, now_ns: u64) -> Option<NextAction> {
         lock(&self.arrivals)
             .as_mut()
@@ -99,7 +99,7 @@ impl Control {
         arrivals.as_mut().map(|queue| queue.backlog(now_ns))
     }
 
-    /// Allows `count` more transactions to start.
+    /// Lets `count` more transactions start.
     pub(crate) fn limit(&self, count: u64) {
         let count = i64::try_from(count).unwrap_or(UNLIMITED);
         self.tickets.store(count, Ordering::Relaxed);
@@ -119,14 +119,14 @@ impl Control {
         *away = (away.0 + u32::from(is_new), Some(error.clone()));
     }
 
-    /// Records that such a user has a working connection again.
+    /// Records that a user that was away has a working connection again.
     pub(crate) fn user_returned(&self) {
         let mut away = lock(&self.away);
         away.0 = away.0.saturating_sub(1);
     }
 
-    /// The number of users without a connection, and the last error of one of them; `None` if all
-    /// users have one.
+    /// Number of users without a connection, and the last error of one of them; `None` if all users
+    /// have one.
     pub(crate) fn users_away(&self) -> Option<(u32, SessionError)> {
         match &*lock(&self.away) {
             (users @ 1.., Some(error)) => Some((*users, error.clone())),

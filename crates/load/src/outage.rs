@@ -63,7 +63,7 @@ impl Outage {
         self.control.user_is_away(is_new, error);
     }
 
-    /// Starts again with no wait, since other servers are to be tried.
+    /// Starts over without a wait, because other servers are tried next.
     pub(crate) fn restart(&mut self) {
         self.attempts = 0;
     }

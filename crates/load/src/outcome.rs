@@ -28,9 +28,8 @@ pub enum LoadEvent {
 /// How a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOutcome {
-    /// Why it ended.
     pub end: End,
-    /// The transactions that were running at that time.
+    /// The transactions that were running when the load ended.
     pub unfinished: Unfinished,
 }
 
@@ -46,7 +45,7 @@ pub enum LoadError {
     /// A thread of the load panicked with this message.
     #[error("a thread of the load panicked: {0}")]
     Panicked(String),
-    /// The user interrupted it before the first transaction.
+    /// The user interrupted the load before its first transaction.
     #[error("interrupted before the load started")]
     Interrupted,
     /// Another load that was to start together with this one could not start.

@@ -1,4 +1,4 @@
-//! The pulse of a load: what can be read of it between its seconds.
+//! The pulse of a load: its progress, readable between its seconds.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::control::lock;
 
-/// Most errors that are kept until they are taken.
+/// Maximum number of errors that are kept until they are taken.
 const MAX_ERRORS: usize = 10_000;
-/// For how long a server may go on that was killed: some of its processes notice it late.
+/// How long a killed server may continue, because some of its processes notice it late.
 const DYING_NS: u64 = 200_000_000;
 /// No transaction is awaited.
 const NONE: u64 = u64::MAX;
 
-/// What can be read of a running load at any time. Transactions cost an atomic addition and a
-/// comparison; only errors and the first transaction after a fault take a lock.
+/// Progress of a running load, readable at any time. Each transaction costs an atomic addition and
+/// a comparison; only errors and the first transaction after a fault take a lock.
 #[derive(Debug)]
 pub struct Pulse {
     completed: AtomicU64,
-    /// The start of the transaction that is awaited, at the earliest; [`NONE`] while none is.
+    /// The earliest start of the transaction that is awaited; [`NONE`] if none is.
     awaited_ns: AtomicU64,
     state: Mutex<State>,
 }
@@ -30,30 +30,29 @@ struct State {
     errors: Vec<TimedError>,
 }
 
-/// The first transaction that was started after a certain time, and completed.
+/// The first transaction that started at or after a certain time and completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstCompleted {
-    /// It was started at this time or later, on the load's clock.
+    /// The earliest start, on the load's clock.
     pub since_ns: u64,
-    /// When it ended; `None` if no such transaction has.
+    /// When the transaction ended; `None` if there has been none.
     pub end_ns: Option<u64>,
 }
 
-/// An error of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedError {
-    /// When, on the load's clock.
+    /// Time on the load's clock.
     pub at_ns: u64,
     /// The engine's own number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
-    /// In the server's words.
+    /// The server's message.
     pub message: String,
     /// What the load did.
     pub action: &'static str,
 }
 
 impl FirstCompleted {
-    /// Whether the server went on only until its connections broke.
+    /// Whether the server continued only until its connections broke.
     fn is_last_gasp(&self, lost_ns: u64) -> bool {
         let is_dying = lost_ns.saturating_sub(self.since_ns) < DYING_NS;
         is_dying && self.end_ns.is_some_and(|end_ns| end_ns <= lost_ns)
@@ -71,14 +70,13 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// Transactions that have completed.
     pub fn completed(&self) -> u64 {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Awaits the first transaction that is started at `since_ns` or later. If a connection is lost
-    /// soon after that, it awaits one that is started after the loss. A transaction that was running
-    /// then, and is repeated after an error, counts from its next attempt.
+    /// Awaits the first transaction that starts at `since_ns` or later. If a connection is lost
+    /// soon after that, awaits one that starts after the loss. A transaction that was running at
+    /// that time and is repeated after an error counts from its next attempt.
     pub fn await_first(&self, since_ns: u64) {
         let mut state = lock(&self.state);
         state.firsts.push(FirstCompleted {
@@ -88,7 +86,7 @@ impl Pulse {
         self.awaited_ns.store(since_ns, Ordering::Relaxed);
     }
 
-    /// The transactions that were awaited, in the order of the calls.
+    /// The awaited transactions, in the order of the calls.
     pub fn firsts(&self) -> Vec<FirstCompleted> {
         lock(&self.state).firsts.clone()
     }

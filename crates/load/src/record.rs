@@ -38,7 +38,7 @@ impl Recorder {
         }
     }
 
-    /// Takes what was recorded, by statements of so many kinds.
+    /// Takes what was recorded for `labels` kinds of statement.
     pub(crate) fn take(&self, labels: usize) -> Slice {
         let empty = Slice::new(labels);
         std::mem::replace(&mut *lock(&self.slice), empty)

@@ -1,4 +1,4 @@
-//! The main thread of a load: its phases, from the first connection to the last.
+//! The main thread of a load: its phases from the first connection to the last.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,16 +33,16 @@ const SECOND_NS: u64 = 1_000 * MS_NS;
 const POLL_INTERVAL_NS: u64 = 20 * MS_NS;
 /// How late a cut may be. After a longer stall of this thread, two seconds are merged.
 const LATE_CUT_NS: u64 = 100 * MS_NS;
-/// After how long without a completed transaction the server counts as lost, even if not all users
-/// have lost it.
+/// Time without a completed transaction after which the server counts as lost, even if some users
+/// still have connections.
 const LOST_AFTER_NS: u64 = SECOND_NS;
 /// How long to wait for a canceled worker before it is detached: an in-process call cannot be
 /// interrupted.
 const CANCEL_LIMIT_NS: u64 = SECOND_NS;
 
 /// Runs a load: connects, waits for the other loads of its `barrier`, warms up, measures, stops.
-/// `on_event` receives each second as it ends; `stop` may end the load early; `pulse`, if there is
-/// one, shows it between the seconds.
+/// `on_event` receives each second as it ends; `stop` may end the load early; `pulse` publishes its
+/// progress between the seconds.
 pub fn run<C, W>(
     spec: &LoadSpec,
     connector: &Arc<C>,
@@ -63,7 +63,6 @@ where
     outcome
 }
 
-/// Runs a load on any runtime.
 pub(crate) fn run_on<C, W: Workload>(
     runtime: impl Spawn<C, W::User>,
     spec: &LoadSpec,
@@ -96,7 +95,6 @@ pub(crate) fn run_on<C, W: Workload>(
     load.stop(stop, on_event)
 }
 
-/// A running load.
 struct Load<'a, R: Runtime> {
     runtime: R,
     spec: &'a LoadSpec,
@@ -212,7 +210,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         }
     }
 
-    /// Starts the transactions; arrivals are scheduled from `start_ns` on.
+    /// Starts the transactions. Arrivals are scheduled from `start_ns` on.
     fn begin(&mut self, start_ns: u64) {
         if let Pace::Open { per_s, arrivals } = self.spec.pace {
             let arrivals = ArrivalQueue::new(arrivals, per_s, start_ns, self.spec.seed);
@@ -223,7 +221,7 @@ impl<'a, R: Runtime> Load<'a, R> {
         self.control.advance(Stage::Run);
     }
 
-    /// Limits the number of transactions that start from now on, if the spec does.
+    /// Limits the number of transactions that start from now on, if the spec has a limit.
     fn limit_events(&self) {
         if let Some(events) = self.spec.events {
             self.control.limit(events);
@@ -246,7 +244,7 @@ impl<'a, R: Runtime> Load<'a, R> {
             let now_ns = self.now_ns();
             let over = end_ns.is_some_and(|end_ns| now_ns >= end_ns) || self.is_over(stop);
             let is_cut_due = (next_cut_ns..next_cut_ns + LATE_CUT_NS).contains(&now_ns);
-            // A phase without a length has no seconds.
+            // A phase of length zero has no seconds.
             if (over && end_ns != Some(begin_ns)) || is_cut_due {
                 let second = self.cut(phase);
                 progress.update(&second, now_ns);

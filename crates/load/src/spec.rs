@@ -1,22 +1,21 @@
-//! The settings of a load, and how it can end.
+//! The settings of a load, and the ways in which it can end.
 
 use std::time::Duration;
 
 use plan::{Pace, Think};
 
-/// Stands for every error in [`LoadSpec::ignored_errors`].
+/// Matches every error in [`LoadSpec::ignored_errors`].
 pub const ANY_ERROR: &str = "*";
 
-/// How long a server may send no reply to a load without a time limit. Longer than the lock wait
-/// timeouts of servers (50 s), after which they reply with an error.
+/// How long a server may send no reply to a load without a time limit. Longer than servers' lock
+/// wait timeouts (50 s), after which they reply with an error.
 pub const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A load on one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSpec {
-    /// Virtual users, each with one connection.
+    /// Number of virtual users, each with one connection.
     pub users: u32,
-    /// Number of worker threads.
     pub workers: u32,
     /// Length of the warm-up before the measurement.
     pub warmup: Duration,
@@ -38,7 +37,7 @@ pub struct LoadSpec {
     /// Maximum number of connections that are opened at the same time.
     pub connect_limit: u32,
     /// A load without a time limit ends when the server has sent no reply for this long. Any load
-    /// fails to start when no further connection has opened for this long.
+    /// fails to start if no further connection has opened for this long.
     pub stall_limit: Duration,
     /// How long running transactions may take after the end of the load.
     pub grace: Duration,
@@ -47,9 +46,9 @@ pub struct LoadSpec {
 /// Why a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// It reached its time limit or its number of transactions.
+    /// The load reached its time limit or its number of transactions.
     Completed,
-    /// It was interrupted.
+    /// The load was interrupted.
     Interrupted,
     /// The server could not be reached at the end of the load, or sent no reply for
     /// [`LoadSpec::stall_limit`].

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const ENOUGH: u8 = 1;
 const INTERRUPT: u8 = 2;
 
-/// Requests that the loads of a trial end. Running transactions complete in either case.
+/// Requests to end the loads of a trial. In either case, running transactions complete.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
@@ -15,12 +15,11 @@ impl Stop {
         self.0.fetch_max(ENOUGH, Ordering::Relaxed);
     }
 
-    /// Interrupts the loads.
     pub fn interrupt(&self) {
         self.0.fetch_max(INTERRUPT, Ordering::Relaxed);
     }
 
-    /// Whether the loads are to end for either reason.
+    /// Whether the loads should end, for either reason.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= ENOUGH
     }

@@ -13,14 +13,14 @@ use crate::context::LoadContext;
 pub(crate) struct TimedSession<S, K> {
     session: S,
     context: Rc<LoadContext<K>>,
-    /// When the last reply was read, unless the user has waited for something else since. It is also
-    /// the start of the next statement, which saves a clock reading.
+    /// When the last reply was read, unless the user has waited for something else since. It is
+    /// also the start of the next statement, which saves a reading of the clock.
     read_ns: Option<u64>,
     /// When the last reply of the running transaction arrived.
     arrived_ns: Option<u64>,
 }
 
-/// When a reply arrived.
+/// The arrival of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrival {
     /// At the kernel's timestamp.

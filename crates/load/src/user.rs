@@ -16,21 +16,20 @@ use crate::control::Stage;
 use crate::outage::Outage;
 use crate::timed_session::TimedSession;
 
-/// The load has ended.
 struct LoadOver;
 
 /// A virtual user with its connection.
 struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Worker<C, K>,
-    /// Its index on its worker.
+    /// Index on its worker.
     index: usize,
-    /// Boxed: moved from one future into another, it would have a place in each.
+    /// Boxed, because moving it from one future into another would reserve space in each.
     user: Box<U>,
     session: TimedSession<C::Session, K>,
     outage: Outage,
     /// The intended starts of transactions that `user` has not sent yet.
     unsent: Vec<u64>,
-    /// When the running transaction was last started: again after each error.
+    /// Start of the running transaction's latest attempt.
     attempt_ns: u64,
 }
 
@@ -57,7 +56,7 @@ where
     };
     worker.context.control.user_connected();
     worker.context.reached(Stage::Run).await;
-    // The user ends with either result.
+    // The user ends in either case.
     let _ = user.run().await;
     // Otherwise, the server would count the connection as aborted.
     Box::pin(user.session.close()).await;
@@ -95,7 +94,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         Box::pin(self.finish()).await
     }
 
-    /// Waits for the next transaction; returns its intended start, or `None` if no other one may
+    /// Waits for the next transaction; returns its intended start, `None` if no further one may
     /// start.
     async fn next_start(&mut self) -> Option<u64> {
         let context = &self.worker.context;
@@ -140,7 +139,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         }
     }
 
-    /// Runs a transaction, and repeats it until it succeeds.
+    /// Runs a transaction and repeats it until it succeeds.
     async fn serve(&mut self, intended_ns: u64) -> Result<(), LoadOver> {
         let started_ns = self.session.now_ns();
         self.attempt_ns = started_ns;
@@ -251,7 +250,7 @@ impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
         let (mut error, mut route) = (error, worker.connector.route());
         loop {
             if worker.connector.route() != route {
-                // It has not failed to connect to these servers yet.
+                // These servers have not refused a connection yet.
                 self.outage.restart();
             }
             let wait = self.outage.wait_after(&error, &mut worker.rng.borrow_mut());
@@ -318,7 +317,7 @@ async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) 
 }
 
 impl<K: Clock> LoadContext<K> {
-    /// Records an error that a user has just received, and what it does about it.
+    /// Records an error that a user has just received, and what the user does about it.
     fn error(&self, error: &SessionError, action: &'static str) {
         self.recorder.error(self.clock.now_ns(), error, action);
     }

@@ -1,4 +1,4 @@
-//! The rules of the verdict, first to last; `docs/verdicts.md` says why.
+//! The rules of the verdict, in order of precedence; `docs/verdicts.md` gives the reasons.
 
 mod facts;
 
@@ -8,25 +8,25 @@ use crate::verdict::{Bottleneck, Verdict};
 use crate::warning::Warning;
 use facts::Facts;
 
-/// CPUs that are busy more of the time (in %) are saturated.
+/// CPUs that are busy for more of the time (in %) are saturated.
 const CPU_FULL_PCT: f64 = 90.0;
-/// A CPU quota that is used up in more of its periods (in %) limits a server.
+/// A server whose CPU quota is used up in more of its periods (in %) is limited by it.
 const QUOTA_USED_PCT: f64 = 50.0;
 /// A wait that takes more of the response time (0 to 1) is the bottleneck.
 const WAIT_SHARE: f64 = 0.5;
-/// A device that is busy more of the time (in %) may be saturated…
+/// A device that is busy for more of the time (in %) may be saturated…
 const DISK_FULL_PCT: f64 = 90.0;
-/// …and is if some task waits for IO more of the time (in %).
+/// …and is if some task waits for IO for more of the time (in %).
 const IO_PRESSURE_PCT: f64 = 50.0;
-/// If all runnable tasks wait for IO more of the time (in %), IO is the bottleneck however idle
-/// the device: an IO limit may act before the device is asked.
+/// If all runnable tasks wait for IO for more of the time (in %), IO is the bottleneck, however
+/// idle the device: an IO limit may act before requests reach the device.
 const IO_STALL_PCT: f64 = 50.0;
-/// CPU time of other processes is reported from this share (0 to 1) on.
+/// CPU time of other processes is reported from this share (0 to 1) of the CPUs.
 const OTHERS_SHARE: f64 = 0.1;
-/// From this share (0 to 1) on, other processes are the cause.
+/// Other processes are the cause from this share (0 to 1) of the busy CPU time.
 const MOST: f64 = 0.5;
 
-/// The bottleneck of a trial: that of the first rule that applies, with its evidence. A rule whose
+/// The bottleneck of a trial, with its evidence, from the first rule that applies. A rule whose
 /// numbers were not measured does not apply.
 pub(crate) fn find(trial: &TrialSummary) -> Verdict {
     let facts = Facts::of(trial);
@@ -51,7 +51,7 @@ fn verdict(bound: Bottleneck, evidence: String) -> Option<Verdict> {
     Some(Verdict { bound, evidence })
 }
 
-/// A worker that is always busy, or CPUs saturated by anything but the servers.
+/// A worker that is always busy, or CPUs that are saturated by anything but the servers.
 fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     if facts.trial.setup.in_process {
         return None;
@@ -67,7 +67,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     }
     let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
     if !facts.sees_servers {
-        // What others fill may be the server itself, behind an address that hides it.
+        // The other process may be the server itself, if its address hides that.
         let others = facts.generator_of_cpu().is_some_and(|ours| ours < MOST);
         let evidence = format!("the CPUs of its host {busy:.0} % busy, and no server runs there");
         return verdict(Bottleneck::Generator, evidence).filter(|_| !others);
@@ -99,7 +99,7 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     })
 }
 
-/// CPU time that the servers were not allowed to use, however idle the host is.
+/// CPU time that a quota denied the servers, however idle the host is.
 fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     let throttled = facts.metric("server.throttled");
     let throttled = throttled.filter(|percent| *percent > QUOTA_USED_PCT)?;
@@ -113,12 +113,12 @@ fn quota(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::CpuQuota, text)
 }
 
-/// CPUs that are full mostly of programs that are not part of the trial.
+/// CPUs that are saturated mostly by programs outside the trial.
 fn other_programs(facts: &Facts<'_>) -> Option<Verdict> {
     let busy = facts.cpu_busy_pct().filter(|busy| *busy > CPU_FULL_PCT)?;
     let servers = match facts.trial.setup.in_process {
         true => 0.0,
-        // An unseen server may be one of the programs.
+        // An unseen server may be one of these programs.
         false => facts.servers_of_cpu()?,
     };
     let ours = servers + facts.generator_of_cpu()?;
@@ -135,7 +135,7 @@ fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::Cpu, cpu_evidence(facts, busy))
 }
 
-/// Who used the busy time of the CPUs.
+/// Which programs used the busy time of the CPUs.
 fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     let servers = match facts.trial.setup.in_process {
         true => Some(0.0),
@@ -146,7 +146,7 @@ fn cpu_evidence(facts: &Facts<'_>, busy: f64) -> String {
     busy_of(busy, &own(facts).chain(others).collect::<Vec<_>>())
 }
 
-/// The trial's own users of the CPUs.
+/// The servers' and the generator's parts of the busy time.
 fn own(facts: &Facts<'_>) -> impl Iterator<Item = String> {
     let (generator, servers) = match facts.trial.setup.in_process {
         true => ("dyno with the engine", None),
@@ -165,7 +165,7 @@ fn busy_of(busy: f64, users: &[String]) -> String {
     }
 }
 
-/// What neither the servers nor the generator used, if it is worth reporting.
+/// The part that neither the servers nor the generator used, if it is worth reporting.
 fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<String> {
     let others = 1.0 - servers.unwrap_or(0.0) - generator;
     let who = match servers {
@@ -229,7 +229,7 @@ fn latches(facts: &Facts<'_>) -> Option<Verdict> {
     verdict(Bottleneck::Latches, evidence)
 }
 
-/// Page reads and commits together; the longer wait of the two names the bottleneck.
+/// Page reads and commits together; the longer of the two waits names the bottleneck.
 fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
     let reads = facts.read_share().unwrap_or(0.0);
     let log = facts.log_share().unwrap_or(0.0);
@@ -273,8 +273,8 @@ fn log_evidence(facts: &Facts<'_>, log: f64) -> String {
     text + &busy_disks(facts)
 }
 
-/// IO for which transactions wait where no counter shows it: for free pages, for space in the log,
-/// for an IO limit.
+/// IO that transactions wait for without any counter that shows it: for free pages, for space in
+/// the log, for an IO limit.
 fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
     if !facts.sees_servers {
         return None;
@@ -361,12 +361,12 @@ fn busy_disks(facts: &Facts<'_>) -> String {
     util.map_or_else(String::new, |util| format!(", disk {util:.0} % busy"))
 }
 
-/// A share from 0 to 1 as percent.
+/// A share from 0 to 1 in percent.
 fn share(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Two significant digits, and all digits before the decimal point.
+/// Two significant digits, but all digits before the decimal point.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 10.0 || size == 0.0 => format!("{value:.0}"),

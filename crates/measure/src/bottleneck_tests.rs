@@ -6,7 +6,7 @@ use plan::StatementClass;
 
 use super::*;
 
-/// 400 transactions a second of 10 ms: four users without a pause.
+/// 400 transactions of 10 ms per second: four users that never pause.
 fn trial(metrics: &[(&str, f64)]) -> TrialSummary {
     let mut trial = plain_trial();
     trial.measured_s = 30.0;
@@ -40,7 +40,7 @@ fn set(trial: &mut TrialSummary, name: &str, value: f64) {
     trial.metrics.insert(name.to_owned(), summary);
 }
 
-/// A host of four cores that is all but idle, with the server on it.
+/// A host with four cores, almost idle, with the server on it.
 const IDLE: [(&str, f64); 14] = [
     ("cpu.idle", 80.0),
     ("cpu.iowait", 0.0),
@@ -128,7 +128,7 @@ fn cpus_that_are_full_of_others_say_so() {
     let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
     let evidence = "servers 10 %, generator 2 %, other processes on this host 88 %";
     expect(&trial, Bottleneck::Cpu, evidence);
-    // Neither is the cause, whichever of the two used more.
+    // Neither is the cause, whichever used more.
     let trial = idle_but(&[
         ("cpu.idle", 0.0),
         ("server.cpu", 4.0),
@@ -195,7 +195,7 @@ fn reads_of_pages() {
     let evidence = "page reads take 75 % of the response time, 3000 reads/s at 1.0 ms, cache hit \
                     rate 96.2 %, disk 99 % busy";
     expect(&trial, Bottleneck::IoReads, evidence);
-    // The kernel's cache had them.
+    // They came from the kernel's cache.
     set(&mut trial, "disk.read_iops", 0.0);
     expect(&trial, Bottleneck::Nothing, "page reads 0 %");
 }
@@ -211,7 +211,7 @@ fn commits_that_wait_for_a_flush() {
     commits(&mut trial, 8.0);
     let evidence = "commits take 80 % of the response time, 200 fsyncs/s, 4.5 ms per flush";
     expect(&trial, Bottleneck::IoLog, evidence);
-    // Nothing is flushed: commits take their time for another reason.
+    // Nothing is flushed, so commits are slow for another reason.
     set(&mut trial, "disk.flushes_per_s", 1.0);
     expect(&trial, Bottleneck::Nothing, "commits 3 %");
 }
@@ -260,10 +260,10 @@ fn a_disk_full_of_writes() {
         Bottleneck::IoWrites,
         "0 reads/s and 900 writes/s, disk 100 % busy, some tasks waiting for IO 85 %",
     );
-    // Busy without a pause, but nobody waits: a device that serves many at once.
+    // Always busy, but nobody waits: a device that serves many requests at once.
     set(&mut trial, "psi.io.some", 5.0);
     expect(&trial, Bottleneck::Nothing, "disks 100 % busy");
-    // Hardly busy, and all wait: the limit is elsewhere.
+    // Hardly busy, but all tasks wait: the limit is elsewhere.
     set(&mut trial, "disk.util", 4.0);
     set(&mut trial, "psi.io.full", 80.0);
     expect(
@@ -311,7 +311,7 @@ fn a_trial_without_transactions_has_no_shares() {
     );
 }
 
-/// Who is stopped at a quota could use more, on an idle host as on a full one.
+/// A server that a quota stops could use more CPU time, on an idle host as well as on a busy one.
 #[test]
 fn a_quota_that_is_used_up_holds_back() {
     for (idle, busy) in [(80.0, 20), (1.0, 99)] {
@@ -375,10 +375,10 @@ fn docs_verdicts_md_names_the_thresholds() {
     }
 }
 
-/// A server that is asked what its sessions wait for, on a host that is not seen.
+/// The waits of a server's sessions are sampled, and its host is not visible.
 #[test]
 fn sampled_waits_name_the_bound_without_a_look_at_the_disks() {
-    // 400 transactions a second of 10 ms are 4,000 ms.
+    // 400 transactions of 10 ms per second take 4,000 ms.
     let waits = [
         ("server.locks.wait_ms_per_s", Bottleneck::Locks),
         ("server.locks.latch_wait_ms_per_s", Bottleneck::Latches),
@@ -416,8 +416,8 @@ fn a_sampled_wait_counts_more_than_an_estimate() {
     );
 }
 
-/// Of PostgreSQL 15 under `oltp_write_only` with 64 users on 20,000 rows, as the monitors of
-/// another host would have them: 1,281 transactions a second of 45.97 ms.
+/// PostgreSQL 15 under `oltp_write_only` with 64 users on 20,000 rows, as monitors on another host
+/// see it: 1,281 transactions of 45.97 ms per second.
 #[test]
 fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
     let mut trial = trial(&[

@@ -29,23 +29,23 @@ use segments::{candidates, filtered, levels, spread, squares};
 
 /// What counts as a change in one kind of series.
 pub(crate) struct Rule {
-    /// Fewest values of a level.
+    /// Minimum number of values of a level.
     pub(crate) shortest: usize,
-    /// Probability (0 to 1) that a series without a change shows one anywhere, if its noise
-    /// were known.
+    /// Probability (0 to 1) that a series without a change shows one anywhere, if its noise were
+    /// known.
     chance: f64,
 }
 
 /// The autocorrelation of seconds is estimated from few of them, so the test is five times as
-/// strict as what is promised: of simulated series without a change, 1 % show one (2 % if the
-/// seconds of a minute correlate by 0.9).
+/// strict as the error rate that dyno promises: of simulated series without a change, 1 % show one
+/// (2 % if the seconds of a minute correlate by 0.9).
 pub(crate) const SECONDS: Rule = Rule {
     shortest: 10,
     chance: 0.002,
 };
-/// Results of days in a row resemble each other, as the host changes slowly; this is estimated from
-/// even fewer of them. Of simulated histories without a change, at most 2 % show one, if their
-/// results correlate by up to 0.6.
+/// Results of successive days correlate, because the host changes slowly; the correlation is
+/// estimated from even fewer values. Of simulated histories without a change, at most 2 % show one
+/// if their results correlate by up to 0.6.
 pub(crate) const RESULTS: Rule = Rule {
     shortest: 3,
     chance: 0.002,
@@ -57,12 +57,11 @@ const LEAST_S: f64 = 0.5;
 /// Longer series are aggregated to intervals of 2, 4, … seconds.
 const LONGEST: usize = 4000;
 
-/// A change of level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChangePoint {
-    /// Place of the first value at the new level, from 0.
+    /// Index of the first value at the new level.
     pub at: usize,
-    /// Mean from the change before (or the start) to this one, in the unit of the values.
+    /// Mean from the previous change (or the start) to this one, in the unit of the values.
     pub before: f64,
     /// Mean from this one to the next (or the end).
     pub after: f64,
@@ -91,8 +90,8 @@ pub fn in_seconds(per_s: &[f64]) -> Vec<ChangePoint> {
     found
 }
 
-/// Change points in results of different times, oldest first, each level at least 3 results long.
-/// The error rate is shared by all `histories` that are tested together (Bonferroni).
+/// Change points in results of different times, oldest first, with at least 3 results at each
+/// level. The error rate is shared by all `histories` that are tested together (Bonferroni).
 pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
     let rule = Rule {
         chance: RESULTS.chance / histories.max(1) as f64,
@@ -104,9 +103,9 @@ pub fn in_history(results: &[f64], histories: usize) -> Vec<ChangePoint> {
 /// A change of the throughput of a trial, as reported.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LevelChange {
-    /// When, in seconds from the load's start.
+    /// Seconds from the load's start.
     pub at_s: f64,
-    /// Mean from the change before to this one, in transactions per second.
+    /// Mean from the previous change to this one, in transactions per second.
     pub before_per_s: f64,
     /// Mean from this one to the next.
     pub after_per_s: f64,
@@ -119,9 +118,9 @@ impl LevelChange {
     }
 }
 
-/// Changes by at least 5 % in the seconds of a measurement, each with its transactions and its
-/// length in seconds; the measurement began `begin_s` after the load. None if a straight line
-/// explains the series as well.
+/// Changes by at least 5 % in the seconds of a measurement that began `begin_s` after the load;
+/// each part has the transactions and the length of a second. None if a straight line explains the
+/// series as well.
 pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
     let whole: Vec<&Part> = measured
         .iter()
@@ -144,7 +143,7 @@ pub fn in_measurement(begin_s: f64, measured: &[Part]) -> Vec<LevelChange> {
         .collect()
 }
 
-/// Whether a straight line explains the values at least as well as their levels do.
+/// Whether a straight line explains the values at least as well as the levels do.
 fn is_rather_a_line(values: &[f64], changes: &[ChangePoint]) -> bool {
     let cuts: Vec<usize> = changes.iter().map(|change| change.at).collect();
     let of_levels: f64 = levels(values, &cuts).map(squares).sum();
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].at, 50);
         assert!((found[0].share() + 0.2).abs() < 0.01, "{found:?}");
-        // The same over a day.
+        // The same series over a day.
         let day: Vec<f64> = (0..80_000)
             .map(|i| if i < 32_000 { 100.0 } else { 80.0 } + ripple(i))
             .collect();
@@ -239,7 +238,7 @@ mod tests {
             (found[0].before.round(), found[0].after.round()),
             (1098.0, 850.0)
         );
-        // Years that follow each other resemble each other a little, which changes nothing.
+        // Successive years correlate a little, which does not change the result.
         assert_eq!(in_seconds(&NILE), found);
     }
 
@@ -271,7 +270,7 @@ mod tests {
         assert_eq!(in_history(&[1.0, 2.0, 3.0], 1), []);
         assert_eq!(in_history(&[], 1), []);
         assert_eq!(in_history(&[1.0, f64::NAN, 3.0, 4.0, 5.0, 6.0, 7.0], 1), []);
-        // One result that stands out is no level.
+        // A single outlier is not a level.
         assert_eq!(
             in_history(&[100.0, 101.0, 99.0, 60.0, 100.0, 101.0, 99.0, 100.0], 1),
             []

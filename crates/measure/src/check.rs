@@ -1,4 +1,4 @@
-//! Which warnings a trial deserves.
+//! Finds the warnings about a trial.
 
 use crate::change_point::in_measurement;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate, ratio, residuals};
@@ -14,28 +14,27 @@ use crate::summary::{LatencySummary, TrialSummary};
 use crate::warning::Warning;
 use plan::{FaultProcess, FaultTarget, Isolation};
 
-/// A worker that runs for more than this share of the time limits the load.
+/// A worker that runs for a larger share of the time limits the load.
 pub(crate) const SATURATED: f64 = 0.85;
-/// A worker that waits for a CPU for more than this share of the time distorts the response
-/// times, where these end when the program reads a reply.
+/// Where response times end when the program reads a reply: a worker that waits for a CPU for a
+/// larger share of the time distorts them.
 const STARVED: f64 = 0.2;
-/// Where replies are stamped, reading them late delays only the next statement. Up to this
-/// share of the transactions' time, the delay is less than other differences between runs.
+/// Where replies are time-stamped, reading them late delays only the next statement. Up to this
+/// share of the transactions' time, the delay is smaller than other differences between runs.
 const DELAYED: f64 = 0.1;
 /// Up to this share of the transactions, a growing backlog is noise…
 const BACKLOG_NOISE: f64 = 0.01;
-/// …and up to this one where there are too few seconds for a trend.
+/// …and up to this one if there are too few seconds for a trend.
 const SHORT_BACKLOG_NOISE: f64 = 0.05;
-/// Throughput that moves by more than this share is not steady.
+/// Throughput that changes by a larger share is not steady.
 const UNSTEADY: f64 = 0.1;
-/// …in the time before a fault if that is also more than so many standard errors.
+/// In the time before a fault, the change must also exceed this many standard errors.
 const BASELINE_ERRORS: f64 = 3.0;
 /// Share of transactions that may be restarted without a warning.
 const RESTARTS: f64 = 0.01;
 /// Share of lookups that may find nothing without a warning.
 const MISSES: f64 = 0.01;
 
-/// All warnings of a trial.
 pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warning> {
     let mut found = Vec::new();
     // A trial that failed before its load began has no numbers to warn about.
@@ -43,14 +42,14 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
         return found;
     }
     found.extend(summary.setup.emulated.then_some(Warning::Emulated));
-    // Summaries show the first ones: what explains the most comes first.
+    // Summaries show only the first warnings, so those that explain the most come first.
     found.extend(overloaded(summary, seconds));
     found.extend(other_programs(summary));
     found.extend(generator(summary));
     found.extend(short(summary, seconds));
     found.extend((summary.setup.planned.load.warmup.is_zero()).then_some(Warning::NoWarmup));
     found.extend(unsure(summary));
-    // What the study's faults do to throughput and connections is a result.
+    // The effects of the study's faults on throughput and connections are results.
     if summary.setup.planned.topology.faults.is_empty() {
         found.extend(steady(summary).or_else(|| unsteady(seconds)));
         found.extend(level_changed(summary, seconds));
@@ -64,7 +63,7 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found.extend(restarts(summary));
     found.extend(forced_checkpoints(summary));
     found.extend(ends(summary));
-    // With a growing backlog, more transactions arrived than ended.
+    // With a growing backlog, more transactions arrived than completed.
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     if !found.iter().any(overloaded) {
         found.extend(summary.little.and_then(off));
@@ -72,8 +71,8 @@ pub(crate) fn find(summary: &TrialSummary, seconds: &[SecondTotals]) -> Vec<Warn
     found
 }
 
-/// Reports the busiest and the most starved worker. Workers with an engine inside them are
-/// busy with the engine.
+/// Reports the busiest worker and the one that waited most. Workers that run an engine inside them
+/// are busy with the engine.
 fn generator(summary: &TrialSummary) -> Vec<Warning> {
     if summary.setup.in_process {
         return Vec::new();
@@ -102,13 +101,13 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
     saturated.into_iter().chain(waited).collect()
 }
 
-/// The share of the time from the start of a transaction until its user was free again in
-/// which replies had arrived but were unread.
+/// Replies had arrived but were unread in a share of the time from the start of a transaction until
+/// its user was free again.
 fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> {
     let transactions = summary.transactions.count as f64;
     let replies = summary.statements.count as f64;
     let delay = delay_ms.mean.value;
-    // The last reply's delay comes after the response time.
+    // The delay of the last reply is not part of the response time.
     let share = replies * delay / (transactions * (summary.response_ms?.mean.value + delay));
     (share > DELAYED).then_some(Warning::GeneratorDelayed {
         share,
@@ -117,7 +116,7 @@ fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> 
     })
 }
 
-/// A rate of rare events is back to a count.
+/// Turns the rate of rare events back into a count.
 fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
     let per_minute = summary
         .metrics
@@ -137,8 +136,8 @@ fn other_programs(summary: &TrialSummary) -> Option<Warning> {
     Some(Warning::OtherPrograms { share, busiest })
 }
 
-/// A backlog that grew by more than all virtual users can hold, and by more than a small share of
-/// what was done, is not noise.
+/// A backlog that grew by more than the virtual users can hold and by more than a small share of
+/// the completed transactions is not noise.
 fn overloaded(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let (growth, noise_share) = match thirds(seconds) {
         Some((first, last)) => (backlog(last)?.value - backlog(first)?.value, BACKLOG_NOISE),
@@ -152,8 +151,8 @@ fn overloaded(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warnin
     })
 }
 
-/// By how much the backlog would have grown if all seconds had been like the median one, which a
-/// stall is not; `None` for fewer than three seconds.
+/// The growth of the backlog if all seconds had been like the median one, which a stall does not
+/// affect; `None` for fewer than three seconds.
 fn typical_growth(seconds: &[SecondTotals]) -> Option<f64> {
     let looks = seconds.iter().filter_map(|second| second.backlog);
     let looks: Vec<f64> = looks.map(|backlog| backlog as f64).collect();
@@ -175,8 +174,8 @@ fn backlog(seconds: &[SecondTotals]) -> Option<Estimate> {
     estimate(&looks)
 }
 
-/// Only for a load that ran to its end with all its users: at a limit of transactions they
-/// stop one by one.
+/// Only for a load that ran to its end with all its users: at a limit of transactions, users stop
+/// one by one.
 pub(crate) fn little(
     summary: &TrialSummary,
     responses: &TotalLatency,
@@ -213,7 +212,7 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
     }
 }
 
-/// Not if the warm-up was too short: that warning explains the change.
+/// Not reported after a short warm-up: that warning explains the change.
 fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
     let parts: Vec<Part> = seconds.iter().map(SecondTotals::throughput).collect();
@@ -226,7 +225,7 @@ fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<War
     (!changes.is_empty()).then_some(Warning::LevelChanged { changes })
 }
 
-/// Not if the load was ended early: then it had no chance to reach the target.
+/// Not reported if the load was ended early, because it had no chance to reach the target.
 fn unsure(summary: &TrialSummary) -> Option<Warning> {
     let asked = summary.setup.planned.load.until?.ci;
     let reached = summary.transactions.per_s.and_then(|tps| tps.relative());
@@ -250,8 +249,8 @@ fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
     })
 }
 
-/// The time before the first fault is usually too short for what other checks ask of a series, so
-/// its noise is taken from the differences of neighbors, to which a drift adds little.
+/// The time before the first fault is usually too short for what other checks require of a series.
+/// Its noise is therefore estimated from differences of neighbors, which a drift hardly affects.
 fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let faults = summary.setup.planned.topology.faults.iter();
     let at = faults.map(|fault| fault.at).min()?;
@@ -270,8 +269,8 @@ fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option
     ((last_per_s - first_per_s).abs() > least).then_some(Warning::BaselineUnsteady { share })
 }
 
-/// By how much two parts of a steady load differ at most in 99 % of the cases, given how the
-/// seconds of each vary around its own mean. `None` where they fluctuate too slowly to say.
+/// The largest difference between two parts of a steady load in 99 % of cases, given how the
+/// seconds of each part vary around their mean. `None` if they fluctuate too slowly to tell.
 fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
     let parts = |seconds: &[SecondTotals]| -> Vec<Part> {
         seconds.iter().map(SecondTotals::throughput).collect()
@@ -291,7 +290,7 @@ fn stalled(seconds: &[SecondTotals]) -> Option<Warning> {
     (count > 0).then_some(Warning::Stalled { seconds: count })
 }
 
-/// A fault that makes a member silent, which the others may not have noticed when it was healed.
+/// Faults that silence a member and were healed before the other members can have noticed.
 fn healed_early(summary: &TrialSummary) -> Option<Warning> {
     let topology = &summary.setup.planned.topology;
     let cluster = topology.cluster.as_ref()?;
@@ -346,7 +345,7 @@ fn reconnects(summary: &TrialSummary) -> Option<Warning> {
     (count > 0).then_some(Warning::Reconnects { count })
 }
 
-/// The first and the last third, if each has enough seconds to compare.
+/// The first and the last third, if both have enough seconds for a comparison.
 fn thirds(seconds: &[SecondTotals]) -> Option<(&[SecondTotals], &[SecondTotals])> {
     let third = seconds.len() / 3;
     (seconds.len() >= MIN_POINTS).then(|| (&seconds[..third], &seconds[seconds.len() - third..]))

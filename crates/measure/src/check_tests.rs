@@ -117,7 +117,7 @@ fn steady() -> Vec<Second> {
         .collect()
 }
 
-/// A trial without a warning.
+/// A trial without warnings.
 pub(crate) fn trial() -> TrialSummary {
     summarize(input(), &kinds(), &steady())
 }
@@ -126,7 +126,7 @@ fn warnings(input: Input, seconds: &[Second]) -> Vec<Warning> {
     summarize(input, &kinds(), seconds).warnings
 }
 
-/// Checks the only warning of a trial.
+/// Asserts that a trial has this warning and no other.
 macro_rules! assert_only {
     ($input:expr, $seconds:expr, $pattern:pat $(if $guard:expr)?) => {
         let found = warnings($input, $seconds);
@@ -212,7 +212,7 @@ fn a_generator_that_reads_stamped_replies_late() {
     let late = |delay_ns| {
         let mut seconds = steady();
         for second in &mut seconds {
-            // Waiting for a CPU spoils nothing by itself where replies are stamped.
+            // Where replies are time-stamped, waiting for a CPU alone distorts nothing.
             second.workers[0].waiting = 0.4;
             let replies = second.slice.statement_count();
             (0..replies).for_each(|_| second.slice.delay.record(delay_ns));
@@ -410,7 +410,7 @@ fn throughput_that_moves_before_the_first_fault() {
     // 100 to 130 in the first third, 180 to 210 in the last.
     assert_eq!(moved(&|number| 100 + 10 * number.min(11)), Some(70.0));
     assert_eq!(moved(&|number| 100 + 40 * (number * 7 % 5)), None, "noise");
-    // What the fault does to throughput is a result.
+    // The effect of the fault on throughput is a result.
     let falls = |number| if number < 12 { 100 + number % 3 } else { 10 };
     assert_eq!(moved(&falls), None);
 }
@@ -427,7 +427,7 @@ fn a_warm_up_that_was_too_short() {
     let seconds: Vec<Second> = (0..5).map(warmup).chain((5..60).map(measured)).collect();
     let summary = summarize(input.clone(), &kinds(), &seconds);
     assert_eq!(summary.steady, Some(Steady::From { s: 10.0 }));
-    // All that was measured counts.
+    // All measured seconds count.
     assert_eq!(summary.measured_s, 55.0);
     assert_only!(
         input.clone(),
@@ -467,7 +467,7 @@ fn a_change_of_level_is_dated() {
     assert_eq!((change.at_s, levels), (45.0, (100.0, 79.0)));
 }
 
-/// A line looks like steps that all go its way.
+/// A line looks like steps that all go in the same direction.
 #[test]
 fn a_drift_is_no_staircase() {
     let seconds: Vec<Second> = (0..120).map(|n| second(n, 100 + 2 * n)).collect();
@@ -490,7 +490,7 @@ fn time_that_no_transaction_shows() {
             accounted: ..0.2
         }
     );
-    // At a limit of transactions users leave one by one.
+    // At a limit of transactions, users stop one by one.
     input.setup.planned.load.events = Some(3030);
     assert_eq!(warnings(input, &steady()), []);
 }

@@ -9,7 +9,7 @@ use crate::recovery::{self, Observation};
 use crate::space::Space;
 use crate::summary::{LatencySummary, TrialSummary};
 
-/// A number of a trial that is no metric.
+/// A number of a trial that is not a metric.
 struct Number {
     name: &'static str,
     unit: &'static str,
@@ -73,7 +73,7 @@ const NUMBERS: &[Number] = &[
     }),
 ];
 
-/// The texts of a trial's first fault, which no table of numbers can show.
+/// Texts about a trial's first fault, which tables of numbers cannot show.
 pub const TEXTS: [&str; 2] = ["fault.kind", "fault.target"];
 
 const fn number(
@@ -94,17 +94,17 @@ fn count(count: u64) -> Option<Estimate> {
     Some(Estimate::exact(count as f64))
 }
 
-/// A number of the disk space that a trial's data took.
+/// A number about the disk space of a trial's data.
 fn space(trial: &TrialSummary, of: fn(&Space) -> Option<f64>) -> Option<Estimate> {
     of(trial.space.as_ref()?).map(Estimate::exact)
 }
 
-/// A time of the first fault of a trial.
+/// A time of a trial's first fault.
 fn first_fault(trial: &TrialSummary, of: fn(&FaultRecord) -> Option<f64>) -> Option<Estimate> {
     of(trial.faults.first()?).map(Estimate::exact)
 }
 
-/// What stands for the repeats of a point.
+/// How the values of a point's repeats become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverRepeats {
     /// The mean with its confidence interval.
@@ -115,7 +115,6 @@ pub enum OverRepeats {
     Max,
 }
 
-/// What stands for the repeats of a column.
 pub fn over_repeats(column: &str) -> OverRepeats {
     match column.split_once('.') {
         Some(("recovery", _)) => OverRepeats::Median,
@@ -125,7 +124,7 @@ pub fn over_repeats(column: &str) -> OverRepeats {
     }
 }
 
-/// The sum over a trial's ledgers, if it is known of each.
+/// The sum over a trial's ledgers; `None` if one of them is unknown.
 fn ledger(trial: &TrialSummary, of: fn(&LedgerSummary) -> Option<u64>) -> Option<Estimate> {
     let counts: Option<Vec<u64>> = trial.ledgers.iter().map(of).collect();
     let counts = counts.filter(|counts| !counts.is_empty())?;
@@ -136,7 +135,7 @@ fn ledger(trial: &TrialSummary, of: fn(&LedgerSummary) -> Option<u64>) -> Option
 struct Statistic {
     name: &'static str,
     heading: &'static str,
-    /// The share (0 to 1) of a percentile; `None` for other statistics.
+    /// The percentile as a share (0 to 1); `None` for other statistics.
     share: Option<f64>,
     of: fn(LatencySummary) -> Estimate,
 }
@@ -174,7 +173,7 @@ const fn statistic(
     }
 }
 
-/// Distributions of times: their name, heading, and place in a trial.
+/// Distributions of times: name, heading, and field of a trial.
 type Times = (
     &'static str,
     &'static str,
@@ -191,17 +190,17 @@ const TIMES: [Times; 3] = [
 
 enum Column {
     Number(&'static Number),
-    /// How a trial recovered from its first fault.
+    /// A number of a trial's recovery from its first fault.
     Recovery(&'static recovery::Number),
     Time(&'static Times, &'static Statistic),
     Metric(&'static Metric),
 }
 
-/// What ends the name of a table's column that shows a change.
+/// Ends the name of a table's column that shows a change.
 const CHANGE: &str = ".change_pct";
 
-/// The column of which a table's column shows the change between variants: `tps` for
-/// `tps.change_pct`; `None` for any other column.
+/// The column whose change between variants a table's column shows: `tps` for `tps.change_pct`.
+/// `None` for any other column.
 pub fn changed(column: &str) -> Option<&str> {
     column.strip_suffix(CHANGE)
 }
@@ -248,7 +247,7 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     }
 }
 
-/// What a trial shows of a column; a time of its recovery may be longer than it was observed.
+/// A trial's value of a column; a recovery time may be censored.
 pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
     match find(column)? {
         Column::Recovery(number) => number.observed(trial.faults.first()?.recovery.as_ref()?),
@@ -269,8 +268,8 @@ pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
     }
 }
 
-/// The value of a column with the half-width of its interval; for percentiles, whose intervals are
-/// not symmetric, the longer side.
+/// A trial's value of a column, with the half-width of its interval; for percentiles, whose
+/// intervals are not symmetric, the longer side.
 pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     let found = value(trial, column)?;
     let longer =
@@ -281,7 +280,7 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
     })
 }
 
-/// The share (0 to 1) of a percentile; `None` for any other column.
+/// The percentile as a share (0 to 1); `None` for any other column.
 pub fn percentile(column: &str) -> Option<f64> {
     match find(column)? {
         Column::Time(_, statistic) => statistic.share,
@@ -289,8 +288,8 @@ pub fn percentile(column: &str) -> Option<f64> {
     }
 }
 
-/// Whether it is a mean or a percentile over the time of a trial, which another run would change
-/// by chance. Any other column counts or times single events.
+/// Whether the column is a mean or a percentile over a trial's time, which differs by chance in
+/// another run. Other columns count or time single events.
 pub fn is_sampled(column: &str) -> bool {
     match find(column) {
         Some(Column::Number(number)) => number.unit == "1/s",
@@ -299,13 +298,13 @@ pub fn is_sampled(column: &str) -> bool {
     }
 }
 
-/// Whether there is such a column. Any name is accepted in brackets, because the devices and cores
-/// of a host are known only when the study runs.
+/// Whether a column exists. Any name is accepted in brackets, because the devices and cores of a
+/// host are known only when the study runs.
 pub fn is_known(column: &str) -> bool {
     find(column).is_some()
 }
 
-/// All columns, those with brackets as patterns such as `cpu[CORE].user`.
+/// Columns with brackets are given as patterns such as `cpu[CORE].user`.
 pub fn all_names() -> Vec<String> {
     let numbers = NUMBERS.iter().map(|number| number.name.to_owned());
     let times = TIMES.iter().flat_map(|(times, ..)| {
@@ -338,7 +337,7 @@ pub fn heading(column: &str) -> String {
     }
 }
 
-/// The unit of its values, for example `ms`; empty for a plain number.
+/// The unit of a column, for example `ms`; empty for a plain number.
 pub fn unit(column: &str) -> &'static str {
     match find(column) {
         Some(Column::Number(number)) => number.unit,

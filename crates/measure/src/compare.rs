@@ -40,12 +40,12 @@ use crate::interval::{CONFIDENCE, Estimate, mean, variance};
 use crate::quantile::Range;
 use crate::student;
 
-/// The least difference that matters unless stated otherwise: 2 %.
+/// The default of the least difference that matters: 2 %.
 pub const LEAST: f64 = 0.02;
-/// Family-wise error rate: how often (0 to 1) a family without any difference shows one.
+/// Family-wise error rate: the probability (0 to 1) that a family without any difference shows one.
 pub const ERROR_RATE: f64 = 1.0 - CONFIDENCE;
 
-/// Which way a number is better.
+/// Which direction is an improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
@@ -55,17 +55,16 @@ pub enum Sense {
     LowerIsBetter,
 }
 
-/// How two samples are to be compared.
+/// The conditions of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Question {
-    /// Which way the number is better.
     pub sense: Sense,
-    /// Whether both sides ran interleaved, in blocks: trials of the same repeat number ran
-    /// in the same block. Without it there is no verdict, since a change of the host over
-    /// time looks like a difference between the sides.
+    /// Whether both sides ran interleaved, in blocks: trials with the same repeat number ran in the
+    /// same block. Otherwise there is no verdict, because a change of the host over time looks like
+    /// a difference between the sides.
     pub interleaved: bool,
-    /// Whether each trial is a new start of its server. Without it there is no verdict, since
-    /// two servers differ from start to start even if they are the same.
+    /// Whether each trial started its own server. Otherwise there is no verdict, because even
+    /// identical servers differ from start to start.
     pub restarted: bool,
     /// The least difference that matters, as a share of the base (above 0); [`LEAST`] by
     /// default.
@@ -75,9 +74,9 @@ pub struct Question {
 /// A number of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// The trial's repeat number, from 1.
+    /// The trial's repeat number, counted from 1.
     pub repeat: u32,
-    /// The number, with the interval from the trial's own seconds.
+    /// The number, with an interval from the trial's own seconds.
     pub value: Estimate,
 }
 
@@ -85,16 +84,16 @@ pub struct Measured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
-    /// One ratio for each block that has both sides.
+    /// A ratio for each block that has both sides.
     Blocks {
-        /// How many.
+        /// Number of such blocks.
         blocks: usize,
     },
-    /// All runs of one side against all of the other.
+    /// All runs of one side against all runs of the other.
     Runs {
-        /// Runs of the base…
+        /// Runs of the base.
         base: usize,
-        /// …and of the new side.
+        /// Runs of the new side.
         new: usize,
     },
     /// A side has a single run, so there is no interval.
@@ -111,12 +110,11 @@ impl fmt::Display for Method {
     }
 }
 
-/// A change in per cent of the base.
+/// A change in percent of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
-    /// The estimate.
     pub value: f64,
-    /// Its confidence interval; `None` with a single run on a side.
+    /// The confidence interval; `None` with a single run on a side.
     pub interval: Option<Range>,
 }
 
@@ -138,44 +136,41 @@ pub struct LogRatio {
 /// The new side against the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What was asked.
     pub question: Question,
     /// Geometric mean of the base.
     pub base: f64,
     /// Geometric mean of the new side.
     pub new: f64,
-    /// By how many per cent the new mean is above the base's.
+    /// By how many percent the new mean exceeds the base's.
     pub change_pct: Change,
-    /// Level (0 to 1) of the interval: the one that the verdict was decided at.
+    /// Confidence level (0 to 1) of the interval, at which the verdict was decided.
     pub confidence: f64,
     /// What the interval is computed from.
     pub method: Method,
-    /// The estimate on the scale of logarithms; `None` with a single run on a side.
+    /// The change on the logarithmic scale; `None` with a single run on a side.
     pub log_ratio: Option<LogRatio>,
-    /// How likely (0 to 1) chance alone gives as large a change; `None` with a single run.
+    /// Probability (0 to 1) of as large a change by chance; `None` with a single run.
     pub p: Option<f64>,
-    /// The same adjusted for all comparisons that were decided together; `None` where
-    /// nothing was tested.
+    /// `p`, adjusted for all comparisons that were decided together; `None` if nothing was tested.
     pub p_adjusted: Option<f64>,
-    /// The verdict.
     pub decision: Decision,
 }
 
 /// Why there is no comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoComparison {
-    /// No trial of one side has the number.
+    /// One side has no trial with the number.
     #[error("one side has no trial that measured this")]
     Nothing,
-    /// A ratio with 0.
+    /// A ratio to or of 0.
     #[error("a trial measured 0, so there is no ratio")]
     Zero,
-    /// A percentile of so few transactions that it is a matter of luck.
+    /// A percentile of too few transactions, which is a matter of chance.
     #[error("fewer than 10 transactions of a trial exceeded the percentile: measure longer")]
     FewSlower,
 }
 
-/// Compares the trials of the new side with those of the base at the same point, as the only
+/// Compares the trials of the new side with those of the base at the same point, as a single
 /// comparison; [`decide`] decides several together.
 pub fn compare(
     base: &[Measured],
@@ -244,21 +239,21 @@ pub fn compare(
 }
 
 impl Comparison {
-    /// Shows the change with its unadjusted interval, and says why nothing was tested.
+    /// Shows the change with its unadjusted interval, and records why nothing was tested.
     pub fn leave_open(&mut self, reason: NoVerdict) {
         self.set_interval(CONFIDENCE);
         self.p_adjusted = None;
         self.decision = Decision::NoVerdict { reason };
     }
 
-    /// Decides at an error rate (0 to 1), and shows the interval of that level.
+    /// Decides at an error rate (0 to 1), and shows the interval at that level.
     fn settle(&mut self, error_rate: f64, p_adjusted: f64) {
         self.set_interval(1.0 - error_rate);
         self.p_adjusted = Some(p_adjusted);
         self.decision = self.decided(error_rate);
     }
 
-    /// The change with its interval as one of so many comparisons (Bonferroni's correction).
+    /// The change with its interval as one of `comparisons` comparisons (Bonferroni's correction).
     pub fn change_among(&self, comparisons: usize) -> Change {
         Change {
             interval: self.interval(1.0 - ERROR_RATE / comparisons.max(1) as f64),
@@ -304,7 +299,7 @@ impl Comparison {
     }
 }
 
-/// A log ratio as a change in per cent.
+/// A log ratio as a change in percent.
 fn percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }
@@ -314,7 +309,7 @@ fn logs(trials: &[Measured]) -> Vec<f64> {
     logs.collect()
 }
 
-/// The logarithms of base and new of each block that has both, that is, of each repeat.
+/// The logarithms of base and new in each block, that is repeat, that has both.
 fn blocks(base: &[Measured], new: &[Measured]) -> Vec<[f64; 2]> {
     let by_repeat = |trials: &[Measured]| -> BTreeMap<u32, f64> {
         let pairs = trials.iter().zip(logs(trials));
@@ -347,7 +342,7 @@ fn by_runs(sides: &[Vec<f64>; 2]) -> LogRatio {
     let squares = of_means[0].powi(2) / (base.2 - 1.0) + of_means[1].powi(2) / (new.2 - 1.0);
     let degrees = (of_means[0] + of_means[1]).powi(2) / squares;
     let per_run = (base.1 + new.1).powi(2) / (base.1.powi(2) + new.1.powi(2));
-    // Without any variance, any difference is certain.
+    // Without any variance, every difference is certain.
     let known = |degrees: f64| if degrees.is_nan() { 1.0 } else { degrees };
     LogRatio {
         mean: new.0 - base.0,

@@ -34,10 +34,9 @@ fn against(base: &[f64], new: &[f64], question: &Question) -> Comparison {
     compare(&trials(base), &trials(new), question).unwrap()
 }
 
-/// A base of 100, and a new side whose log ratios have exactly this mean and standard
-/// deviation.
+/// A base of 100, and a new side whose log ratios have exactly this mean and standard deviation.
 fn with(mean: f64, spread: f64, blocks: u32) -> Comparison {
-    // Of any sample; shifted and scaled.
+    // Any sample will do: it is shifted and scaled.
     let raw: Vec<f64> = (0..blocks).map(|i| f64::from(i * i % 7)).collect();
     let middle = super::mean(&raw);
     let scale = spread / variance(&raw, middle).sqrt();
@@ -80,7 +79,7 @@ fn results_that_were_not_interleaved_have_a_change_but_no_verdict() {
     assert_eq!(found.decision, Decision::NoVerdict { reason });
     assert!(found.change_pct.interval.is_some());
     assert_eq!((found.p_adjusted, found.is_tested()), (None, false));
-    // Neither is sameness one.
+    // Equivalence is not a verdict here either.
     assert!(!against(&A, &A, &APART).is_conclusive());
 }
 
@@ -103,10 +102,10 @@ fn a_single_run_has_a_change_and_no_verdict() {
     assert_eq!(sure.0, Some(5));
     assert!(sure.1.contains("at least 5 repeats"), "{}", sure.1);
     assert_eq!(needed(&one(320.0, None), &one(305.0, None)).0, Some(5));
-    // Runs that do not even tell their own mean need more.
+    // Runs that do not even determine their own means need more.
     let noisy = needed(&one(320.0, Some(30.0)), &one(305.0, Some(30.0)));
     assert!(noisy.0.is_some_and(|repeats| repeats > 15), "{noisy:?}");
-    // However many there are on the other side.
+    // Whatever the number of runs on the other side.
     let five = trials(&[305.0; 5]);
     assert_eq!(needed(&one(320.0, None), &five).0, Some(5));
 }
@@ -130,7 +129,7 @@ fn the_three_outcomes() {
     assert_eq!(decided(0.0, 0.0), Decision::Equivalent);
     // ...also where it excludes 0.
     assert_eq!(decided(0.01, 0.005), Decision::Equivalent);
-    // +1.9 ± 1.9 shows no difference, and no sameness.
+    // +1.9 ± 1.9 shows neither a difference nor equivalence.
     let close = with(0.019, 0.015, 5);
     let Range { low, high } = close.change_pct.interval.unwrap();
     assert!(low > 0.0 && high > 3.0, "{low} {high}");
@@ -146,7 +145,8 @@ fn verdicts_name_the_repeats_and_the_margin() {
     let Decision::Undecided { repeats_needed } = undecided.decision else {
         panic!("{undecided:?}");
     };
-    // (1.96 + 0.84)² (0.1 / 0.05)², a little for Student's t, and 2.43 for the limit of the noise.
+    // (1.96 + 0.84)² (0.1 / 0.05)², plus a little for Student's t, times 2.43 for the limit of the
+    // noise.
     assert!(
         repeats_needed.is_some_and(|repeats| (76..=82).contains(&repeats)),
         "{repeats_needed:?}"
@@ -156,7 +156,7 @@ fn verdicts_name_the_repeats_and_the_margin() {
         words.contains("if the true change is +5.1 %, about "),
         "{words}"
     );
-    // As large as the least that matters, so that no number of repeats tells.
+    // As large as the least difference that matters, so no number of repeats decides it.
     let margin = with(0.02_f64.ln_1p(), 0.1, 5);
     let repeats_needed = None;
     assert_eq!(margin.decision, Decision::Undecided { repeats_needed });
@@ -172,7 +172,7 @@ fn a_change_that_is_far_beyond_the_noise_needs_no_thousand_repeats() {
     };
     let found = against(&[22.16, 24.7, 27.24], &[58.0, 58.36, 57.64], &times);
     assert_eq!(found.decision, Decision::Slower);
-    // Among so many that it is not shown, a few repeats more would do.
+    // In such a large family it is not significant, but a few more repeats would suffice.
     let mut family = [found; 16];
     settle_together(&mut family);
     let Decision::Undecided { repeats_needed } = family[0].decision else {
@@ -193,7 +193,7 @@ fn a_trial_that_is_missing_has_no_partner() {
     assert_eq!(compare(&[], &other, &TPS), Err(NoComparison::Nothing));
     let zero = compare(&trials(&[0.0, 1.0]), &other, &APART);
     assert_eq!(zero, Err(NoComparison::Zero));
-    // Blocks that lack a side on either side leave independent runs.
+    // If no block has both sides, the runs are independent samples.
     let late: Vec<Measured> = trials(&[1.0, 1.0, 305.0, 311.0]).split_off(2);
     let found = compare(&trials(&A)[..2], &late, &TPS).unwrap();
     assert_eq!(found.method, Method::Runs { base: 2, new: 2 });
@@ -208,7 +208,7 @@ fn settle_together(family: &mut [Comparison]) {
     decide(&mut gated.collect::<Vec<_>>());
 }
 
-/// Holm by hand: 0.01, 0.02, 0.03, 0.04 become 0.04, 0.06, 0.06, 0.06.
+/// Holm's adjustment by hand: 0.01, 0.02, 0.03, 0.04 become 0.04, 0.06, 0.06, 0.06.
 #[test]
 fn holms_levels_are_those_of_the_intervals() {
     let some = against(&A, &B, &TPS);
@@ -216,13 +216,13 @@ fn holms_levels_are_those_of_the_intervals() {
     settle_together(&mut family);
     let found = family.map(|one| (one.p_adjusted.unwrap() * 1e6).round() / 1e6);
     assert_eq!(found, [0.06, 0.04, 0.06, 0.06]);
-    // The second is tested at 0.05 / 3 and fails, so the rest share its level.
+    // The second one is tested at 0.05 / 3 and fails, so the remaining ones share its level.
     let levels = family.map(|one| ((1.0 - one.confidence) * 1e4).round() / 1e4);
     assert_eq!(levels, [0.0167, 0.0125, 0.0167, 0.0167]);
     settle_together(&mut []);
 }
 
-/// An interval that is shown excludes 0 exactly where the p that is shown is below 5 %.
+/// A shown interval excludes 0 exactly where the shown p is below 5 %.
 #[test]
 fn intervals_and_verdicts_never_disagree() {
     for spreads in [
@@ -251,7 +251,7 @@ fn percentiles_are_tested_only_behind_the_gate() {
             then: vec![&mut p95, &mut p99],
         }]);
         assert_eq!(p95.is_conclusive(), is_open);
-        // Two are left behind the gate; the first is alone.
+        // Two comparisons are behind the gate, so the first one is alone.
         let expected = if is_open { 0.975 } else { 0.95 };
         assert!((p95.confidence - expected).abs() < 1e-9);
         assert_eq!(first.confidence, 0.95);
@@ -260,8 +260,8 @@ fn percentiles_are_tested_only_behind_the_gate() {
             assert_eq!(p99.decision, Decision::NoVerdict { reason });
         }
     }
-    // Without the first number there is no gate to pass, and what cannot be tested keeps
-    // its own reason.
+    // Without the first number there is no gate to pass, and what cannot be tested keeps its own
+    // reason.
     let (mut p95, mut apart) = (clear, against(&A, &B, &APART));
     let open = apart.decision;
     decide(&mut [Gated {
@@ -272,7 +272,7 @@ fn percentiles_are_tested_only_behind_the_gate() {
     assert_eq!(apart.decision, open);
 }
 
-/// Two points that move together in each block say no more than one of them.
+/// Two points that move together in each block are worth no more than one.
 #[test]
 fn an_average_over_points_is_over_blocks() {
     let (base, new) = (trials(&A), trials(&B));
@@ -281,7 +281,7 @@ fn an_average_over_points_is_over_blocks() {
     let both = average(&[point, point], &TPS).unwrap();
     let [one, two] = [alone, both].map(|found| found.log_ratio.unwrap());
     assert!((one.error - two.error).abs() < 1e-12);
-    // A block without one of the points is left out.
+    // A block that lacks one of the points is left out.
     let short = [&base[1..], &new[..]];
     let found = average(&[point, short], &TPS).unwrap();
     assert_eq!(found.method, Method::Blocks { blocks: 4 });

@@ -1,24 +1,25 @@
-//! Response time by percentile, of a trial and of several together.
+//! Response time by percentile, for one trial and for several combined.
 
 use hdrhistogram::Counter;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latency, ms};
 
-/// Halvings after which the place of a percentile is known to far below a nanosecond.
+/// Number of bisections, after which the position of a percentile is known to far below a
+/// nanosecond.
 const HALVINGS: usize = 60;
 
-/// One point of the curve of response time by percentile.
+/// A point of the curve of response time by percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// This share of all (0 to 1)…
+    /// The percentile as a share (0 to 1).
     pub quantile: f64,
-    /// …took no longer than this, in milliseconds.
+    /// Response time that this share of transactions did not exceed, in milliseconds.
     pub ms: f64,
 }
 
-/// The curve of a histogram: evenly to the 90th percentile, then closer and
-/// closer to the longest, and never closer than the values allow.
+/// The curve of a histogram: evenly spaced up to the 90th percentile, then closer and closer
+/// towards the maximum, but never closer than the values allow.
 pub fn curve<C: Counter>(latency: &Latency<C>) -> Vec<CurvePoint> {
     const TAIL: [f64; 14] = [
         0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.999_99,
@@ -35,10 +36,10 @@ pub fn curve<C: Counter>(latency: &Latency<C>) -> Vec<CurvePoint> {
         .collect()
 }
 
-/// The curve of all transactions of several trials, given as how many each had and its
-/// curve. It is the mixture of their distributions, which is what a merged histogram
-/// shows; the mean of their percentiles would be another number. Between two points of a
-/// curve times are taken to be spread evenly.
+/// The curve of all transactions of several trials, each given by its number of transactions and
+/// its curve. It is the mixture of their distributions, as a merged histogram would show; the mean
+/// of their percentiles would be another number. Between two points of a curve, times are assumed
+/// to be evenly distributed.
 pub fn together(trials: &[(u64, &[CurvePoint])]) -> Vec<CurvePoint> {
     let trials: Vec<(u64, &[CurvePoint])> = trials
         .iter()
@@ -63,7 +64,8 @@ pub fn together(trials: &[(u64, &[CurvePoint])]) -> Vec<CurvePoint> {
     points.collect()
 }
 
-/// The smallest value between `low` and `high` for which something holds that holds for `high`.
+/// The smallest value between `low` and `high` for which `holds` is true, given that it is true for
+/// `high`.
 fn soonest(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     match holds(low) {
         true => low,
@@ -71,7 +73,7 @@ fn soonest(low: f64, high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// As [`soonest`], for what does not hold for `low`, to an interval halved so many times.
+/// Like [`soonest`], if `holds` is false for `low`; the interval is halved `halvings` times.
 pub(crate) fn bisect(
     mut low: f64,
     mut high: f64,
@@ -88,7 +90,7 @@ pub(crate) fn bisect(
     high
 }
 
-/// The share of all transactions that took no longer than this.
+/// The share of all transactions that took no longer than `ms`.
 fn share_within(trials: &[(u64, &[CurvePoint])], ms: f64) -> f64 {
     let all: f64 = trials.iter().map(|(count, _)| *count as f64).sum();
     let within = trials
@@ -97,7 +99,7 @@ fn share_within(trials: &[(u64, &[CurvePoint])], ms: f64) -> f64 {
     within.sum::<f64>() / all
 }
 
-/// The same of one trial.
+/// The share of one trial's transactions that took no longer than `ms`.
 fn share(curve: &[CurvePoint], ms: f64) -> f64 {
     let after = curve.partition_point(|point| point.ms <= ms);
     let before = after.checked_sub(1).and_then(|place| curve.get(place));
@@ -136,8 +138,8 @@ mod tests {
         assert_eq!(curve(&Latency::new()), []);
     }
 
-    /// A fast trial of many transactions and a slow one of few: the mean of both medians
-    /// (50.5 ms) is the time of no transaction at all.
+    /// A fast trial with many transactions and a slow one with few: no transaction at all takes the
+    /// mean of both medians (50.5 ms).
     #[test]
     fn a_mixture_is_no_mean_of_percentiles() {
         let fast = curve(&latency(std::iter::repeat_n(1_000_000, 9_000)));
@@ -155,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// Within what three significant digits and the gaps of the curves leave open.
+        /// To within three significant digits and the gaps of the curves.
         #[test]
         fn it_is_the_curve_of_the_merged_histogram(
             one in prop::collection::vec(1_000_000_u64..50_000_000, 2_000..4_000),

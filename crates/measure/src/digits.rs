@@ -1,7 +1,6 @@
-//! Digits as people read them.
+//! Formats digits for people.
 
-/// The digits of a whole number, a minus before them or not, with its thousands apart:
-/// `1,234,567`.
+/// Separates the thousands of a whole number, which may begin with a minus: `1,234,567`.
 pub fn apart(digits: &str) -> String {
     let (sign, digits) = digits
         .strip_prefix('-')

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 /// The rule by which a measurement may end early.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Until {
-    /// Half of the 95 % interval of the mean throughput, as a share of it (0 to 1).
+    /// Target precision: half of the 95 % interval of the mean throughput, as a share of the mean
+    /// (0 to 1).
     pub ci: f64,
-    /// The shortest measurement, in seconds.
+    /// Minimum duration of the measurement, in seconds.
     pub least_s: f64,
 }
 
 impl Until {
-    /// The rule of a load, if it has one.
+    /// The rule of a load; `None` if it has none.
     pub fn of(load: &plan::Load) -> Option<Self> {
         let ci = load.until?.ci;
         let least_s = load.time.as_secs_f64();
@@ -28,18 +29,18 @@ impl Until {
 pub enum Ended {
     /// The mean throughput reached its target precision.
     Sure {
-        /// Length of the measurement, in seconds.
+        /// Duration of the measurement, in seconds.
         after_s: f64,
-        /// Its longest length, in seconds.
+        /// Its maximum duration, in seconds.
         at_most_s: f64,
-        /// Half of the 95 % interval at that time, as a share of the mean (0 to 1).
+        /// Half of the 95 % interval at the end, as a share of the mean (0 to 1).
         reached: f64,
     },
     /// The server clearly could not keep up with the arrivals.
     Overloaded {
-        /// Length of the measurement, in seconds.
+        /// Duration of the measurement, in seconds.
         after_s: f64,
-        /// Its longest length, in seconds.
+        /// Its maximum duration, in seconds.
         at_most_s: f64,
         /// Arrivals that were due but not started.
         backlog: u64,
@@ -47,7 +48,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Seconds of measurement that were saved.
+    /// Seconds of measurement that ending early saved.
     pub fn saved_s(&self) -> f64 {
         let (Self::Sure {
             after_s, at_most_s, ..
@@ -59,7 +60,7 @@ impl Ended {
     }
 }
 
-/// `target precision reached after 23 s of at most 1800 s: …`
+/// For example `target precision reached after 23 s of at most 1800 s: …`.
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

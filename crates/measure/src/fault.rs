@@ -1,4 +1,4 @@
-//! What was broken during a trial, and how it recovered.
+//! The faults of a trial, and how instances recovered from them.
 
 use std::fmt;
 
@@ -11,53 +11,52 @@ use crate::summary::ErrorSummary;
 /// A fault of a trial. Times are on the trial's clock, in seconds, like `t_s` of its series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultRecord {
-    /// Its place in the trial's schedule, from 1.
+    /// Index in the trial's schedule, counted from 1.
     pub number: u32,
-    /// What was done.
     pub kind: FaultKind,
-    /// What the study names as its target: `primary`, `any (seed 7)`, `primary with server 2`.
+    /// The target in the study's words: `primary`, `any (seed 7)`, `primary with server 2`.
     pub target: String,
-    /// The instance, from 1.
+    /// Number of the instance, counted from 1.
     pub instance: u32,
-    /// Which part it is of a fault that is done in parts, from 1; 0: all of it.
+    /// Step of a fault that is carried out in steps, counted from 1; 0 for a whole fault.
     #[serde(default)]
     pub step: u32,
-    /// The node that was hit, from 1; `None` if there was none to hit.
+    /// The affected node, counted from 1; `None` if there was none to affect.
     pub node: Option<u32>,
-    /// The node's volume that was hit, for faults of volumes.
+    /// The affected volume of the node, for faults of volumes.
     #[serde(default)]
     pub volume: FaultVolume,
-    /// The device of the volume that was hit, from 1; `None` if it was not one device.
+    /// The affected device of the volume, counted from 1; `None` if it was not a single device.
     #[serde(default)]
     pub device: Option<u32>,
-    /// When it was asked for.
+    /// When the fault was requested.
     pub asked_s: f64,
-    /// When it took effect; `None` if it never did.
+    /// When the fault took effect; `None` if it never did.
     pub effect_s: Option<f64>,
-    /// When healing was asked for; `None` if it never was.
+    /// When healing was requested; `None` if it never was.
     pub heal_asked_s: Option<f64>,
-    /// When it was healed, such as a restarted server ready; `None` if it never was.
+    /// When the fault was healed, for example a restarted server was ready; `None` if it never was.
     pub healed_s: Option<f64>,
-    /// Why it failed or could not be healed, or that its cluster lost its quorum.
+    /// Why the fault failed or could not be healed, or that its cluster lost its quorum.
     pub error: Option<String>,
-    /// That the server ended because of it.
+    /// Set if the server ended because of the fault.
     #[serde(default)]
     pub crash: Option<Crash>,
-    /// What a scrub found.
+    /// The result of a scrub.
     #[serde(default)]
     pub scrub: Option<Scrub>,
-    /// How dyno made another member the primary, because this fault took away the one that was.
+    /// How dyno promoted another member because this fault took the primary away.
     pub promotion: Option<Promotion>,
-    /// How the instance recovered; `None` if the fault had no effect.
+    /// `None` if the fault had no effect.
     pub recovery: Option<Recovery>,
 }
 
 /// The end of a server because of a device that stores its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crash {
-    /// When dyno found that it had ended, on the trial's clock, in seconds.
+    /// When dyno found that the server had ended, in seconds on the trial's clock.
     pub at_s: f64,
-    /// How it ended, with the last lines of its log.
+    /// How the server ended, with the last lines of its log.
     pub reason: String,
 }
 
@@ -72,7 +71,7 @@ pub struct Scrub {
     pub uncorrectable: u64,
 }
 
-/// `25686 errors found, 25684 corrected, 0 uncorrectable`.
+/// For example `25686 errors found, 25684 corrected, 0 uncorrectable`.
 impl fmt::Display for Scrub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, corrected) = (self.found, self.corrected);
@@ -88,13 +87,13 @@ impl fmt::Display for Scrub {
 /// A promotion by dyno. Times are on the trial's clock, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promotion {
-    /// The node that is promoted, from 1; `None` if none could be.
+    /// The node to promote, counted from 1; `None` if no node could be promoted.
     pub node: Option<u32>,
-    /// When it was asked for.
+    /// When the promotion was requested.
     pub asked_s: f64,
-    /// When the node had become the primary; `None` if it never did.
+    /// When the node became the primary; `None` if it never did.
     pub done_s: Option<f64>,
-    /// Why it did not.
+    /// Why the promotion failed.
     pub error: Option<String>,
 }
 
@@ -111,7 +110,7 @@ impl fmt::Display for Promotion {
 }
 
 impl Promotion {
-    /// What is done: `promotion of server 2`.
+    /// For example `promotion of server 2`.
     pub fn words(&self) -> String {
         match self.node {
             Some(node) => format!("promotion of server {node}"),
@@ -120,8 +119,8 @@ impl Promotion {
     }
 }
 
-/// A line for people: `at 12.0 s: kill of server 1 (primary), promotion of server 2 done at 13.2 s,
-/// healed at 14.2 s`.
+/// For people: `at 12.0 s: kill of server 1 (primary), promotion of server 2 done at 13.2 s, healed
+/// at 14.2 s`.
 impl fmt::Display for FaultRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at {:.1} s: {}", self.asked_s, self.words())?;
@@ -150,8 +149,8 @@ impl fmt::Display for FaultRecord {
 }
 
 impl FaultRecord {
-    /// When the times of its recovery begin: with its effect. A fault that an operator plans begins
-    /// to cost with the request: a server that shuts down refuses work long before it has ended.
+    /// The zero of recovery times: the effect of the fault. A planned operation has a cost from its
+    /// request on: a server that shuts down refuses work long before it has ended.
     pub fn origin_s(&self) -> Option<f64> {
         let effect_s = self.effect_s?;
         Some(match self.kind.rules().is_planned {
@@ -160,12 +159,12 @@ impl FaultRecord {
         })
     }
 
-    /// What tells it from the other faults of its trial: its number, its instance, and its step.
+    /// Identifies the fault in its trial: number, instance, and step.
     pub fn place(&self) -> (u32, u32, u32) {
         (self.number, self.instance, self.step)
     }
 
-    /// What was done, and to what: `kill of server 1 (primary)`.
+    /// The fault and its target: `kill of server 1 (primary)`.
     pub fn words(&self) -> String {
         let (kind, target) = (self.kind, &self.target);
         let words = match self.node {
@@ -185,61 +184,61 @@ impl FaultRecord {
     }
 }
 
-/// How an instance recovered from a fault. Times are in seconds from the fault's effect, or from the
-/// request of a fault that is planned ([`FaultRecord::origin_s`]); `None` for what did not happen
+/// How an instance recovered from a fault. Times are in seconds from the fault's effect, or from
+/// the request of a planned operation ([`FaultRecord::origin_s`]); `None` for what did not happen
 /// before the next fault or the end of the trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// How long the recovery was observed: until the next fault or the end of the load.
+    /// Length of the observation: until the next fault or the end of the load.
     pub window_s: f64,
-    /// The columns of times that were longer than that, such as `recovery.back_s`: what they measure
-    /// was still to come.
+    /// Columns whose times are right-censored, such as `recovery.back_s`: what they measure had not
+    /// happened by the end of the observation.
     pub censored: Vec<String>,
     /// The first error of the load.
     pub first_error_s: Option<f64>,
-    /// When the view of another member first showed the change.
+    /// When another member's view first showed the change.
     pub detected_s: Option<f64>,
-    /// The first write that was sent after the effect and accepted by any member.
+    /// When any member accepted the first write that was sent after the effect.
     pub first_write_s: Option<f64>,
-    /// The same, of the load.
+    /// When the load's first write that was started after the effect was accepted.
     pub load_write_s: Option<f64>,
-    /// When throughput was back to 95 % of what it was before, and stayed there.
+    /// When throughput was back at 95 % of its previous value and stayed there.
     pub back_s: Option<f64>,
-    /// The same in seconds from the request to heal the fault, if throughput was back before.
+    /// When throughput that was back before healing was back again, in seconds from the request to
+    /// heal.
     pub back_after_heal_s: Option<f64>,
     /// When throughput reached a steady level, by change points.
     pub steady_s: Option<f64>,
-    /// When the node replicated again.
+    /// When the affected node replicated again.
     pub rejoined_s: Option<f64>,
-    /// When all members that had been in service were so again.
+    /// When all members that had been in service were in service again.
     pub redundant_s: Option<f64>,
-    /// How long no member accepted a write, in all.
+    /// Total time in which no member accepted a write.
     pub unavailable_s: Option<f64>,
     /// The longest time in which no member accepted a write.
     pub unavailable_longest_s: Option<f64>,
-    /// How long two members accepted writes of which only one should.
+    /// How long two members accepted writes where only one should.
     pub two_primaries_s: Option<f64>,
     /// The longest time in which no transaction of the load completed.
     pub outage_s: Option<f64>,
-    /// Lowest share (0 to 1) of the throughput before, over one second.
+    /// Lowest throughput over one second, as a share (0 to 1) of the previous throughput.
     pub lowest_share: Option<f64>,
-    /// Transactions that would have completed at the throughput before, and did not.
+    /// Transactions that would have completed at the previous throughput, and did not.
     pub lost_transactions: Option<f64>,
     /// Transactions per second before the fault.
     pub before: Option<Estimate>,
-    /// While it recovered.
+    /// Transactions per second during the recovery.
     pub during: Option<Estimate>,
-    /// After it recovered.
+    /// Transactions per second after the recovery.
     pub after: Option<Estimate>,
-    /// The 99th percentile of response times, in milliseconds: before the fault, until throughput
-    /// was back, and after that.
+    /// The 99th percentile of response times before the fault, in milliseconds.
     pub p99_before_ms: Option<f64>,
-    /// Until throughput was back.
+    /// The 99th percentile until throughput was back.
     pub p99_during_ms: Option<f64>,
     pub p99_after_ms: Option<f64>,
-    /// Errors of the load in the meantime, by code.
+    /// Errors of the load until the end of the observation, by code.
     pub errors: Vec<TimedErrors>,
-    /// Transfers of the ledger that were in flight.
+    /// Transfers of the ledger that had no reply when the fault took effect.
     pub in_flight: Option<InFlight>,
     /// Acknowledged transfers of the ledger that were lost.
     pub loss: Option<Loss>,
@@ -248,40 +247,39 @@ pub struct Recovery {
 /// The errors with one code after a fault.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimedErrors {
-    /// What they were.
     #[serde(flatten)]
     pub errors: ErrorSummary,
-    /// When the first of them came, in seconds like the times of the recovery.
+    /// When the first error occurred, in seconds like the times of the recovery.
     pub first_s: f64,
-    /// When the last of them came.
+    /// When the last error occurred.
     pub last_s: f64,
-    /// Most of them in one second.
+    /// Maximum number of errors in one second.
     pub most_per_s: u64,
 }
 
-/// Acknowledged transfers that a fault cost, and how many it could have cost.
+/// Acknowledged transfers that a fault lost, and how many it could have lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
     /// Acknowledged transfers that are missing on the final primary.
     pub transactions: u64,
-    /// The age of the oldest of them at the effect, in seconds. Where a primary that was cut off
-    /// went on, until the last of them; 0 if none was lost.
+    /// Age of the oldest lost transfer at the effect, in seconds. If a primary that was cut off
+    /// continued, until the last of them. 0 if none was lost.
     pub seconds: f64,
-    /// Transfers that were acknowledged in the last millisecond before the effect: with a delay of
-    /// the replicas above that, they are what could be lost.
+    /// Transfers that were acknowledged in the last millisecond before the effect. If replicas lag
+    /// by more than that, these can be lost.
     pub exposed_1_ms: u64,
-    /// In the last 10 milliseconds.
+    /// Transfers that were acknowledged in the last 10 milliseconds.
     pub exposed_10_ms: u64,
-    /// In the last 100 milliseconds.
+    /// Transfers that were acknowledged in the last 100 milliseconds.
     pub exposed_100_ms: u64,
 }
 
-/// Transfers without a reply when a fault took effect, by what the members have of them.
+/// Transfers without a reply when a fault took effect, by their state on the members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
     pub committed: u64,
     pub not_committed: u64,
-    /// Unknown: no member could be read.
+    /// No member could be read.
     pub unknown: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a search for the highest rate under a limit found.
+//! The result of a search for the highest rate under a limit.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::knee::knee;
 use crate::quantile::is_known;
 use crate::summary::TrialSummary;
 
-/// How many times longer confirming trials are.
+/// Duration of confirming trials, in multiples of short ones.
 pub const LONG: u32 = 3;
 
 /// A search with its steps and its result. Rates are those of all servers together.
@@ -17,41 +17,38 @@ pub const LONG: u32 = 3;
 pub struct FoundMax {
     /// The point of the study, without the rate.
     pub point: plan::Point,
-    /// The repeat of this point, from 1.
+    /// The repeat of this point, counted from 1.
     pub repeat: u32,
-    /// What is limited, for example `response_ms.p99`.
+    /// The limited column, for example `response_ms.p99`.
     pub column: String,
     /// The limit, in milliseconds.
     pub limit_ms: f64,
     /// Throughput of the closed loop at the start, in transactions per second.
     pub capacity_per_s: Option<f64>,
-    /// Every step, in the order in which they ran.
+    /// In the order in which they ran.
     pub steps: Vec<SearchStep>,
-    /// How it ended.
     pub end: SearchEnd,
 }
 
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchStep {
-    /// The trial's number.
     pub trial: u32,
     /// Requested arrivals per second.
     pub rate_per_s: f64,
-    /// Transactions per second that ended.
+    /// Completed transactions per second.
     pub achieved_per_s: Option<f64>,
     /// The mean response time, in milliseconds.
     pub mean_ms: Option<f64>,
-    /// What is limited, in milliseconds.
+    /// Value of the limited column, in milliseconds.
     pub value_ms: Option<f64>,
-    /// Whether it was a longer, confirming trial.
+    /// Whether this was a longer trial that confirms a rate.
     pub long: bool,
     pub verdict: StepVerdict,
-    /// Why that may be chance.
+    /// Why the verdict may be due to chance.
     pub caveats: Vec<StepCaveat>,
 }
 
-/// The verdict on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepVerdict {
@@ -59,7 +56,7 @@ pub enum StepVerdict {
     Held,
     /// Above the limit.
     TooSlow,
-    /// Arrivals exceeded throughput, so response times grow without limit.
+    /// Arrivals exceeded throughput, so response times grow without bound.
     Overloaded,
     /// The load never became steady.
     Unsteady,
@@ -67,18 +64,18 @@ pub enum StepVerdict {
     Nothing,
 }
 
-/// Why the verdict on a step may be chance.
+/// Why the verdict on a step may be due to chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepCaveat {
     /// Too few transactions were slower than the limited percentile.
     FewSlower,
-    /// It was too short to detect steady state.
+    /// The trial was too short to detect steady state.
     Short,
 }
 
 impl StepCaveat {
-    /// Every reason why a trial's number in this column may be chance.
+    /// Every reason why a trial's value of this column may be due to chance.
     pub fn all_of(trial: &TrialSummary, column: &str) -> Vec<Self> {
         let few = percentile(column)
             .is_some_and(|percentile| !is_known(trial.transactions.count, percentile));
@@ -88,56 +85,53 @@ impl StepCaveat {
     }
 }
 
-/// The result at one rate: that of its longer trial if there is one, else the mean of its trials.
+/// The result at one rate: that of its longer trial if there is one, otherwise the mean of its
+/// trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AtRate {
     /// Requested arrivals per second.
     pub rate_per_s: f64,
-    /// Transactions per second that ended.
+    /// Completed transactions per second.
     pub achieved_per_s: Option<f64>,
-    /// What is limited, in milliseconds.
+    /// Value of the limited column, in milliseconds.
     pub value_ms: Option<f64>,
     /// Whether arrivals exceeded throughput, so that times depend on the length of the trial.
     pub is_overloaded: bool,
-    /// Whether it is from a longer trial.
+    /// Whether this is the result of a longer trial.
     pub is_long: bool,
-    /// Why that may be chance, for any of its trials.
+    /// Why the result may be due to chance, for any of its trials.
     pub caveats: Vec<StepCaveat>,
-    /// The numbers of its trials.
     pub trials: Vec<u32>,
 }
 
-/// How a search ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SearchEnd {
-    /// The highest rate that holds the limit and the next that does not are confirmed.
+    /// The highest rate that holds the limit and the lowest that does not are confirmed.
     Found {
-        /// That rate.
+        /// The highest rate that holds the limit.
         held_per_s: f64,
-        /// The lowest rate that does not.
+        /// The lowest rate that exceeds it.
         failed_per_s: f64,
     },
-    /// The maximum number of trials was reached; this was known by then.
+    /// The maximum number of trials was reached.
     OutOfTrials {
         /// The highest rate that held the limit.
         held_per_s: Option<f64>,
-        /// The lowest rate that did not.
+        /// The lowest rate that exceeded it.
         failed_per_s: Option<f64>,
     },
-    /// Even a small part of the capacity was above the limit.
+    /// Even a small fraction of the capacity exceeded the limit.
     NoRate {
         /// The lowest rate that was tried.
         failed_per_s: f64,
     },
-    /// The closed loop completed nothing, a trial failed, or the user interrupted; this was known
-    /// by then.
+    /// The closed loop completed nothing, a trial failed, or the user interrupted.
     Stopped {
-        /// Why.
         reason: String,
         /// The highest rate that held the limit.
         held_per_s: Option<f64>,
-        /// The lowest rate that did not.
+        /// The lowest rate that exceeded it.
         failed_per_s: Option<f64>,
     },
 }
@@ -176,7 +170,7 @@ impl FoundMax {
         self.at(rate)
     }
 
-    /// The lowest rate that did not hold it, as far as is known.
+    /// The lowest rate that exceeded the limit, as far as is known.
     pub fn failed(&self) -> Option<AtRate> {
         let rate = match &self.end {
             SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
@@ -213,8 +207,7 @@ impl FoundMax {
         })
     }
 
-    /// The curve of the limited number against the achieved rate, in order of the rates.
-    /// Overloaded rates are not on it.
+    /// The limited column by achieved rate, in order of rates, without overloaded ones.
     pub fn curve(&self) -> Vec<AtRate> {
         let mut rates: Vec<f64> = self.steps.iter().map(|step| step.rate_per_s).collect();
         rates.sort_by(f64::total_cmp);
@@ -225,8 +218,8 @@ impl FoundMax {
         curve.collect()
     }
 
-    /// Where response times begin to climb: the place that Kneedle finds on the curve.
-    /// `None` with too few rates, or on a curve without a bend.
+    /// Where response times begin to climb: the knee of the curve by Kneedle. `None` with too few
+    /// rates, or on a curve without a bend.
     pub fn knee(&self) -> Option<AtRate> {
         let mut curve = self.curve();
         let points = curve
@@ -302,7 +295,7 @@ mod tests {
         assert_eq!(rates, [700.0, 767.0, 803.0]);
     }
 
-    /// 30 transactions a second for 10 s: p99 is the third slowest of 300.
+    /// 30 transactions per second for 10 s: p99 is the third slowest of 300.
     #[test]
     fn a_number_of_a_handful_or_of_a_moment_may_be_luck() {
         let mut trial = crate::check::tests::trial();
@@ -327,7 +320,7 @@ mod tests {
         for step in &mut found.steps[2..4] {
             step.caveats = vec![StepCaveat::Short];
         }
-        // The longer trial counts alone.
+        // Only the longer trial counts.
         assert_eq!(found.held().unwrap().caveats, []);
         assert_eq!(found.failed().unwrap().caveats, [StepCaveat::Short]);
         let mut again = step(7, 803.0, 17.0, StepVerdict::Held, false);

@@ -1,4 +1,4 @@
-//! Findings about host and servers from before the load.
+//! Findings about hosts and servers from before the load.
 
 pub mod check;
 
@@ -6,19 +6,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters to a measurement; the most severe is the smallest.
+/// How much a finding matters to a measurement. The most severe level is the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Results are misleading.
     #[serde(alias = "spoils")]
     Severe,
-    /// Results may be some percent off; it may be intended.
+    /// Results may be off by some percent; the setting may be intended.
     #[serde(alias = "careful")]
     Warning,
-    /// It matters when results of different hosts or servers are compared.
+    /// Matters when results of different hosts or servers are compared.
     Note,
-    /// The check could not be done.
+    /// The check could not be performed.
     #[serde(alias = "unseen")]
     Unknown,
     /// No problem was found.
@@ -26,7 +26,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All levels, the most severe first.
+    /// The most severe level first.
     pub const ALL: [Level; 5] = [
         Level::Severe,
         Level::Warning,
@@ -57,25 +57,23 @@ impl fmt::Display for Level {
 /// The outcome of one check. docs/doctor.md lists the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The check, for example `transparent-huge-pages`.
+    /// Name of the check, for example `transparent-huge-pages`.
     pub id: String,
     /// The subject: `host`, a directory, or a server's URL without its password.
     pub of: String,
-    /// How much it matters here.
     pub level: Level,
-    /// The file or the setting that was read, with its value.
+    /// The file or setting that was read, and its value.
     #[serde(alias = "seen")]
     pub observed: String,
-    /// Why it matters, in one sentence.
+    /// Why the check matters, in one sentence.
     pub why: String,
     /// The source of the advice.
     pub source: String,
-    /// The remedy, usually a command; `None` if there is none or none is needed.
+    /// Usually a command; `None` if there is no remedy or none is needed.
     #[serde(alias = "mend")]
     pub remedy: Option<String>,
 }
 
-/// The number of findings with a level.
 pub fn count(findings: &[Finding], level: Level) -> usize {
     let of_level = findings.iter().filter(|finding| finding.level == level);
     of_level.count()

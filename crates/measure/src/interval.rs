@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::long_run::long_run;
 use crate::student;
 
-/// Fewest points that allow an interval.
+/// Minimum number of points for an interval.
 pub const MIN_POINTS: usize = 10;
 /// Differences from the mean below this share of it are rounding errors.
 const ROUNDING: f64 = 1e-9;
@@ -32,8 +32,8 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Estimate {
     /// The value, in the unit of its name.
     pub value: f64,
-    /// Half of the 95 % confidence interval: the true mean is within `value ±
-    /// half_width`. `None` when too little was measured.
+    /// Half of the 95 % confidence interval: the true mean is within `value ± half_width`. `None`
+    /// if too little was measured.
     pub half_width: Option<f64>,
 }
 
@@ -55,13 +55,11 @@ impl Estimate {
     }
 }
 
-/// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
-    /// Too few seconds.
     #[error("{points} seconds are too few for a confidence interval, which needs {MIN_POINTS}")]
     TooShort {
-        /// How many there were.
+        /// Number of seconds.
         points: usize,
     },
     /// The values fluctuate so slowly that they amount to only a few independent ones.
@@ -69,7 +67,7 @@ pub enum NoInterval {
         "the seconds are too strongly correlated: {points} are too few for a confidence interval"
     )]
     Wandering {
-        /// How many there were.
+        /// Number of seconds.
         points: usize,
     },
     /// Nothing happened, so there is no mean.
@@ -77,12 +75,12 @@ pub enum NoInterval {
     Nothing,
 }
 
-/// One second's part of a mean: `total` (the numerator) over `weight`.
+/// One second's contribution to a mean: `total` (the numerator) over `weight`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
     /// What is averaged, summed over the second.
     pub total: f64,
-    /// What it is averaged over.
+    /// What the total is divided by.
     pub weight: f64,
 }
 
@@ -120,23 +118,23 @@ pub fn half_width(parts: &[Part]) -> Result<f64, NoInterval> {
     }
 }
 
-/// By how much each part differs from its weight times the mean.
+/// The difference of each part from its weight times the mean.
 pub(crate) fn residuals(parts: &[Part], mean: f64) -> Vec<f64> {
     let off = |part: &Part| part.total - mean * part.weight;
     parts.iter().map(off).collect()
 }
 
-/// With fewer runs of a point, Student's interval is so wide that it says nothing of use, such as
-/// 1,869 ± 6,578: the runs themselves say more.
+/// With fewer runs of a point, Student's interval is too wide to be useful, for example 1,869 ±
+/// 6,578. The runs themselves say more.
 pub const FEWEST_RUNS: usize = 4;
 
-/// The mean of independent values, such as those of the repeats of a trial, with
-/// Student's interval; one value has none. `None` without values.
+/// The mean of independent values, such as those of a trial's repeats, with Student's interval; a
+/// single value has no interval. `None` without values.
 ///
-/// The interval of one run says how well its own seconds determine its mean. Another run
-/// differs by more: other pages in memory, another layout on disk, another state of the host.
-/// Only repeats show that (for benchmarks: Kalibera and Jones, "Rigorous benchmarking in
-/// reasonable time", ISMM 2013).
+/// The interval of one run says how well its own seconds determine its mean. Other runs differ by
+/// more: different pages in memory, another layout on disk, another state of the host. Only repeats
+/// show that (for benchmarks: Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM
+/// 2013).
 pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     let (count, mean) = (values.len() as f64, mean(values));
     let half = || student_t(count - 1.0) * (variance(values, mean) / count).sqrt();
@@ -146,11 +144,11 @@ pub fn of_repeats(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Widens the interval of a mean of so many runs that was picked among several points for being the
-/// highest (Bonferroni's correction), so that the intervals of all of them hold at once.
+/// Widens the interval of a mean of `runs` runs that was picked among `points` points for being the
+/// highest (Bonferroni's correction), so that the intervals of all points hold at once.
 pub fn picked(mean: Estimate, runs: usize, points: usize) -> Estimate {
     let degrees = match runs {
-        // From the seconds of a run, of which there are many.
+        // An interval from the seconds of one run, of which there are many.
         0 | 1 => f64::INFINITY,
         several => several as f64 - 1.0,
     };
@@ -169,7 +167,7 @@ pub(crate) fn variance(values: &[f64], mean: f64) -> f64 {
     squares / (values.len() as f64 - 1.0)
 }
 
-/// The mean; NaN without values.
+/// NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -215,7 +213,8 @@ mod tests {
         assert_eq!(of_repeats(&[]), None);
     }
 
-    /// Tables of Student's t: t(2) is 4.303 at 95 % and 7.649 at 98.33 % (a third of the chance).
+    /// From tables of Student's t: t(2) is 4.303 at 95 % and 7.649 at 98.33 % (a third of the error
+    /// rate).
     #[test]
     fn the_best_of_several_has_a_wider_interval() {
         let mean = Estimate {

@@ -1,17 +1,17 @@
-//! Where a curve that rises ever faster has its knee.
+//! Finds the knee of a curve with an increasing slope.
 //!
-//! Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS
-//! Workshops 2011: both axes are scaled to 0…1, and the knee is where the curve is
-//! farthest below the line from its first to its last point. This is the offline form,
-//! without smoothing: a search has few points, each of them a trial of its own.
+//! Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a Haystack", ICDCS Workshops
+//! 2011: both axes are scaled to 0…1, and the knee is where the curve is farthest below the line
+//! from its first to its last point. This is the offline form, without smoothing: a search has few
+//! points, each of them a trial of its own.
 
-/// Fewer points show no bend.
+/// Minimum number of points.
 const MIN_POINTS: usize = 5;
-/// A curve that stays nearer to the line has no knee.
+/// A curve that stays closer to the line has no knee.
 const MIN_BEND: f64 = 0.1;
 
-/// The place of the knee among points in order of their x; `None` with fewer than five
-/// points, on a curve that is nearly straight, or on one that does not rise.
+/// The index of the knee among points in order of x; `None` with fewer than five points, or on a
+/// curve that is nearly straight or does not rise.
 pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let ((x0, y0), (x1, y1)) = (points.first()?, points.last()?);
     let (width, height) = (x1 - x0, y1 - y0);

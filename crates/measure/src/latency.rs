@@ -5,20 +5,20 @@ use hdrhistogram::{Counter, Histogram};
 
 /// Finest resolution, in nanoseconds.
 const LOWEST_NS: u64 = 64;
-/// Longest duration, about 73 minutes; longer ones count as this.
+/// Longest duration, about 73 minutes; longer ones are recorded as this.
 const HIGHEST_NS: u64 = 1 << 42;
 /// Significant digits: 3, a relative error of 0.1 %.
 const DIGITS: u8 = 3;
-/// Those of a coarse histogram: a relative error of 1 %.
+/// Significant digits of a coarse histogram: a relative error of 1 %.
 const COARSE_DIGITS: u8 = 2;
 
 /// A histogram of durations in nanoseconds (Tene's HDR histogram).
 ///
-/// Histograms are merged; percentiles are derived on demand. Its size grows with the largest
-/// value: 8 KiB up to 131 µs, 45 KiB up to 100 ms.
+/// Histograms are merged; percentiles are derived on demand. The size grows with the largest value:
+/// 8 KiB up to 131 µs, 45 KiB up to 100 ms.
 ///
-/// What is recorded within a second is counted in 32 bits, which is half of the memory
-/// that a load touches with each statement; [`TotalLatency`] counts in 64 bits.
+/// Durations within a second are counted in 32 bits, which halves the memory that a load touches
+/// with each statement; [`TotalLatency`] counts in 64 bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latency<C: Counter = u32> {
     histogram: Histogram<C>,
@@ -26,7 +26,7 @@ pub struct Latency<C: Counter = u32> {
     sum_ns: u128,
 }
 
-/// Durations of a whole trial, however long: their counts cannot overflow.
+/// Durations of a whole trial. Counts cannot overflow, however long it is.
 pub type TotalLatency = Latency<u64>;
 
 /// Bytes that are not a histogram.
@@ -41,8 +41,8 @@ impl<C: Counter> Default for Latency<C> {
 }
 
 impl<C: Counter> Latency<C> {
-    /// An empty histogram with quantiles accurate to 1 % in a sixth of the memory, for times of
-    /// which each worker records twenty kinds.
+    /// An empty histogram whose quantiles are accurate to 1 %, in a sixth of the memory: each
+    /// worker keeps twenty kinds of statement times.
     pub fn coarse() -> Self {
         Self::with_digits(COARSE_DIGITS)
     }
@@ -63,13 +63,12 @@ impl<C: Counter> Latency<C> {
 }
 
 impl Latency {
-    /// An empty histogram.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decodes what [`Latency::encode`] wrote. The sum comes from the buckets, so the mean is
-    /// exact to 0.1 %.
+    /// Decodes the result of [`Latency::encode`]. The sum is computed from the buckets, so the mean
+    /// is accurate to 0.1 %.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let histogram: Histogram<u32> = Deserializer::new()
             .deserialize(&mut std::io::Cursor::new(bytes))
@@ -86,7 +85,7 @@ impl Latency {
 }
 
 impl TotalLatency {
-    /// Adds what was recorded in a second.
+    /// Adds the durations of one second.
     pub fn accumulate(&mut self, second: &Latency) {
         for bucket in second.histogram.iter_recorded() {
             let count = u64::from(bucket.count_at_value());
@@ -97,7 +96,7 @@ impl TotalLatency {
     }
 }
 
-/// A finished [`TotalLatency`]: its non-empty buckets only, a tenth of the memory.
+/// A finished [`TotalLatency`]: only its non-empty buckets, which take a tenth of the memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     /// The highest duration of each bucket in nanoseconds, and its count.
@@ -116,7 +115,7 @@ impl Buckets {
         }
     }
 
-    /// Adds all of it to a histogram.
+    /// Adds all durations to a histogram.
     pub(crate) fn add_to(&self, latency: &mut TotalLatency) {
         for &(duration_ns, count) in &self.counts {
             let recorded = latency.histogram.record_n(duration_ns, count);
@@ -129,7 +128,7 @@ impl Buckets {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// How many durations are longer than one that [`Latency::quantile_ns`] returned.
+    /// Number of durations that exceed one returned by [`Latency::quantile_ns`].
     pub(crate) fn count_above(&self, duration_ns: u64) -> u64 {
         let longer = self.counts.iter().filter(|(at_ns, _)| *at_ns > duration_ns);
         longer.map(|(_, count)| count).sum()
@@ -137,7 +136,7 @@ impl Buckets {
 }
 
 impl<C: Counter> Latency<C> {
-    /// Adds one duration; those longer than 73 minutes count as that.
+    /// Durations above 73 minutes are recorded as 73 minutes.
     #[inline]
     pub fn record(&mut self, duration_ns: u64) {
         // The histogram resizes itself, so recording cannot fail.
@@ -146,7 +145,6 @@ impl<C: Counter> Latency<C> {
         self.sum_ns += u128::from(duration_ns);
     }
 
-    /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Self) {
         // It resizes itself, so nothing can be out of range.
         let added = self.histogram.add(&other.histogram);
@@ -154,12 +152,11 @@ impl<C: Counter> Latency<C> {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The exact sum of all durations, in nanoseconds.
+    /// The exact sum in nanoseconds.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
@@ -169,13 +166,13 @@ impl<C: Counter> Latency<C> {
         (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64)
     }
 
-    /// The quantile (0 to 1) in nanoseconds: this share of all values does not exceed it.
-    /// `None` when empty.
+    /// The quantile (0 to 1) in nanoseconds: this share of all durations does not exceed it. `None`
+    /// when empty.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
     }
 
-    /// The mean of the durations in seconds, each raised to this power; NaN when empty.
+    /// The mean of the durations in seconds, each raised to `power`; NaN when empty.
     pub(crate) fn moment_s(&self, power: i32) -> f64 {
         let buckets = self.histogram.iter_recorded();
         let sum: f64 = buckets
@@ -197,9 +194,9 @@ impl<C: Counter> Latency<C> {
         (self.count() > 0).then(|| self.histogram.max())
     }
 
-    /// The histogram in HdrHistogram's V2 encoding, without compression: it is written each
-    /// second for each kind of statement, and compressing it cost the generator as much CPU
-    /// as a tenth of its statements.
+    /// The histogram in HdrHistogram's V2 encoding, without compression. It is written each second
+    /// for each kind of statement, and compression cost the generator as much CPU time as a tenth
+    /// of its statements.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         // Writing to memory cannot fail.
@@ -214,7 +211,6 @@ impl<C: Counter> Latency<C> {
     }
 }
 
-/// Nanoseconds as milliseconds.
 pub(crate) fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
@@ -284,7 +280,8 @@ mod tests {
             total.accumulate(second);
         }
         assert_eq!(total.count(), 4 * u64::from(most));
-        // Three of four are fast ones; were their count cut off at 32 bits, one of two.
+        // Three of four durations are fast; if their count were truncated to 32 bits, one of two
+        // would be.
         let p74 = total.quantile_ns(0.74).unwrap();
         assert!((999_000..1_001_000).contains(&p74), "{p74}");
         let mut doubled = total.clone();

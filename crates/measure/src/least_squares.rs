@@ -2,15 +2,14 @@
 //! least-squares estimation of nonlinear parameters", SIAM Journal 11, 1963), for curves
 //! with two or three parameters.
 
-/// Steps after which a curve that still moves does not fit.
+/// Maximum number of steps; a curve that has not converged by then does not fit.
 const MOST_STEPS: usize = 500;
-/// A step that improves the squares by less than this share is the last.
+/// A step that reduces the squares by a smaller share is the last one.
 const DONE: f64 = 1e-14;
 
-/// A curve that fits.
+/// A fitted curve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fit<const P: usize> {
-    /// Its parameters.
     pub(crate) values: [f64; P],
     /// Which of them were fitted; the others are as in the first guess.
     pub(crate) free: [bool; P],
@@ -20,7 +19,7 @@ pub(crate) struct Fit<const P: usize> {
     pub(crate) squares: f64,
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
-    /// Points less all numbers that were fitted to them.
+    /// Number of points minus all numbers that were fitted to them.
     pub(crate) degrees: f64,
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn fit<const P: usize>(
     for _ in 0..MOST_STEPS {
         let next = Normal::at(points, &curve, now.step(damping)?, free);
         if next.squares >= now.squares || !next.squares.is_finite() {
-            // Nothing is better in any direction.
+            // No direction is an improvement.
             if damping > 1e12 {
                 return now.fit(points, free, degrees as f64);
             }
@@ -61,7 +60,7 @@ pub(crate) fn fit<const P: usize>(
     None
 }
 
-/// The normal equations of the residuals around one guess.
+/// The normal equations of the residuals around a guess.
 struct Normal<const P: usize> {
     values: [f64; P],
     squares: f64,
@@ -103,7 +102,7 @@ impl<const P: usize> Normal<P> {
         normal
     }
 
-    /// The next guess; the more damping, the shorter the step.
+    /// The next guess; more damping makes shorter steps.
     fn step(&self, damping: f64) -> Option<[f64; P]> {
         let mut damped = self.curvature;
         for (i, row) in damped.iter_mut().enumerate() {
@@ -141,7 +140,7 @@ impl<const P: usize> Normal<P> {
 }
 
 impl<const P: usize> Fit<P> {
-    /// Standard error of something whose gradient in the parameters is given.
+    /// Standard error of a quantity with this gradient in the parameters.
     pub(crate) fn error(&self, gradient: &[f64; P]) -> f64 {
         let rows = self.covariance.iter().zip(gradient);
         let variance: f64 = rows
@@ -156,7 +155,7 @@ impl<const P: usize> Fit<P> {
     }
 }
 
-/// Inverse by Gauss and Jordan, rows and columns scaled to a diagonal of 1, since
+/// Inverse by Gauss-Jordan elimination, with rows and columns scaled to a diagonal of 1, because
 /// parameters differ by many powers of ten; `None` for a singular matrix.
 fn inverse<const P: usize>(matrix: [[f64; P]; P]) -> Option<[[f64; P]; P]> {
     let mut scale = [0.0; P];

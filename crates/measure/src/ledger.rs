@@ -1,6 +1,6 @@
-//! The ledger: transfers between accounts beside a load, which show what became of each acknowledged
-//! commit. [`history`] is what the client knows of them; [`check`] compares it with what the members
-//! of a cluster have.
+//! The ledger: transfers between accounts beside a load, which show what became of each
+//! acknowledged commit. [`history`] holds what the client knows about them; [`check`] compares that
+//! with what the members of a cluster hold.
 
 mod check;
 mod elle;
@@ -18,19 +18,18 @@ pub use history::{
     Appending, Entry, Fate, History, HistoryError, MAX_LINE_BYTES, Opening, Read, Record,
 };
 
-/// An amount that moves between two accounts, in one transaction. Its user and its sequence identify
-/// it. Numbers are as wide as the database's, whose rows may have any.
+/// An amount that one transaction moves between two accounts, identified by user and sequence.
+/// Numbers are as wide as the database's columns, whose rows may hold any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Who made it, from 1.
+    /// The user who made it, counted from 1.
     pub user: i64,
-    /// Its number among the transfers of its user, from 1.
+    /// Number of the transfer among those of its user, counted from 1.
     pub sequence: i64,
-    /// The account that it is taken from.
+    /// The account that the amount is taken from.
     pub from: i64,
-    /// The account that it is given to.
+    /// The account that the amount is added to.
     pub to: i64,
-    /// How much.
     pub amount: i64,
 }
 
@@ -58,69 +57,69 @@ pub struct LedgerSummary {
     pub acknowledged: u64,
     /// Transfers that the server refused or rolled back.
     pub failed: u64,
-    /// Transfers of unknown fate: the connection was lost before the reply to their commit.
+    /// Transfers with an unknown outcome: the connection was lost before the reply to their commit.
     pub unknown: u64,
-    /// Of those, how many were found committed.
+    /// Transfers among `unknown` that were found committed.
     pub unknown_committed: u64,
     /// Acknowledged transfers that are missing on the primary.
     pub lost: u64,
-    /// Acknowledged transfers that the primary has, and at least one other member does not: it has
-    /// not applied them yet.
+    /// Acknowledged transfers that the primary has and at least one other member has not applied
+    /// yet.
     pub behind: u64,
-    /// Transfers that are present, but failed or were never made.
+    /// Transfers that are present although they failed or were never made.
     pub phantom: u64,
     /// Transfers that are present more than once.
     pub duplicated: u64,
-    /// Reads of members that missed a transfer that had been acknowledged before they began.
+    /// Reads of members that missed a transfer acknowledged before they began.
     pub stale_reads: u64,
-    /// Reads of members in all.
+    /// Total number of reads of members.
     pub replica_reads: u64,
-    /// Reads that found less than an earlier one of the same member.
+    /// Reads that found less than an earlier read of the same member.
     pub backward_reads: u64,
-    /// Reads that found a transfer that failed.
+    /// Reads that found a failed transfer.
     pub aborted_reads: u64,
-    /// Transfers that were read, did not fail, and are missing on the primary.
+    /// Transfers that were read and did not fail, but are missing on the primary.
     pub vanished_reads: u64,
-    /// How far the stalest read was behind, in milliseconds.
+    /// Maximum staleness of a read, in milliseconds.
     pub staleness_max_ms: Option<f64>,
     /// Members whose accounts or transfers differ from the primary's.
     pub diverged: u64,
     /// Members whose balances do not add up.
     pub unbalanced: u64,
-    /// Members that were checked, by their numbers from 1.
+    /// Members that were checked, numbered from 1.
     pub checked: Vec<u32>,
     /// Members that could not be checked, and why.
     pub unchecked: Vec<(u32, String)>,
-    /// Values that were appended to lists, with the reply to the commit.
+    /// Values appended to lists whose commit was acknowledged.
     pub appends: u64,
-    /// Of those, values that are missing on the primary.
+    /// Values among `appends` that are missing on the primary.
     pub lost_appends: u64,
-    /// Reads of lists that are no beginning of what the primary has.
+    /// Reads of lists that are not a prefix of the primary's list.
     pub misordered_reads: u64,
-    /// When nothing more could be recorded, in seconds on the trial's clock; `None` if everything was.
+    /// When recording stopped, in seconds on the trial's clock; `None` if everything was recorded.
     pub stopped_at_s: Option<f64>,
-    /// The first few transfers that were lost, phantom, or duplicated, in words.
+    /// Descriptions of the first lost, phantom, or duplicated transfers.
     pub examples: Vec<String>,
 }
 
-/// The upper bound of a 95 % confidence interval of a share (0 to 1) of which `count` cases showed
-/// none: 0 of 20 is at most 14 %.
+/// The upper bound of a 95 % confidence interval of a share (0 to 1) if none of `count` cases
+/// showed it: for 0 of 20, it is 14 %.
 pub fn none_of(count: usize) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / count as f64)
 }
 
 impl LedgerSummary {
-    /// A count of anomalies, which is known only if members were checked.
+    /// A count of anomalies; `None` if no members were checked.
     pub(crate) fn found(&self, count: u64) -> Option<u64> {
         (!self.checked.is_empty()).then_some(count)
     }
 
-    /// Stale reads, if members were read.
+    /// Stale reads; `None` if no members were read.
     pub(crate) fn stale(&self) -> Option<u64> {
         (self.replica_reads > 0).then_some(self.stale_reads)
     }
 
-    /// What keeps it from proving anything, or all.
+    /// What prevents the ledger from proving something, or anything.
     pub fn warning(&self) -> Option<Warning> {
         let stopped = self.stopped_at_s;
         let stopped = stopped.map(|at_s| Warning::LedgerStopped { at_s });
@@ -140,7 +139,7 @@ impl LedgerSummary {
         Some(Warning::LedgerUnchecked { reason })
     }
 
-    /// Whether nothing is wrong with any acknowledged commit. Stale reads are no anomaly of
+    /// Whether nothing is wrong with any acknowledged commit. Stale reads are not an anomaly of
     /// asynchronous replicas.
     pub fn is_intact(&self) -> bool {
         let beside = self.aborted_reads + self.lost_appends;

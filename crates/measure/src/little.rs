@@ -18,12 +18,12 @@ use crate::summary::TrialSummary;
 
 /// Allowed difference in a closed loop, as a share of the users.
 pub(crate) const CLOSED: f64 = 0.05;
-/// The edges of a trial are allowed this many of their standard deviations.
+/// Allowance for the edges of a trial, in standard deviations.
 const EDGES: f64 = 2.0;
-/// The backlog is sampled only once per second: its mean may be off by its 95 % interval, and in
-/// addition by this share…
+/// Allowance in an open loop, where the backlog is sampled only once per second: its 95 % interval,
+/// this share of the backlog…
 pub(crate) const OPEN: f64 = 0.2;
-/// …and by this many users.
+/// …and this many users.
 pub(crate) const OPEN_USERS: f64 = 2.0;
 
 /// Both sides of Little's law.
@@ -32,16 +32,16 @@ pub struct Little {
     /// Virtual users (closed loop), or the mean number of transactions served and waiting (open
     /// loop).
     pub users: f64,
-    /// Throughput times the time in the system, which should be the same.
+    /// Throughput times the time in the system, which should equal `users`.
     pub accounted: f64,
     /// Allowed difference, in users.
     pub allowed: f64,
 }
 
 impl Little {
-    /// Of a trial and its response times; `backlog` is the mean number of arrivals that
-    /// were due and not started, in an open loop. `None` when no transaction ended, and in
-    /// an open loop when it was too short to tell how uncertain the backlog is.
+    /// For a trial and its response times; `backlog` is the mean number of arrivals that were due
+    /// and not started, in an open loop. `None` if no transaction completed, or if an open loop was
+    /// too short to tell how uncertain its backlog is.
     pub fn of<C: Counter>(
         trial: &TrialSummary,
         responses: &Latency<C>,
@@ -64,7 +64,7 @@ impl Little {
         Some(found).filter(|found| found.accounted.is_finite() && found.allowed.is_finite())
     }
 
-    /// Whether the difference is within what is allowed.
+    /// Whether the difference is within the allowance.
     pub fn holds(&self) -> bool {
         (self.users - self.accounted).abs() <= self.allowed
     }
@@ -73,23 +73,23 @@ impl Little {
 fn closed(trial: &TrialSummary, per_s: f64, response_s: f64, edges_s: f64) -> Little {
     let setup = &trial.setup;
     let users = setup.planned.users() as f64;
-    // Between the arrival of its last reply and the next start it belongs to neither.
+    // Between the arrival of its last reply and its next start, a user is in neither number.
     let delay_ms = trial.generator.delay_ms;
     let delay_s = delay_ms.map_or(0.0, |delay_ms| delay_ms.mean.value / 1e3);
     Little {
         users,
         accounted: per_s * (response_s + delay_s + setup.planned.load.think.as_secs_f64()),
-        // Users that begin together and pause alike are in step: all may have one pause more
-        // or less within the trial.
+        // Users that start together and pause equally are in step: all may have one pause more or
+        // less within the trial.
         allowed: users
             * (CLOSED + (edges_s + setup.planned.load.think.as_secs_f64()) / trial.measured_s),
     }
 }
 
-/// By how many seconds the time of a user may be miscounted: a transaction that runs at the
-/// beginning counts with all its time, and one that runs at the end with none. Its age at either
-/// edge follows from renewal theory (Cox, *Renewal Theory*, 1962, chapter 5): an edge meets a long
-/// transaction more often than a short one, so the age has the mean E(X²)/2E(X) and the mean
+/// How many seconds of a user's time may be miscounted: a transaction that is running at the
+/// beginning counts with all its time, and one that is running at the end with none. Its age at
+/// either edge follows from renewal theory (Cox, *Renewal Theory*, 1962, chapter 5): an edge meets
+/// a long transaction more often than a short one, so the age has the mean E(X²)/2E(X) and the mean
 /// square E(X³)/3E(X). What delays a transaction delays all users at once, so their errors do not
 /// cancel.
 fn edges_s<C: Counter>(responses: &Latency<C>) -> f64 {
@@ -117,7 +117,7 @@ mod tests {
         trial
     }
 
-    /// All transactions took as long as the mean.
+    /// As if every transaction took the mean time.
     fn of(trial: &TrialSummary, backlog: Option<Estimate>) -> Option<Little> {
         let mean_ms = trial.response_ms.unwrap().mean.value;
         let mut responses = Latency::new();
@@ -125,8 +125,8 @@ mod tests {
         Little::of(trial, &responses, backlog)
     }
 
-    /// The age of what takes always 12 ms is spread evenly, with a deviation of
-    /// 12 / sqrt(12); of what comes by chance (exponential) it is the mean.
+    /// If transactions always take 12 ms, their age is evenly distributed, with a deviation of 12 /
+    /// sqrt(12). If their duration is exponential, the deviation is the mean.
     #[test]
     fn edges_are_as_uncertain_as_the_age_of_what_runs_then() {
         let mut even = Latency::new();
@@ -152,8 +152,8 @@ mod tests {
         assert!(of(&trial, None).unwrap().holds());
     }
 
-    /// Eight users of an embedded engine: most transactions take 1 ms, some wait for two
-    /// seconds, and at the end of ten seconds such a wait goes on.
+    /// Eight users of an embedded engine: most transactions take 1 ms, some wait for two seconds,
+    /// and such a wait is in progress at the end of ten seconds.
     #[test]
     fn a_rare_long_wait_at_an_edge_is_no_lost_time() {
         let mut responses = Latency::new();
@@ -167,8 +167,8 @@ mod tests {
         assert!(!Little::of(&trial, &responses, None).unwrap().holds());
     }
 
-    /// Table of the paper `papers/004` (vSAN): 32 threads, 2,368 tps, 13.5 ms; and the
-    /// others of its rows.
+    /// From a table of the paper `papers/004` (vSAN): 32 threads, 2,368 tps, 13.5 ms; and its other
+    /// rows.
     #[test]
     fn a_published_trial_obeys_it() {
         for (threads, per_s, response_ms) in [
@@ -187,11 +187,11 @@ mod tests {
     fn time_that_went_elsewhere_shows() {
         let lost = of(&with(32, 2000.0, 13.5, 0.0), None).unwrap();
         assert!(!lost.holds() && (lost.accounted - 27.0).abs() < 1e-9);
-        // Unless it was asked for.
+        // Unless a think time was requested.
         assert!(of(&with(32, 2000.0, 13.5, 0.0025), None).unwrap().holds());
     }
 
-    /// Eight users that pause for five seconds: seven transactions each fall into 32 s.
+    /// Eight users that pause for five seconds: each completes seven transactions in 32 s.
     #[test]
     fn users_that_pause_in_step_lose_no_time() {
         let mut trial = with(8, 8.0 * 7.0 / 32.0, 10.0, 5.0);
@@ -211,7 +211,7 @@ mod tests {
         let holds = |backlog| of(&open, backlog).map(|found| found.holds());
         assert_eq!(holds(backlog(20.0, even)), Some(true));
         assert_eq!(holds(backlog(200.0, even)), Some(false));
-        // A backlog that comes in bursts is known less well, and one of a few seconds not at all.
+        // A backlog that comes in bursts is less certain, and that of a few seconds is unknown.
         assert_eq!(holds(backlog(200.0, Some(150.0))), Some(true));
         assert_eq!(holds(backlog(200.0, None)), None);
     }

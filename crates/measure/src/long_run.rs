@@ -1,52 +1,50 @@
 //! The long-run variance of a series: how much the sum of many seconds varies.
 //!
-//! Seconds of a run depend on each other, so their mean varies by the *long-run*
-//! variance (the spectrum at frequency zero), not by that of single seconds. It is
-//! estimated with equally weighted cosines (Müller, "A theory of robust long-run
-//! variance estimation", Journal of Econometrics 141, 2007; Lazarus, Lewis, Stock and
-//! Watson, "HAR inference: recommendations for practice", Journal of Business and
-//! Economic Statistics 36, 2018): the series is projected onto its first few cosines,
-//! each of which is worth one independent observation of the long-run variance, as the
-//! means of batches are. Cosines waste less of a short run than batches do.
+//! Seconds of a run depend on each other, so their mean varies by the *long-run* variance (the
+//! spectrum at frequency zero), not by that of single seconds. It is estimated with equally
+//! weighted cosines (Müller, "A theory of robust long-run variance estimation", Journal of
+//! Econometrics 141, 2007; Lazarus, Lewis, Stock and Watson, "HAR inference: recommendations for
+//! practice", Journal of Business and Economic Statistics 36, 2018): the series is projected onto
+//! its first few cosines, each of which is worth one independent observation of the long-run
+//! variance, as the means of batches are. Cosines waste less of a short run than batches do.
 //!
-//! How many cosines: 0.4 n^(2/3) as the second paper has it, fewer when the series
-//! wanders slowly. The spectrum falls off with frequency in such a series, so that the
-//! higher cosines understate it. By how much, is told from a first-order autoregression
-//! fitted to the series, whose correlation is corrected for its bias (Marriott and Pope,
-//! Biometrika 41, 1954); the shortfall is made good, and because that correction is
-//! itself uncertain, degrees of freedom are taken off for it.
+//! The number of cosines is 0.4 n^(2/3), as the second paper has it, or smaller if the series
+//! wanders slowly. The spectrum of such a series falls off with frequency, so that the higher
+//! cosines underestimate the variance. The shortfall is computed from a first-order autoregression
+//! fitted to the series, whose correlation is corrected for its bias (Marriott and Pope, Biometrika
+//! 41, 1954), and made good. Because that correction is itself uncertain, it costs degrees of
+//! freedom.
 
 use std::f64::consts::PI;
 
-/// Cosines that are used of the shortest series, where the paper's rule gives hardly any.
+/// Number of cosines for the shortest series, where the paper's rule gives hardly any.
 const FEWEST_OF_SHORT: f64 = 6.0;
-/// Fewer cosines say too little.
+/// Minimum number of cosines.
 const FEWEST: usize = 4;
-/// More cosines add nothing to an interval.
+/// More cosines do not improve an interval.
 const MOST: f64 = 30.0;
-/// The spectrum over the cosines used may fall to this share of that at zero.
+/// Over the cosines that are used, the spectrum may fall to this share of its value at zero.
 const FLAT: f64 = 0.8;
-/// Below this share the correction would be most of the estimate.
+/// Below this share, the correction would be most of the estimate.
 const STEEP: f64 = 0.3;
-/// With fewer degrees of freedom nothing useful can be said.
+/// Minimum degrees of freedom for a useful estimate.
 const LEAST_DEGREES: f64 = 2.5;
-/// The correlation is taken to be this many of its standard errors higher than found:
-/// too narrow an interval is worse than one too wide.
+/// The correlation is assumed to be higher than found by this many standard errors: too narrow an
+/// interval is worse than one that is too wide.
 const CAUTION: f64 = 0.5;
-/// A series is never taken for one that wanders more slowly than this.
+/// Maximum correlation that is assumed.
 const MOST_CORRELATION: f64 = 0.985;
 
 /// An estimate of a long-run variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LongRun {
-    /// Of one second: the sum of n seconds has n times this variance.
+    /// Variance of one second: the sum of n seconds has n times this variance.
     pub(crate) variance: f64,
-    /// How good it is, as Student's t takes it.
+    /// Degrees of freedom, for Student's t.
     pub(crate) degrees: f64,
 }
 
-/// Of a series with mean 0, in the order of time; `None` when it is so short for how
-/// slowly it wanders that nothing can be said.
+/// `series` is in order of time and has mean 0. `None` if it wanders too slowly for its length.
 pub(crate) fn long_run(series: &[f64]) -> Option<LongRun> {
     let correlation = Correlation::of(series, 1.0);
     let flatness = |count| mean_spectrum(correlation.high, count, series.len());
@@ -67,20 +65,20 @@ pub(crate) fn long_run(series: &[f64]) -> Option<LongRun> {
     })
 }
 
-/// How far a series moves in one direction, against its long-run variance.
+/// How far a series moves in one direction, relative to its long-run variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Trend {
-    /// From the first to the last second, as a straight line.
+    /// Change from the first to the last second, along a straight line.
     pub(crate) rise: f64,
-    /// Student's t of it.
+    /// Student's t of the rise.
     pub(crate) t: f64,
-    /// Its degrees of freedom.
+    /// Degrees of freedom of `t`.
     pub(crate) degrees: f64,
 }
 
-/// The trend of a series with mean 0: nearly all (98.6 %) of a straight line is in the
-/// first cosine, and the others say how much one cosine varies without a line. `None`
-/// for fewer than 10 seconds.
+/// The trend of a series with mean 0. Nearly all (98.6 %) of a straight line is in the first
+/// cosine, and the other cosines show how much one varies without a line. `None` for fewer than 10
+/// seconds.
 pub(crate) fn trend(series: &[f64]) -> Option<Trend> {
     let length = series.len() as f64;
     if series.len() < 10 {
@@ -111,18 +109,18 @@ pub(crate) fn trend(series: &[f64]) -> Option<Trend> {
     })
 }
 
-/// How many cosines a series of this length is good for.
+/// Number of cosines for a series of this length.
 fn cosine_count(length: usize) -> usize {
     let rule = 0.4 * (length as f64).powf(2.0 / 3.0);
     (rule.clamp(FEWEST_OF_SHORT, MOST) as usize).min(length / 2)
 }
 
-/// Projections onto the cosines 1 to `count`, each with the variance of the spectrum at
-/// its frequency.
+/// Projections onto the cosines 1 to `count`. The variance of each is the spectrum at its
+/// frequency.
 fn coefficients(series: &[f64], count: usize) -> Vec<f64> {
     let mut sums = vec![0.0; count];
     for (i, value) in series.iter().enumerate() {
-        // cos(jx) from the two before it: cos(jx) = 2 cos(x) cos((j-1)x) - cos((j-2)x).
+        // cos(jx) from the previous two: cos(jx) = 2 cos(x) cos((j-1)x) - cos((j-2)x).
         let cosine = (PI * (i as f64 + 0.5) / series.len() as f64).cos();
         let (mut before, mut now) = (1.0, cosine);
         for sum in &mut sums {
@@ -134,17 +132,16 @@ fn coefficients(series: &[f64], count: usize) -> Vec<f64> {
     sums.into_iter().map(|sum| sum * scale).collect()
 }
 
-/// How much each second is like the one before it.
+/// The correlation of each second with the previous one.
 struct Correlation {
-    /// Cautiously high (0 to below 1).
+    /// A cautiously high estimate (0 to below 1).
     high: f64,
     /// Standard error.
     error: f64,
 }
 
 impl Correlation {
-    /// `fitted` is how many numbers were fitted to the series before: 1 for its mean, 2
-    /// for a line.
+    /// `fitted` is how many numbers have been fitted to the series: 1 for its mean, 2 for a line.
     fn of(series: &[f64], fitted: f64) -> Self {
         let length = series.len() as f64;
         let found = first_correlation(series);
@@ -158,8 +155,8 @@ impl Correlation {
     }
 }
 
-/// Correlation of each value with the one before it (-1 to 1), biased; 0 for a series
-/// that does not vary.
+/// Correlation of each value with the previous one (-1 to 1), biased; 0 for a series that does not
+/// vary.
 pub(crate) fn first_correlation(series: &[f64]) -> f64 {
     let squares: f64 = series.iter().map(|value| value * value).sum();
     let products: f64 = series.windows(2).map(|two| two[0] * two[1]).sum();
@@ -169,7 +166,7 @@ pub(crate) fn first_correlation(series: &[f64]) -> f64 {
     }
 }
 
-/// Spectrum of a first-order autoregression at a cosine, as a share of that at zero.
+/// Spectrum of a first-order autoregression at a cosine, as a share of its value at zero.
 fn spectrum(correlation: f64, number: usize, length: usize) -> f64 {
     let cosine = (PI * number as f64 / length as f64).cos();
     (1.0 - correlation).powi(2) / (1.0 + correlation * correlation - 2.0 * correlation * cosine)
@@ -181,7 +178,7 @@ fn mean_spectrum(correlation: f64, count: usize, length: usize) -> f64 {
     (1..=count).map(of).sum::<f64>() / count as f64
 }
 
-/// How much the logarithm of `of` changes with the correlation.
+/// Derivative of the logarithm of `of` with respect to the correlation.
 fn log_slope(of: impl Fn(f64) -> f64, correlation: f64) -> f64 {
     const STEP: f64 = 0.005;
     let (low, high) = ((correlation - STEP).max(0.0), correlation + STEP);
@@ -192,7 +189,7 @@ fn log_slope(of: impl Fn(f64) -> f64, correlation: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A series that any program can make: 0.8 of the last plus a number that jumps about.
+    /// A series that is easy to reproduce: 0.8 times the last value plus a number that jumps about.
     fn wandering(length: usize) -> Vec<f64> {
         let (mut last, mut series) = (0.0, Vec::new());
         for i in 0..length {
@@ -204,8 +201,7 @@ mod tests {
         series.iter().map(|value| value - mean).collect()
     }
 
-    /// Beside it the same formulas written with numpy 2, whole cosine matrices and no
-    /// recurrence.
+    /// Expected values: the same formulas in numpy 2, with whole cosine matrices and no recurrence.
     #[test]
     fn it_is_what_another_program_computes() {
         for (length, variance, degrees) in [

@@ -1,8 +1,8 @@
-//! Metrics: what the monitors sampled, second by second and over the measure phase.
+//! Metrics: what the monitors sampled, each second and over the measure phase.
 //!
-//! A metric has a dotted name, with the object in brackets if there may be several:
-//! `cpu.user`, `cpu[0].user`, `disk[vda].read_iops`, `server[1].cpu`. What a host or server
-//! does not report is absent, never 0.
+//! A metric has a dotted name, with an object in brackets if there may be several: `cpu.user`,
+//! `cpu[0].user`, `disk[vda].read_iops`, `server[1].cpu`. What a host or server does not report is
+//! absent, never 0.
 
 mod table;
 
@@ -18,16 +18,17 @@ pub use table::METRICS;
 /// All metrics of one interval, as a line of `monitors.jsonl`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MonitorPoint {
-    /// Its start on the load's clock, in seconds.
+    /// Start of the interval on the load's clock, in seconds.
     pub t_s: f64,
-    /// Its length, in seconds.
+    /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// Each metric by its name.
+    /// By name.
     pub values: BTreeMap<String, f64>,
 }
 
 impl MonitorPoint {
-    /// Merges the next interval into this one, weighting each metric by the intervals' lengths.
+    /// Merges the next interval into this one. Metrics are weighted by the lengths of the
+    /// intervals.
     pub fn absorb(&mut self, next: &Self) {
         let weights = [self.seconds, next.seconds];
         for (name, value) in &next.values {
@@ -45,46 +46,43 @@ impl MonitorPoint {
 /// One metric over the measure phase of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricSummary {
-    /// Over the whole phase: for counters their growth divided by its length, for shares the
-    /// quotient of the growths, for levels the mean of the samples. If that is unknown because a
+    /// Over the whole phase: for counters, their growth divided by its length; for shares, the
+    /// quotient of the growths; for levels, the mean of the samples. If that is unknown because a
     /// server was away, the mean of the known seconds.
     pub mean: f64,
-    /// The lowest sample.
     pub min: f64,
-    /// The highest sample.
     pub max: f64,
 }
 
-/// All metrics of a trial by name.
+/// By name.
 pub type Metrics = BTreeMap<String, MetricSummary>;
 
 /// A metric: a row of [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name without brackets, for example `disk.read_iops`.
+    /// Name without brackets, for example `disk.read_iops`.
     pub name: &'static str,
-    /// Whether there are several of it.
+    /// Whether there may be several.
     pub brackets: Brackets,
     /// For example `%`, `MB/s`; empty for a plain number.
     pub unit: &'static str,
-    /// How it is computed.
     pub reading: Reading,
-    /// The group that it is shown in.
+    /// The group in which the metric is shown.
     pub group: Group,
-    /// A name short enough for the head of a table.
+    /// Short enough for the head of a table.
     pub heading: &'static str,
-    /// What it is, in a sentence.
+    /// A sentence.
     pub meaning: &'static str,
 }
 
-/// Whether a metric's name has brackets, and what stands in them.
+/// Whether a metric's name has brackets, and what they contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brackets {
-    /// There is one: `memory.dirty_bytes`.
+    /// There is only one: `memory.dirty_bytes`.
     Never,
-    /// There is one of each: `net[eth0].rx_mb_per_s`.
+    /// One for each object: `net[eth0].rx_mb_per_s`.
     Always(&'static str),
-    /// There is one of each, and one of all: `cpu[0].user` and `cpu.user`.
+    /// One for each object, and one for all: `cpu[0].user` and `cpu.user`.
     Optional(&'static str),
 }
 
@@ -93,11 +91,11 @@ pub enum Brackets {
 pub enum Reading {
     /// From the growth of counters.
     Growth,
-    /// What was read at the later instant.
+    /// The value at the later sample.
     Level,
 }
 
-/// Metrics that share a figure or table.
+/// Metrics that share a figure or a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
     /// How the CPUs spent their time.
@@ -106,32 +104,27 @@ pub enum Group {
     Processes,
     /// The devices under the data directories.
     Disk,
-    /// Network interfaces.
     Network,
     /// Time in which tasks stalled for lack of a resource.
     Pressure,
-    /// The host's memory.
     Memory,
     /// The servers' page caches.
     Cache,
-    /// What the servers read and write.
+    /// Reads and writes of the servers.
     ServerIo,
-    /// The servers' logs.
     Log,
-    /// Row lock waits.
     Locks,
-    /// Transactions and rows, as the servers count them.
+    /// Transactions and rows, as counted by the servers.
     Work,
-    /// What removes old versions of rows.
+    /// Removal of old row versions.
     Vacuum,
     /// How far replicas are behind.
     Replication,
-    /// The monitors themselves.
     Monitor,
 }
 
 impl Group {
-    /// Every group, in the order of the table.
+    /// In the order of the table.
     pub const ALL: [Self; 14] = [
         Self::Cpu,
         Self::Processes,
@@ -149,7 +142,7 @@ impl Group {
         Self::Monitor,
     ];
 
-    /// The title of its figures.
+    /// Title of the group's figures.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
@@ -169,7 +162,7 @@ impl Group {
         }
     }
 
-    /// Whether the servers count it themselves.
+    /// Whether servers count these metrics themselves.
     pub fn is_of_server_counters(self) -> bool {
         matches!(
             self,
@@ -185,7 +178,7 @@ impl Group {
 }
 
 impl Metric {
-    /// The line of a concrete name such as `disk[vda].read_iops`.
+    /// The row of a concrete name such as `disk[vda].read_iops`.
     pub fn find(name: &str) -> Option<&'static Self> {
         let (plain, of) = split(name);
         let metric = METRICS.iter().find(|metric| metric.name == plain)?;
@@ -197,8 +190,7 @@ impl Metric {
         fits.then_some(metric)
     }
 
-    /// All forms of its name, with what stands in brackets in capitals:
-    /// `cpu.user` and `cpu[CORE].user`.
+    /// All forms of the name, with capitals in the brackets: `cpu.user` and `cpu[CORE].user`.
     pub fn patterns(&self) -> Vec<String> {
         let each = |of: &str| bracketed(self.name, &of.to_uppercase());
         match self.brackets {
@@ -217,7 +209,7 @@ pub fn bracketed(name: &str, of: &str) -> String {
     }
 }
 
-/// `disk[vda].util` as `disk.util` and `vda`. What is in brackets may hold dots
+/// Splits `disk[vda].util` into `disk.util` and `vda`. The part in brackets may contain dots
 /// (`net[eth0.100].rx_mb_per_s`).
 pub fn split(name: &str) -> (Cow<'_, str>, Option<&str>) {
     let parts = name

@@ -1,14 +1,14 @@
-//! The programs that used the CPUs besides a trial.
+//! The programs outside a trial that used the CPUs.
 
 use crate::metric::split;
 
-/// Programs that are named.
+/// Maximum number of programs that are named.
 const MOST_NAMED: usize = 3;
-/// From this share of all CPUs (0 to 1) on, they distort a trial.
+/// The share of all CPUs (0 to 1) above which other programs distort a trial.
 const DISTORTING: f64 = 0.15;
 
-/// Their share of all CPUs (0 to 1), and the busiest with their share of one CPU; `None` without
-/// any that matters.
+/// The share of all CPUs (0 to 1) that other programs used, and the busiest programs with their
+/// shares of one CPU; `None` below [`DISTORTING`].
 pub fn distorting<'a>(
     metrics: impl Iterator<Item = (&'a str, f64)> + Clone,
 ) -> Option<(f64, String)> {

@@ -6,28 +6,26 @@ use crate::quantile::{Range, is_known};
 use crate::recovery::{Distribution, Observation};
 use crate::summary::{TrialSummary, counted};
 
-/// The value of a column at a point.
 #[derive(Debug, Default)]
 pub struct PointEstimate {
-    /// The mean over the trials whose numbers count, with Student's interval; of one trial
-    /// its own number, with the interval of its seconds; or what [`OverRepeats`] says.
+    /// The mean over the trials that count, with Student's interval; for a single trial, its own
+    /// number with the interval of its seconds; or the statistic that [`OverRepeats`] selects.
     pub mean: Option<Estimate>,
-    /// The confidence interval of a percentile, if there is only one trial; the minimum and maximum
-    /// of fewer than [`FEWEST_RUNS`] trials and of a [`OverRepeats::Median`].
+    /// The confidence interval of a percentile, if there is a single trial; the minimum and maximum
+    /// of fewer than [`FEWEST_RUNS`] trials and of an [`OverRepeats::Median`].
     pub range: Option<Range>,
-    /// Whether the number is longer than that: it had not happened when the observation ended.
+    /// Whether the true number is larger: the event had not happened when the observation ended.
     pub is_censored: bool,
-    /// The same of the maximum of the range.
+    /// Whether the maximum of `range` is censored.
     pub is_max_censored: bool,
     /// Trials that have the number.
     pub trials: usize,
-    /// Whether it is a percentile that in some trial only a few transactions exceed.
+    /// Whether this is a percentile that only a few transactions exceed in some trial.
     pub few_slower: bool,
 }
 
 impl PointEstimate {
-    /// Computes it from the trials of one point, except failed ones. An anomaly that a failed
-    /// trial found is a fact all the same.
+    /// Leaves failed trials out, but counts the anomalies that they found.
     pub fn of(trials: &[&TrialSummary], column: &str) -> Self {
         let counted = match column::over_repeats(column) {
             OverRepeats::Max => trials.to_vec(),
@@ -58,7 +56,7 @@ impl PointEstimate {
         }
     }
 
-    /// What stands for several repeats.
+    /// Combines several repeats.
     fn over(column: &str, seen: impl Iterator<Item = Observation> + Clone) -> Self {
         let Some(all) = Distribution::of(seen.clone()) else {
             return Self::default();
@@ -91,7 +89,7 @@ impl PointEstimate {
         }
     }
 
-    /// How far the interval reaches from the value towards another one.
+    /// The length of the interval from the value towards `towards`.
     pub(crate) fn reach(&self, towards: f64) -> Option<f64> {
         let mean = self.mean?;
         let side = |range: Range| match towards < mean.value {

@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 use crate::interval::{Part, half_width, student_t};
 use crate::latency::{Buckets, Latency, TotalLatency, ms};
 
-/// Most stretches of time that are kept apart.
+/// Maximum number of stretches.
 const MOST: usize = 32;
-/// Fewest transactions that have to be slower than a percentile.
+/// Minimum number of transactions that must be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
 
-/// Whether enough of so many transactions are slower than a percentile (0 to 1) for a reliable
-/// value.
+/// Whether enough of `transactions` transactions are slower than a percentile (0 to 1) for a
+/// reliable value.
 pub fn is_known(transactions: u64, percentile: f64) -> bool {
     transactions as f64 * (1.0 - percentile) >= FEWEST_SLOWER
 }
@@ -32,19 +32,19 @@ pub fn is_known(transactions: u64, percentile: f64) -> bool {
 /// A 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
-    /// At least this, in the unit of its name.
+    /// In the unit of the number's name.
     pub low: f64,
-    /// At most this, in the unit of its name.
+    /// In the unit of the number's name.
     pub high: f64,
 }
 
 /// Histograms of equally long stretches of a run, in the order of time.
 #[derive(Debug, Clone)]
 pub(crate) struct Stretches {
-    /// Length of each, in seconds.
+    /// Length of each stretch, in seconds.
     length: usize,
     full: Vec<Buckets>,
-    /// The one that is being filled, and with how many seconds.
+    /// The stretch that is being filled, and its number of seconds so far.
     filling: (TotalLatency, usize),
 }
 
@@ -72,7 +72,7 @@ impl Stretches {
         self.full.push(Buckets::of(&full));
     }
 
-    /// Adds the rest of a phase, which is too short to be a second, to the last one.
+    /// Adds the rest of a phase, which is shorter than a second, to the last second.
     pub(crate) fn extend(&mut self, rest: &Latency) {
         match (self.filling.1, self.full.last_mut()) {
             (0, Some(last)) => {
@@ -85,7 +85,7 @@ impl Stretches {
         }
     }
 
-    /// Merges neighbors; the one that is being filled is then half full.
+    /// Merges neighbors. The stretch that is being filled is half full afterward.
     fn double(&mut self) {
         let pairs = self.full.chunks(2).map(|pair| {
             let mut both = TotalLatency::default();
@@ -96,8 +96,8 @@ impl Stretches {
         self.length *= 2;
     }
 
-    /// The range of the value that the share `quantile` (0 to 1) of all do not exceed, in
-    /// milliseconds. `None` when too little was measured.
+    /// The range of the value that a share `quantile` (0 to 1) of all transactions does not exceed,
+    /// in milliseconds. `None` if too little was measured.
     pub(crate) fn range_ms(&self, quantile: f64) -> Option<Range> {
         let mut all = self.filling.0.clone();
         self.full
@@ -124,7 +124,7 @@ impl Stretches {
     }
 }
 
-/// Transactions of a stretch that took longer, of all of them.
+/// The share of a stretch's transactions that took longer.
 fn slower(stretch: &Buckets, value_ns: u64) -> Part {
     let total = stretch.count_above(value_ns) as f64;
     Part {
@@ -133,7 +133,7 @@ fn slower(stretch: &Buckets, value_ns: u64) -> Part {
     }
 }
 
-/// Half width of the share's interval if transactions did not depend on each other.
+/// Half width of the share's interval if transactions were independent.
 fn independent(quantile: f64, count: u64) -> f64 {
     let degrees = count.saturating_sub(1) as f64;
     student_t(degrees) * (quantile * (1.0 - quantile) / count as f64).sqrt()
@@ -179,8 +179,8 @@ mod tests {
         for number in 9..60 {
             stretches.add(&second(number));
         }
-        // All seconds are alike, so it is that of 6,000 independent transactions:
-        // 0.95 +- 1.9604 sqrt(0.95 * 0.05 / 6000) = 0.94448 to 0.95552.
+        // All seconds are alike, so the interval is that of 6,000 independent transactions: 0.95 +-
+        // 1.9604 sqrt(0.95 * 0.05 / 6000) = 0.94448 to 0.95552.
         let range = stretches.range_ms(0.95).unwrap();
         assert!((range.low - 95.0).abs() < 0.1, "{range:?}");
         assert!((range.high - 96.0).abs() < 0.1, "{range:?}");

@@ -1,9 +1,9 @@
-//! How an instance recovered from its faults: from what its load, its errors, and probes of its
-//! members showed at each time.
+//! How an instance recovered from its faults: what its load, its errors, and probes of its members
+//! showed at each time.
 //!
-//! Each fault has a window: from when it was asked for to when the next one was that took effect, or
-//! to the end of the load. What did not happen in it is `None`; times that were still to come are
-//! censored.
+//! Each fault has a window: from its request to the request of the next fault that took effect, or
+//! to the end of the load. What did not happen in the window is `None`; times of events that were
+//! still to come are censored.
 
 mod counts;
 mod distribution;
@@ -28,41 +28,38 @@ use crate::slice::RESTARTED;
 use crate::summary::ErrorSummary;
 use throughput::Throughput;
 
-/// What was seen of an instance during a trial. Times are on the trial's clock, in seconds.
+/// Observations of an instance during a trial. Times are on the trial's clock, in seconds.
 #[derive(Debug, Default)]
 pub struct Observed {
     /// When the measure phase began.
     pub measured_from_s: f64,
     /// When the load ended.
     pub end_s: f64,
-    /// Transactions that had completed at each time.
+    /// Completed transactions at each time.
     pub counts: Counts,
-    /// The response times of each second of the load.
+    /// Response times of each second of the load.
     pub seconds: Vec<ResponseSecond>,
     /// Errors of the load, in order of time.
     pub errors: Vec<TimedError>,
-    /// The first transaction of the load after each effect; empty if it does not write.
+    /// The first transaction of the load after each effect; empty if the load does not write.
     pub first_writes: Vec<FirstWrite>,
-    /// Probes of the members, each member's in order of time.
+    /// Probes of the members, in order of time for each member.
     pub probes: Vec<Probe>,
-    /// Whether every member is to accept writes.
+    /// Whether every member should accept writes.
     pub has_many_primaries: bool,
 }
 
-/// An error of the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedError {
-    /// When.
     pub at_s: f64,
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
-    /// In the server's words.
     pub message: String,
-    /// What the load did.
+    /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,
 }
 
-/// The first transaction of the load that was started after a fault's effect.
+/// The load's first transaction that started after a fault's effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstWrite {
     /// When the fault took effect.
@@ -71,20 +68,20 @@ pub struct FirstWrite {
     pub end_s: Option<f64>,
 }
 
-/// The time in which a recovery is looked for.
+/// The time in which a recovery is searched for.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     asked_s: f64,
     effect_s: f64,
-    /// Where the times of the recovery begin.
+    /// The zero of the recovery's times.
     origin_s: f64,
-    /// When healing was asked for, and when it was done.
+    /// When healing was requested, and when it was complete.
     heal_s: Option<f64>,
     healed_s: Option<f64>,
     end_s: f64,
 }
 
-/// Fills in how an instance recovered from its faults, which are in order of time.
+/// Adds to each fault how the instance recovered from it. `faults` are in order of time.
 pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
     let struck = faults
         .iter_mut()
@@ -109,7 +106,7 @@ pub fn recover(observed: &Observed, faults: &mut [&mut FaultRecord]) {
         };
         fault.recovery = Some(match effect_s < end_s {
             true => recovery(observed, fault.node, window, &mut before),
-            // The next fault was asked for before this one took effect.
+            // The next fault was requested before this one took effect.
             false => Recovery::default(),
         });
     }
@@ -175,9 +172,9 @@ impl Window {
     }
 }
 
-/// The load's first transaction after the effect; `None` if it does not write.
+/// The load's first transaction after the effect; `None` if the load does not write.
 fn load_write(firsts: &[FirstWrite], window: Window) -> Option<Observation> {
-    // The same instant, from two conversions.
+    // The same instant may differ by this much after two conversions.
     const SAME_S: f64 = 0.001;
     let begin_s = window.effect_s - SAME_S;
     let first = firsts.iter().find(|first| first.since_s >= begin_s)?;
@@ -207,7 +204,7 @@ fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> V
     codes.into_values().filter_map(of_code).collect()
 }
 
-/// Most errors within any second.
+/// Maximum number of errors within any second.
 fn most_per_s(errors: &[&TimedError]) -> u64 {
     let within = |(index, first): (usize, &&TimedError)| {
         let later = errors.iter().skip(index);

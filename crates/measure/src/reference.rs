@@ -1,10 +1,9 @@
-//! The reference page of the metrics, written from their table.
+//! The reference page of the metrics, generated from their table.
 
 use crate::metric::{Group, METRICS};
 
 const INTRO: &str = include_str!("reference_intro.md");
 
-/// The page that explains every metric, in Markdown.
 pub fn metrics_markdown() -> String {
     let mut page = INTRO.to_owned();
     for group in Group::ALL {

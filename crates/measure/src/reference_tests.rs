@@ -1,4 +1,4 @@
-//! `docs/statistics.md` names the limits and the sources that the code has.
+//! `docs/statistics.md` names the limits and sources that the code has.
 
 use std::path::Path;
 
@@ -122,7 +122,7 @@ fn docs_statistics_md_names_the_limits() {
     );
 }
 
-/// Each source of the page is one that the code itself names.
+/// Every source on the page is also named in the code.
 #[test]
 fn docs_statistics_md_names_the_sources_of_the_code() {
     let page = page();

@@ -1,4 +1,4 @@
-//! All that a study found: its trials and where they ran.
+//! The whole result of a study: its trials, and where they ran.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,34 +7,28 @@ use crate::finding::Finding;
 use crate::summary::TrialSummary;
 use crate::threshold::ThresholdResult;
 
-/// A whole result: the content of `result.json`.
+/// The content of `result.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunResult {
-    /// [`crate::summary::SCHEMA_VERSION`] when it was written.
+    /// [`crate::summary::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The study's title.
     pub title: String,
     pub question: Option<String>,
-    /// How it answers the question.
+    /// How the study answers its question.
     pub description: Option<String>,
-    /// What was planned.
     pub design: Design,
-    /// Where it ran.
     pub environment: Environment,
     /// The checks of host and servers before the first load that did not pass.
     pub findings: Vec<Finding>,
-    /// The results of the trials, in their order.
+    /// In the order of the trials.
     pub trials: Vec<TrialSummary>,
-    /// The results of searches for the highest rate.
     pub searches: Vec<FoundMax>,
     /// Whether each threshold was met at each point; empty without thresholds.
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// The design of a study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Design {
-    /// Number of trials.
     pub trials: u32,
     /// Number of trials of each point.
     pub repeats: u32,
@@ -42,7 +36,6 @@ pub struct Design {
     pub axes: Vec<String>,
     /// The order of the trials in words, with its seed.
     pub order: String,
-    /// The tables of the report.
     pub tables: Vec<Table>,
     /// Title of the paper whose sign convention comparisons also show: lost throughput is positive.
     pub delta_as_in: Option<String>,
@@ -57,25 +50,22 @@ pub struct Table {
     pub columns: Vec<String>,
 }
 
-/// The host that ran a study, and the program. Facts that the host does not report are absent.
+/// The host and the program that ran a study. Facts that the host does not report are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
     pub dyno_version: String,
-    /// When it started (RFC 3339, UTC).
+    /// When the study started (RFC 3339, UTC).
     pub started: String,
     /// The command line, without secrets.
     pub command: String,
-    /// The host's name.
     pub hostname: Option<String>,
-    /// Name of the operating system.
     pub os: Option<String>,
-    /// Name and release of the kernel.
+    /// Name and release.
     pub kernel: Option<String>,
     pub cpu_model: Option<String>,
     /// CPUs that this process may use.
     pub cores: Option<u64>,
-    /// Main memory, in bytes.
     pub memory_bytes: Option<u64>,
     /// The CPU frequency governor, for example `performance`.
     pub governor: Option<String>,
@@ -87,11 +77,10 @@ pub struct Environment {
     pub numa_nodes: Option<u64>,
     /// Whether the CPU may exceed its nominal frequency.
     pub turbo: Option<bool>,
-    /// The hypervisor or container it runs in, for example `KVM`.
+    /// The surrounding hypervisor or container, for example `KVM`.
     pub virtualisation: Option<String>,
     /// The mode of transparent huge pages, for example `madvise`.
     pub transparent_hugepages: Option<String>,
-    /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
     /// `vm.swappiness` (0 to 200).
     pub swappiness: Option<u64>,
@@ -103,11 +92,9 @@ pub struct Environment {
     pub places: Vec<Place>,
 }
 
-/// A directory, and the storage below it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
-    /// The directory.
     pub path: String,
     /// The mount point of its file system.
     pub mount_point: Option<String>,
@@ -117,7 +104,7 @@ pub struct Place {
     pub source: Option<String>,
     /// Mount options, for example `rw,noatime`.
     pub options: Option<String>,
-    /// The disks below it; empty for a file system without a disk.
+    /// The disks below the file system; empty for one without a disk.
     pub disks: Vec<Disk>,
 }
 
@@ -128,13 +115,12 @@ pub struct Disk {
     pub name: String,
     /// The model that the disk reports.
     pub model: Option<String>,
-    /// Capacity in bytes.
     pub bytes: Option<u64>,
     /// The I/O scheduler, for example `mq-deadline`.
     pub scheduler: Option<String>,
     /// Whether the kernel considers it rotational.
     pub rotational: Option<bool>,
-    /// The mode of its write cache: `write back` (must be flushed) or `write through`.
+    /// The mode of the write cache: `write back` (must be flushed) or `write through`.
     pub cache: Option<String>,
 }
 

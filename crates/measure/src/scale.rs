@@ -34,24 +34,24 @@ use laws::{alone, fit, gustafson_law, parameter, peak, serial, universal, univer
 
 pub use goodness_of_fit::GoodnessOfFit;
 
-/// Fewest numbers of users with which a law is fitted.
+/// Minimum number of different sizes for a fit.
 pub const MIN_POINTS: usize = 6;
-/// Least share of the variance that the law has to explain.
+/// Minimum share of the variance that the law must explain.
 pub const LEAST_R_SQUARED: f64 = 0.9;
 
-/// A peak is not reported beyond this multiple of the largest size measured.
+/// A peak is not reported beyond this multiple of the largest measured size.
 pub(crate) const FARTHEST: f64 = 10.0;
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Users, instances or nodes, above 0.
+    /// Number of users, instances, or nodes; above 0.
     pub size: f64,
-    /// Throughput with them, in transactions per second.
+    /// In transactions per second.
     pub per_s: f64,
-    /// Half of the 95 % interval of the point's own seconds, where it has one.
+    /// Half of the 95 % interval of the point's own seconds, if it has one.
     pub half_width: Option<f64>,
-    /// The block that it ran in, with one trial of each size: its repeat.
+    /// The block that the trial ran in: its repeat. A block has one trial of each size.
     pub block: u32,
 }
 
@@ -71,10 +71,10 @@ impl Observation {
 /// A law with one serial share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Serial {
-    /// Throughput of one alone, in transactions per second.
+    /// λ: throughput of a single user, in transactions per second.
     pub alone_per_s: Estimate,
-    /// Share of the work that is not done side by side (0 to 1). 0 without an interval when
-    /// the fit would have it below.
+    /// Share of the work that is serial (0 to 1). 0 without an interval if the fit would put it
+    /// below 0.
     pub share: Estimate,
     /// Share (up to 1) of the variance of the logarithm of throughput that the law explains.
     pub r_squared: f64,
@@ -83,54 +83,52 @@ pub struct Serial {
 /// Where throughput is highest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
-    /// With so many users; no interval when it may as well be endlessly far away.
+    /// Number of users at the peak; no interval if the peak may be infinitely far away.
     pub size: Estimate,
-    /// Throughput there, in transactions per second.
+    /// Throughput at the peak, in transactions per second.
     pub per_s: Estimate,
-    /// Whether so many users were measured; if not, it is a guess.
+    /// Whether so many users were measured; otherwise the peak is extrapolated.
     pub is_measured: bool,
 }
 
 /// How a system scales.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
-    /// λ: throughput of one alone, in transactions per second.
+    /// λ: throughput of a single user, in transactions per second.
     pub alone_per_s: Estimate,
-    /// σ: share of the work that waits for its turn (0 to 1). Where the fit would have it
-    /// below, it is 0 and its half width is the most that it may be, with none where that is
-    /// not known.
+    /// σ: share of the work that waits for its turn (0 to 1). If the fit would put it below 0, it
+    /// is 0, and its half width is the largest value that it may have, absent if unknown.
     pub contention: Estimate,
-    /// κ: cost of each pair that must agree, as a share of the work (0 or more). At 0 its half
-    /// width is as σ's, and there is no peak. With σ and κ both 0 throughput grows in
-    /// proportion to the size.
+    /// κ: cost of each pair that must agree, as a share of the work (0 or more). At 0, its half
+    /// width is like σ's, and there is no peak. If σ and κ are both 0, throughput is proportional
+    /// to the size.
     pub coherency: Estimate,
     /// Share (up to 1) of the variance of the logarithm of throughput that the law explains.
     pub r_squared: f64,
-    /// Whether it misses the points by no more than chance.
+    /// Whether the law misses the points by no more than chance.
     pub goodness_of_fit: GoodnessOfFit,
-    /// Where throughput is highest; `None` when it never stops growing, or not before ten
-    /// times the largest size that was measured.
+    /// Where throughput is highest; `None` if it never stops growing, or not before ten times the
+    /// largest measured size.
     pub peak: Option<Peak>,
-    /// Amdahl's law; `None` if it fits only with a share outside of 0 to 1.
+    /// `None` if the law fits only with a share outside 0 to 1.
     pub amdahl: Option<Serial>,
-    /// Gustafson's law; `None` as with Amdahl's.
+    /// `None` if the law fits only with a share outside 0 to 1.
     pub gustafson: Option<Serial>,
 }
 
 impl Scaling {
-    /// Throughput with so many users by the Universal Scalability Law, in transactions per
-    /// second.
+    /// Throughput at `size` by the Universal Scalability Law, in transactions per second.
     pub fn per_s(&self, size: f64) -> f64 {
         let all = [self.alone_per_s, self.contention, self.coherency];
         universal_law(size, &all.map(|parameter| parameter.value)).0
     }
 
-    /// The same by Amdahl's law.
+    /// Throughput at `size` by Amdahl's law, in transactions per second.
     pub fn amdahl_per_s(&self, size: f64) -> Option<f64> {
         Some(universal_law(size, &self.amdahl?.parameters()).0)
     }
 
-    /// The same by Gustafson's law.
+    /// Throughput at `size` by Gustafson's law, in transactions per second.
     pub fn gustafson_per_s(&self, size: f64) -> Option<f64> {
         Some(gustafson_law(size, &self.gustafson?.parameters()).0)
     }
@@ -145,46 +143,40 @@ impl Serial {
 /// Why no scalability law was fitted.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoLaw {
-    /// Too few points.
     #[error(
         "fitting its three parameters takes at least {MIN_POINTS} different sizes, and only \
          {points} were measured"
     )]
     TooFew {
-        /// How many different sizes there were.
+        /// Number of different sizes.
         points: usize,
     },
     /// A point that cannot have been measured.
     #[error("invalid point: size {size}, {per_s} transactions/s")]
-    BadPoint {
-        size: f64,
-        /// Its throughput.
-        per_s: f64,
-    },
+    BadPoint { size: f64, per_s: f64 },
     /// The fit did not converge.
     #[error("the fit did not converge")]
     NotFound,
-    /// A bad fit.
     #[error(
         "it explains only {:.0} % of the variance; something other than contention and coherency \
          affects throughput", 100.0 * .r_squared
     )]
     BadFit {
-        /// Share of the variance that it explains.
+        /// Share of the variance that the law explains.
         r_squared: f64,
     },
-    /// It misses a size by more than chance (lack of fit).
+    /// The law misses a size by more than chance (lack of fit).
     #[error(
         "lack of fit: at {size} it is off by {:+.0} %, which happens by chance in one of {:.0} \
          studies; something other than contention and coherency affects throughput, such as a \
          hard limit", 100.0 * .off, (1.0 / .p).min(1e6)
     )]
     LackOfFit {
-        /// The size that it misses most.
+        /// The size that the law misses by the most.
         size: f64,
-        /// By which share of the mean measured there the law is above it.
+        /// By which share of the measured mean the law exceeds it.
         off: f64,
-        /// How likely (0 to 1) a true law would be off by as much.
+        /// Probability (0 to 1) that a true law would miss by as much.
         p: f64,
     },
     #[error(
@@ -197,7 +189,7 @@ pub enum NoLaw {
     Serial,
 }
 
-/// Fits the laws; several points of one size are repeats.
+/// Fits the laws. Several points of one size are repeats.
 pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     let is_bad = |point: &&Observation| {
         !(point.size > 0.0

@@ -22,7 +22,7 @@ const SDM91: [(f64, f64); 7] = [
     (216.0, 1702.2),
 ];
 
-/// A ray tracer on so many processors (Gunther, *Guerrilla Capacity Planning*).
+/// A ray tracer by number of processors (Gunther, *Guerrilla Capacity Planning*).
 const RAY_TRACER: [(f64, f64); 11] = [
     (1.0, 20.0),
     (4.0, 78.0),
@@ -43,9 +43,10 @@ fn near(found: Estimate, value: f64, half: f64) {
     assert!((found / half - 1.0).abs() < 1e-4, "{found} {half}");
 }
 
-/// The R package `usl` publishes a peak at 96.52 users for these, from a fit of throughput itself.
-/// All numbers with their intervals by a program in Python that fits the logarithms, with
-/// gradients by differences and Student's t from a table; those of the peak from its covariances.
+/// For these data, the R package `usl` publishes a peak at 96.52 users, from a fit of throughput
+/// itself. The expected numbers and intervals here come from a Python program that fits the
+/// logarithms, with numeric gradients, Student's t from a table, and intervals of the peak from its
+/// covariances.
 #[test]
 fn a_published_system_with_a_peak() {
     let found = scaling(&points(&SDM91)).unwrap();
@@ -63,14 +64,14 @@ fn a_published_system_with_a_peak() {
     let gustafson = found.gustafson.unwrap();
     near(gustafson.share, 0.754_733_79, 0.519_935_645);
     assert!((gustafson.r_squared - 0.715_827_144).abs() < 1e-5);
-    // λ 72 / (1 + σ 71 + κ 72 · 71) of the parameters above, by Python.
+    // λ 72 / (1 + σ 71 + κ 72 · 71) with the parameters above, in Python.
     assert!((found.per_s(72.0) - 1_923.222_28).abs() < 1e-2);
     let amdahl_at_1 = found.amdahl_per_s(1.0).unwrap();
     assert!((amdahl_at_1 - amdahl.alone_per_s.value).abs() < 1e-9);
     assert!(found.gustafson_per_s(216.0).unwrap() > found.gustafson_per_s(1.0).unwrap());
 }
 
-/// Its κ may as well be 0, so its peak may as well be infinitely far away.
+/// κ may be 0, so the peak may be infinitely far away.
 #[test]
 fn a_published_system_without_one() {
     let found = scaling(&points(&RAY_TRACER)).unwrap();
@@ -83,7 +84,7 @@ fn a_published_system_without_one() {
     assert!((found.r_squared - 0.995_866_461).abs() < 1e-8);
 }
 
-/// Made by the law, so it is found again.
+/// Data that the law generates must give the law.
 #[test]
 fn the_law_itself_is_found() {
     let law = |contention: f64, coherency: f64| -> Vec<Observation> {
@@ -108,13 +109,13 @@ fn the_law_itself_is_found() {
     );
     assert!(only_pairs.peak.unwrap().size.half_width.is_some());
     assert_eq!(scaling(&law(-0.01, 0.0)), Err(NoLaw::Superlinear));
-    // In proportion.
+    // Proportional growth.
     let straight = scaling(&law(0.0, 0.0)).unwrap();
     assert!((0.0..1e-6).contains(&straight.contention.value) && straight.peak.is_none());
 }
 
-/// A source of numbers from -1 to 1 that is the same everywhere (SplitMix64, as its author
-/// published it).
+/// Random numbers from -1 to 1 that are the same everywhere (SplitMix64, as published by its
+/// author).
 struct Noise(u64);
 
 impl Noise {
@@ -126,9 +127,9 @@ impl Noise {
     }
 }
 
-/// What grows in proportion and varies by 1 % has costs of 0, or small ones, and is hardly
-/// ever called superlinear: an interval of 95 % ends below 0 in 2.5 % of the cases, in a few
-/// more where the noise grows with the size.
+/// Throughput that grows in proportion and varies by 1 % has costs of 0 or small ones, and is
+/// hardly ever called superlinear: a 95 % interval ends below 0 in 2.5 % of cases, and slightly
+/// more often if the noise grows with the size.
 #[test]
 fn no_cost_is_below_0() {
     const SEEDS: u64 = 1000;
@@ -164,7 +165,7 @@ fn no_cost_is_below_0() {
     );
 }
 
-/// By Python: ln λ is the mean of ln y - ln x, its error s / √n, times t(5) = 2.570582.
+/// In Python: ln λ is the mean of ln y - ln x, its error s / √n, times t(5) = 2.570582.
 #[test]
 fn a_line_has_its_interval() {
     let data = [(1.0, 101.0), (2.0, 199.0), (3.0, 301.0), (4.0, 401.0)];
@@ -174,7 +175,7 @@ fn a_line_has_its_interval() {
     near(found.alone_per_s, 100.329_575_6, 0.509_968_77);
 }
 
-/// Without contention, too, it may grow by more than in proportion.
+/// Superlinear growth is rejected without contention, too.
 #[test]
 fn what_grows_by_more_than_in_proportion_is_refused() {
     for exponent in [1.05, 1.1, 1.2, 1.5, 2.0] {
@@ -189,7 +190,7 @@ fn what_grows_by_more_than_in_proportion_is_refused() {
     }
 }
 
-/// Where throughput only falls, neither law of a serial share can follow.
+/// Where throughput only falls, neither law with a serial share can fit.
 #[test]
 fn a_share_is_never_more_than_the_whole() {
     let falls = [971.0, 933.0, 875.0, 650.0, 601.0, 343.0];
@@ -205,7 +206,7 @@ fn a_share_is_never_more_than_the_whole() {
 fn what_tells_nothing_is_refused() {
     let few = scaling(&points(&SDM91[..5]));
     assert_eq!(few, Err(NoLaw::TooFew { points: 5 }));
-    // Repeats of a size are no further sizes.
+    // Repeats of a size do not count as further sizes.
     let twice = [&SDM91[..5], &SDM91[..5]].concat();
     assert_eq!(scaling(&points(&twice)), Err(NoLaw::TooFew { points: 5 }));
     let noise: Vec<(f64, f64)> = (1..=8)
@@ -220,7 +221,7 @@ fn what_tells_nothing_is_refused() {
     assert!(matches!(scaling(&bad), Err(NoLaw::BadPoint { .. })));
 }
 
-/// Blocks of a law at 1, 2, 3, 4, 6, 8, 12 and 16, each trial off by noise of this share.
+/// Blocks of a law at sizes 1, 2, 3, 4, 6, 8, 12 and 16, with noise of this share in each trial.
 fn repeats(
     noise: &mut Noise,
     law: impl Fn(f64) -> f64,
@@ -231,7 +232,7 @@ fn repeats(
     blocks(noise, &sizes, law, count, [0.0, spread])
 }
 
-/// The same with noise of each block, too, and of other sizes.
+/// Blocks of a law at given sizes, with noise of each trial and of each block.
 fn blocks(
     noise: &mut Noise,
     sizes: &[f64],
@@ -239,7 +240,7 @@ fn blocks(
     count: u32,
     [between, within]: [f64; 2],
 ) -> Vec<Observation> {
-    // Twelve even numbers make a normal one.
+    // The sum of twelve uniform numbers is nearly normal.
     let normal = |noise: &mut Noise| (0..12).map(|_| noise.next()).sum::<f64>() / 2.0;
     let mut all = Vec::new();
     for block in 1..=count {
@@ -257,7 +258,7 @@ fn blocks(
     all
 }
 
-/// The pace of the host differs by 5 or 10 % from block to block, which moves all sizes alike.
+/// The speed of the host differs by 5 or 10 % from block to block, which moves all sizes equally.
 #[test]
 fn intervals_cover_the_truth_with_noisy_blocks() {
     const STUDIES: u64 = 1000;
@@ -304,7 +305,7 @@ fn intervals_cover_the_truth_with_noisy_blocks() {
     }
 }
 
-/// Proportional up to a cap: what R² alone takes for a good fit.
+/// Proportional up to a limit: by R² alone, a good fit.
 #[test]
 fn a_hard_ceiling_is_refused() {
     const STUDIES: u64 = 200;
@@ -320,7 +321,7 @@ fn a_hard_ceiling_is_refused() {
         println!("cap {cap}, noise {spread}: refused {refused} of {STUDIES}, seeds 0 to {STUDIES}");
         assert!(refused * 100 >= STUDIES * 95, "{cap}: {refused}");
     }
-    // Without repeats by the interval of each point, and not at all without one.
+    // Without repeats, the interval of each point decides; without intervals, nothing does.
     let ceiling = |size: f64| 1000.0 * f64::min(size, 6.0);
     let mut points = repeats(&mut Noise(1), ceiling, 1, 0.01);
     let untested = scaling(&points).unwrap();
@@ -331,8 +332,8 @@ fn a_hard_ceiling_is_refused() {
     assert!(matches!(scaling(&points), Err(NoLaw::LackOfFit { .. })));
 }
 
-/// A true law is refused in no more studies than promised, and by its bound σ is hardly ever
-/// more than told.
+/// A true law is rejected in no more studies than promised, and σ hardly ever exceeds its reported
+/// upper limit.
 #[test]
 fn a_true_law_is_kept_and_its_bounds_hold() {
     const STUDIES: u64 = 1000;
@@ -356,7 +357,7 @@ fn a_true_law_is_kept_and_its_bounds_hold() {
              {above}, of {STUDIES}, seeds 0 to {STUDIES}"
         );
         assert!(refused * 100 <= STUDIES * 2, "{refused}");
-        // 5 % and three standard errors: noise that grows with the size takes the bound from
+        // 5 % and three standard errors: noise that grows with the size lowers the confidence from
         // 97.5 to 95 %.
         assert!(above * 1000 <= STUDIES * 71, "{above} of {at_bound}");
     }

@@ -46,7 +46,7 @@ impl SecondTotals {
         self.backlog = rest.backlog.or(self.backlog);
     }
 
-    /// Its transactions, and its length in seconds.
+    /// Transactions, and length in seconds.
     pub(crate) fn throughput(&self) -> Part {
         Part {
             total: self.transactions as f64,
@@ -55,7 +55,6 @@ impl SecondTotals {
     }
 }
 
-/// The value, if it is finite.
 pub(crate) fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }

@@ -1,4 +1,4 @@
-//! One small record per second, for charts and for reading line by line.
+//! A small record per second, for charts and for reading line by line.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 /// One second of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
-    /// Its start, in seconds from the load's origin.
+    /// Start, in seconds from the load's origin.
     pub t_s: f64,
-    /// Its length, in seconds.
+    /// Length, in seconds.
     pub seconds: f64,
     pub phase: Phase,
-    /// Transactions that ended, per second; `None` when no time passed.
+    /// Completed transactions per second; `None` if no time passed.
     pub tps: Option<f64>,
-    /// Statements that got a reply, per second.
+    /// Answered statements per second.
     pub statements_per_s: Option<f64>,
-    /// Response times; `None` when no transaction ended.
+    /// `None` if no transaction completed.
     pub response_ms: Option<SeriesLatency>,
     /// 99th percentile of the service time; open loop only.
     pub service_p99_ms: Option<f64>,
@@ -27,13 +27,12 @@ pub struct SeriesPoint {
     pub restarts: u64,
     /// Connections that were lost and reopened.
     pub reconnects: u64,
-    /// Arrivals that were due but not started at its end; open loop only.
+    /// Arrivals that were due but not started at the end of the second; open loop only.
     pub backlog: Option<u64>,
     /// 99th percentile of the lateness with which the generator noticed arrivals.
     pub lateness_p99_ms: Option<f64>,
     /// How late the generator read replies; `None` without time stamps.
     pub delay_ms: Option<SeriesLatency>,
-    /// Each worker's shares.
     pub workers: Vec<Busy>,
 }
 
@@ -41,13 +40,9 @@ pub struct SeriesPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLatency {
     pub mean: f64,
-    /// The median.
     pub p50: f64,
-    /// 95th percentile.
     pub p95: f64,
-    /// 99th percentile.
     pub p99: f64,
-    /// The longest.
     pub max: f64,
 }
 
@@ -81,9 +76,9 @@ impl SeriesLatency {
 }
 
 impl SeriesPoint {
-    /// Merges the next point into this one: rates weighted by length, the largest of each
-    /// time, so that no peak is lost. Returns whether it did: points of different phases stay
-    /// apart.
+    /// Merges the next point into this one: rates are weighted by length, and of each time the
+    /// larger one is kept, so that no peak is lost. Returns false, without merging, if the phases
+    /// differ.
     pub fn absorb(&mut self, next: &Self) -> bool {
         if self.phase != next.phase {
             return false;
@@ -103,7 +98,7 @@ impl SeriesPoint {
         true
     }
 
-    /// Whether it is only part of a second, such as the rest of a phase.
+    /// Whether this is only part of a second, such as the rest of a phase.
     pub fn is_partial(&self) -> bool {
         self.seconds < SHORTEST_SECOND_NS as f64 / 1e9
     }

@@ -1,4 +1,4 @@
-//! The setup of a trial and how it ended: what a summary needs in addition to the seconds.
+//! The setup of a trial and how it ended: what a summary needs besides the seconds.
 
 use plan::StatementClass;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::ended::Ended;
 use crate::instance::{InstanceSummary, Reset};
 use crate::metric::Metrics;
 
-/// The setup of a trial: its plan, and what was found when it ran.
+/// The setup of a trial: its plan, and what dyno found when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// The trial as the study planned it.
     pub planned: plan::Trial,
-    /// When a reply counted as received; differs from the plan if the kernel stamped no replies.
+    /// When a reply counted as received; differs from the plan if the kernel did not stamp replies.
     pub reply_time: ReplyTime,
     /// The engine and its version; empty before a server was reached.
     pub engine: String,
@@ -30,8 +30,8 @@ pub struct Setup {
     pub tables: u32,
     /// The directory that held the data of servers that dyno started.
     pub directory: Option<String>,
-    /// What the servers' site turned out to be, such as the program that ran their containers;
-    /// `None`: what the plan says.
+    /// What dyno found out about the servers' site, such as the program that ran their containers;
+    /// `None` if that adds nothing to the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// Whether the servers ran in guests whose CPUs were emulated.
@@ -60,28 +60,26 @@ impl Setup {
     }
 }
 
-/// One kind of statement. Its index in the list of kinds is its index in
+/// A kind of statement. Its index in the list of kinds is its index in
 /// [`crate::slice::Slice::statements`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementKind {
-    /// Its name, for example `point_select`.
+    /// For example `point_select`.
     pub name: String,
-    /// What it does.
     pub class: StatementClass,
 }
 
 /// Transactions that were still running when the load stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// How many were running at the end of the measurement.
+    /// Number of transactions that were running at the end of the measurement.
     pub count: u64,
-    /// How long the oldest of them had been running, in milliseconds.
+    /// Age of the oldest one, in milliseconds.
     pub oldest_ms: Option<f64>,
-    /// How many of them did not complete in time and were canceled.
+    /// Number of them that did not complete in time and were canceled.
     pub cancelled: u64,
 }
 
-/// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Outcome {
@@ -90,24 +88,21 @@ pub enum Outcome {
     Completed,
     /// By the user; the measurement until then is valid.
     Interrupted,
-    /// At its limit, or because no reply came, while its server was unreachable; the measurement
-    /// until then is stored.
+    /// The server was unreachable when the load reached its limit, or until no reply came. The
+    /// measurement until then is stored.
     ServerLost {
-        /// When the last transaction ended, on the trial's clock, in milliseconds.
+        /// When the last transaction completed, in milliseconds on the trial's clock.
         at_ms: u64,
         /// Why virtual users could not continue.
         error: String,
     },
-    /// By an error that is not ignored.
+    /// By an error that the study does not ignore.
     Stopped {
-        /// The error, in the server's words.
+        /// The server's message.
         error: String,
     },
     /// By the laboratory, for example because a server died.
-    Failed {
-        /// What happened.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 impl std::fmt::Display for Outcome {
@@ -124,27 +119,24 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// `server lost at 12.0 s`, on the trial's clock.
+/// For example `server lost at 12.0 s`, on the trial's clock.
 pub fn server_lost(at: Duration) -> String {
     format!("server lost at {:.1} s", at.as_secs_f64())
 }
 
-/// What a summary needs in addition to the seconds.
+/// What a summary needs besides the seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Wall-clock time at the zero of the trial's clock.
     pub started_at: Option<String>,
     pub setup: Setup,
-    /// What was still running at the end.
     pub unfinished: Unfinished,
     /// The results of each server.
     pub instances: Vec<InstanceSummary>,
     /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
-    /// How the servers got their data.
     pub reset: Option<Reset>,
-    /// Why it ended early, if the study allows that.
+    /// `None` unless the trial was ended early.
     pub ended: Option<Ended>,
-    /// How it ended.
     pub outcome: Outcome,
 }

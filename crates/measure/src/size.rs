@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::interval::Estimate;
 use crate::scale::Scaling;
 
-/// Relative rounding error of a number of servers.
+/// Relative rounding error in a number of servers.
 const ROUNDING: f64 = 1e-9;
 
 /// What is needed.
@@ -18,7 +18,7 @@ const ROUNDING: f64 = 1e-9;
 pub struct Need {
     /// Transactions per second.
     pub per_s: f64,
-    /// Share of its measured throughput (above 0, up to 1) that each server adds; exact without an
+    /// Share of its own throughput (above 0, up to 1) that each server adds; exact without an
     /// interval.
     pub efficiency: Estimate,
     /// Price of one server, in any currency.
@@ -34,25 +34,23 @@ pub struct ServerRange {
     pub most: Option<u64>,
 }
 
-/// Servers with so many instances each.
+/// The plan for one number of instances per server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// Instances on each server.
     pub instances: u32,
     /// Throughput of one server, in transactions per second.
     pub per_s: Estimate,
-    /// Servers that are needed.
     pub servers: u64,
-    /// Its 95 % interval; `None` if the throughput has none.
+    /// 95 % interval of `servers`; `None` if the throughput has none.
     pub range: Option<ServerRange>,
-    /// Share of the servers, and so of their cost, that is saved against one instance on
-    /// each (0 to 1; below 0 when it takes more); `None` when that was not measured.
+    /// Share of the servers, and of their cost, that is saved compared with one instance on each
+    /// server (0 to 1; negative if more are needed); `None` if that was not measured.
     pub saved: Option<f64>,
-    /// Price of them all, in the currency of the need.
+    /// Price of all servers, in the currency of the need.
     pub price: Option<f64>,
 }
 
-/// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoPlan {
     /// The need is not positive.
@@ -114,16 +112,16 @@ fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
     (need_per_s / added_per_s * (1.0 - ROUNDING)).ceil() as u64
 }
 
-/// The efficiency that the law of scaling over the instances of one server suggests for
-/// several servers: 1 − σ, which is what each further one adds in Gustafson's reading of
-/// the serial share, where the work grows with the servers, as it does when each brings its
-/// own instances. κ is left out: it is what pairs of instances pay for sharing caches,
-/// memory and a kernel, which servers do not share. A stand-in for a measurement of several
-/// servers: what their network costs is in no number of one server. Above 0 and at most 1:
-/// no server adds more than it gives alone.
+/// The efficiency of several servers that the law of scaling over the instances of one server
+/// suggests: 1 − σ. That is what each further server adds in Gustafson's reading of the serial
+/// share, where the work grows with the servers, as it does if each brings its own instances. κ is
+/// left out: pairs of instances pay it for sharing caches, memory, and a kernel, which servers do
+/// not share. This stands in for a measurement of several servers: no number of a single server
+/// includes the cost of their network. Above 0 and at most 1, because no server adds more than it
+/// gives alone.
 ///
-/// Where σ is at its bound of 0, an efficiency of 1 would be a certainty that nobody has: it is
-/// then the least that the points allow, and `None` where they allow anything.
+/// If σ is at its bound of 0, an efficiency of 1 would claim too much: it is then the least that
+/// the points allow, and `None` if they allow anything.
 pub fn efficiency(law: &Scaling) -> Option<Estimate> {
     let contention = law.contention;
     if contention.value > 0.0 {
@@ -136,7 +134,7 @@ pub fn efficiency(law: &Scaling) -> Option<Estimate> {
     (value > 0.0).then_some(Estimate::exact(value))
 }
 
-/// The choice with the fewest servers; of several the one whose servers give the most.
+/// The choice with the fewest servers; among equals, the one whose servers give the most.
 pub fn best(choices: &[Choice]) -> Option<&Choice> {
     choices.iter().min_by(|one, other| {
         let most = other.per_s.value.total_cmp(&one.per_s.value);
@@ -175,8 +173,8 @@ mod tests {
         }
     }
 
-    /// The paper's own numbers: 17,000 tps of servers that give 5,700 with six instances
-    /// and 2,231 with one, at 0.90: four or nine, and "more than 50 %" saved.
+    /// The paper's own numbers: 17,000 tps from servers that give 5,700 with six instances and
+    /// 2,231 with one, at 0.90: four or nine servers, and "more than 50 %" saved.
     #[test]
     fn it_is_the_papers_plan() {
         let measured = [
@@ -195,7 +193,7 @@ mod tests {
         assert_eq!(best(&choices).map(|best| best.instances), Some(6));
     }
 
-    /// By hand: 17,000 / (0.9 x (4,800 ± 100)) is 3.935, 3.855 to 4.019.
+    /// By hand: 17,000 / (0.9 x (4,800 ± 100)) is 3.935, with a range of 3.855 to 4.019.
     #[test]
     fn an_interval_is_carried_into_the_number_of_servers() {
         let of = |per_s, efficiency| {
@@ -209,7 +207,7 @@ mod tests {
         let range = |fewest, most| Some(ServerRange { fewest, most });
         let narrow = of(sure(4800.0, 100.0), exact(0.9));
         assert_eq!((narrow.servers, narrow.range), (4, range(4, Some(5))));
-        // The law's own error, 0.1 of 0.9, makes it 4,320 ± 570: 3.48 to 4.53.
+        // The law's own error, 0.1 of 0.9, makes it 4,320 ± 570, and so 3.48 to 4.53.
         assert_eq!(
             of(sure(4800.0, 100.0), sure(0.9, 0.1)).range,
             range(4, Some(5))
@@ -228,7 +226,7 @@ mod tests {
         assert_eq!(plan(&measured, &need).unwrap()[0].servers, 3);
     }
 
-    /// Throughput made by the law with σ = 0.1 and κ = 0.01.
+    /// Throughput generated by the law with σ = 0.1 and κ = 0.01.
     #[test]
     fn the_law_says_what_a_further_server_adds() {
         let of = |size: f64| Observation {
@@ -256,7 +254,7 @@ mod tests {
         assert_eq!(law.contention.value, 0.0);
         let least = efficiency(&law).unwrap().value;
         assert!(least > 0.9 && least < 1.0, "{least}");
-        // Points that rule nothing out give no efficiency.
+        // If the points rule nothing out, there is no efficiency.
         law.contention.half_width = None;
         assert_eq!(efficiency(&law), None);
     }

@@ -7,17 +7,14 @@ use hdrhistogram::Counter;
 use crate::interval::Part;
 use crate::latency::Latency;
 
-/// An interval that is shorter than this is merged with the second before it: rates are
-/// computed over both.
+/// A shorter interval is merged with the previous second, and rates are computed over both.
 pub const SHORTEST_SECOND_NS: u64 = 500_000_000;
 
-/// The phase of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Before the measurement; shown in the series, never in the totals.
+    /// Before the measurement; shown in series, never in totals.
     Warmup,
-    /// The measurement.
     Measure,
     /// After the end of the measurement, while running transactions complete.
     Drain,
@@ -29,32 +26,29 @@ pub const RESTARTED: &str = "restarted";
 /// The errors of a load with one code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct ErrorCount {
-    /// How often.
     pub count: u64,
-    /// The first one's message, as the server sent it.
+    /// The server's message for the first one.
     pub example: String,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,
 }
 
-/// Everything that was recorded between two instants, by one worker or merged over all.
-/// [`TotalSlice`] is that of a whole trial.
+/// Everything recorded between two instants, by one worker or merged over all. A whole trial has a
+/// [`TotalSlice`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<C: Counter = u32> {
-    /// Response times of transactions that ended: from their intended start.
+    /// Response times of completed transactions: from their intended start.
     pub response: Latency<C>,
-    /// Their service times: from their actual start. Empty in a closed loop, where both are
-    /// the same.
+    /// Service times: from the actual start. Empty in a closed loop, where both are equal.
     pub service: Latency<C>,
-    /// How late the generator itself noticed an arrival; open loop only.
+    /// How late the generator noticed arrivals; open loop only.
     pub lateness: Latency<C>,
-    /// How late the generator read replies: from their arrival, as the kernel stamped it,
-    /// until they were read. Empty without time stamps.
+    /// How late the generator read replies: from their arrival, as stamped by the kernel, until
+    /// they were read. Empty without time stamps.
     pub delay: Latency<C>,
-    /// Replies whose time stamp could not be right, because a clock was set.
+    /// Replies whose time stamp could not be right because a clock was set.
     pub refused_stamps: u64,
-    /// Times of statements by kind, in the order of the load's list of kinds; coarse, and so accurate
-    /// to 1 %.
+    /// Times of statements by kind, in the order of the load's list of kinds; accurate to 1 %.
     pub statements: Vec<Latency<C>>,
     /// Errors by the engine's code, or `network`.
     pub errors: BTreeMap<String, ErrorCount>,
@@ -62,11 +56,11 @@ pub struct Slice<C: Counter = u32> {
     pub reconnects: u64,
     /// Statements that look up one row by its key.
     pub lookups: u64,
-    /// How many of them found none.
+    /// Lookups that found no row.
     pub misses: u64,
 }
 
-/// A slice of a whole trial, however long: its counts cannot overflow.
+/// A slice of a whole trial. Counts cannot overflow, however long it is.
 pub type TotalSlice = Slice<u64>;
 
 impl Slice {
@@ -82,7 +76,7 @@ impl TotalSlice {
         Self::empty(kinds)
     }
 
-    /// Adds what was recorded in a second.
+    /// Adds what was recorded in one second.
     pub fn accumulate(&mut self, second: &Slice) {
         self.combine(second, Latency::accumulate);
     }
@@ -104,12 +98,11 @@ impl<C: Counter> Slice<C> {
         }
     }
 
-    /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Self) {
         self.combine(other, Latency::merge);
     }
 
-    /// Adds everything in `other`, its histograms with `add`.
+    /// Adds everything in `other`; `add` adds histograms.
     fn combine<D: Counter>(&mut self, other: &Slice<D>, add: fn(&mut Latency<C>, &Latency<D>)) {
         add(&mut self.response, &other.response);
         add(&mut self.service, &other.service);
@@ -157,32 +150,29 @@ impl<C: Counter> Slice<C> {
 /// A merged slice of the whole load, with its place on the load's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Second {
-    /// From the load's origin, in nanoseconds.
+    /// Nanoseconds from the load's origin.
     pub start_ns: u64,
-    /// From the load's origin, in nanoseconds.
+    /// Nanoseconds from the load's origin.
     pub end_ns: u64,
     pub phase: Phase,
-    /// What was recorded.
     pub slice: Slice,
-    /// Arrivals that were due but not started at its end; open loop only.
+    /// Arrivals that were due but not started at the end of the second; open loop only.
     pub backlog: Option<u64>,
-    /// Each worker's share of one CPU: running, and waiting for a CPU while it
-    /// could have run (0 to 1 each).
+    /// Each worker's time running, and waiting for a CPU, as shares of one CPU (0 to 1 each).
     pub workers: Vec<Busy>,
 }
 
 impl Second {
-    /// Its length, in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// Whether it is only part of a second, such as the rest of a phase.
+    /// Whether this is only part of a second, such as the rest of a phase.
     pub fn is_partial(&self) -> bool {
         self.length_ns() < SHORTEST_SECOND_NS
     }
 
-    /// Transactions that ended in it, and its length in seconds.
+    /// Completed transactions, and length in seconds.
     pub fn throughput(&self) -> Part {
         Part {
             total: self.slice.response.count() as f64,
@@ -196,6 +186,6 @@ impl Second {
 pub struct Busy {
     /// Running on a CPU.
     pub running: f64,
-    /// Ready to run, and waiting for a CPU.
+    /// Ready to run but waiting for a CPU.
     pub waiting: f64,
 }

@@ -1,27 +1,27 @@
-//! The disk space that the data of a trial's servers takes.
+//! The disk space of the data of a trial's servers.
 
 use serde::{Deserialize, Serialize};
 
-/// The disk space that the data of all servers takes after the load.
+/// The disk space of the data of all servers after the load.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Space {
-    /// Bytes in the servers' files, without holes, before compression and deduplication.
+    /// Size of the servers' files without holes, before compression and deduplication.
     pub data_bytes: u64,
     /// Bytes on the devices of the volumes, with all copies and parity; `None` unless dyno made
     /// each volume's file system.
     pub used_bytes: Option<u64>,
-    /// What they would be without compression and deduplication.
+    /// `used_bytes` without compression and deduplication.
     pub unreduced_bytes: Option<u64>,
 }
 
 impl Space {
-    /// How much less the devices hold than without compression and deduplication, in percent.
+    /// Space that compression and deduplication save on the devices, in percent.
     pub fn savings_pct(&self) -> Option<f64> {
         let unreduced = self.unreduced_bytes.filter(|bytes| *bytes > 0)?;
         Some(100.0 * (1.0 - self.used_bytes? as f64 / unreduced as f64))
     }
 
-    /// Adds that of another server.
+    /// Adds the space of another server.
     pub fn add(&mut self, other: &Self) {
         let sum = |one: Option<u64>, two: Option<u64>| one?.checked_add(two?);
         self.data_bytes = self.data_bytes.saturating_add(other.data_bytes);

@@ -23,12 +23,12 @@ use crate::interval::{MIN_POINTS, Part, half_width, ratio, residuals, sum};
 use crate::long_run::trend;
 use crate::student;
 
-/// Shortest measurement that is assessed, in seconds: in shorter ones, too many steady loads look
-/// unsteady by chance (docs/statistics.md has how many).
+/// Minimum length of a measurement that is assessed, in seconds: below it, too many steady loads
+/// look unsteady by chance (docs/statistics.md says how many).
 pub const MIN_SECONDS: usize = 20;
 /// Seconds in a batch of MSER-5.
 const BATCH: usize = 5;
-/// A bias of a smaller share of the mean is not reported.
+/// A bias by a smaller share of the mean is not reported.
 pub(crate) const MATTERS: f64 = 0.01;
 /// Probability (0 to 1) that a steady series is reported to drift.
 pub(crate) const CHANCE: f64 = 0.01;
@@ -40,14 +40,11 @@ pub(crate) const DRIFT: f64 = 0.05;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Steady {
-    /// It reached steady state.
     From {
-        /// Seconds from the load's start, warm-up included, in steps of five.
+        /// Seconds from the load's start, including the warm-up, in steps of five.
         s: f64,
     },
-    /// It never did.
     Never {
-        /// Why.
         #[serde(flatten)]
         reason: UnsteadyReason,
     },
@@ -57,12 +54,12 @@ pub enum Steady {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum UnsteadyReason {
-    /// It took more than half of the measurement to settle.
+    /// The load took more than half of the measurement to settle.
     Settling,
     /// Throughput rose or fell throughout.
     Drift {
-        /// From the first tenth to the last, as a share of the first (-1 or more); below 0
-        /// when it fell.
+        /// Change from the first tenth to the last one, as a share of the first (-1 or more);
+        /// negative if throughput fell.
         share: f64,
     },
     /// Throughput fluctuates too slowly for the length of the measurement.
@@ -70,9 +67,9 @@ pub enum UnsteadyReason {
 }
 
 impl Steady {
-    /// Of the seconds of a warm-up and of the measurement behind it, each with its
-    /// transactions and its length in seconds. `None` when fewer than [`MIN_SECONDS`] were
-    /// measured, or nothing happened in them.
+    /// Assesses the seconds of a warm-up and of the measurement after it, each with its
+    /// transactions and its length. `None` if fewer than [`MIN_SECONDS`] were measured or nothing
+    /// happened in them.
     pub fn of(warmup: &[Part], measured: &[Part]) -> Option<Self> {
         if measured.len() < MIN_SECONDS {
             return None;
@@ -130,7 +127,7 @@ impl fmt::Display for UnsteadyReason {
     }
 }
 
-/// How many seconds to cut off by MSER-5; never more than `latest`.
+/// Number of seconds to cut off by MSER-5; at most `latest`.
 fn cut(all: &[Part], latest: usize) -> usize {
     let batches: Vec<f64> = all.chunks_exact(BATCH).filter_map(ratio).collect();
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
@@ -149,8 +146,8 @@ fn cut(all: &[Part], latest: usize) -> usize {
     best * BATCH
 }
 
-/// Whether the mean of the whole measurement differs from that of its steady rest. Without an
-/// interval of the rest, a difference may be noise.
+/// Whether the mean of the whole measurement differs from that of its steady rest. If the rest has
+/// no interval, a difference may be noise.
 fn is_biased(mean: f64, rest: &[Part]) -> bool {
     let Some(steady) = ratio(rest) else {
         return true;
@@ -168,10 +165,11 @@ fn restless(rest: &[Part]) -> Option<UnsteadyReason> {
 fn drift(rest: &[Part]) -> Option<UnsteadyReason> {
     let mean = ratio(rest)?;
     let found = trend(&residuals(rest, mean))?;
-    // A line in transactions per part; a part weighs as long as it took.
+    // Scaled to transactions per part, because parts are weighted by their length.
     let line = found.rise / (mean * sum(rest).weight / rest.len() as f64);
     let shown = student::p_value(found.t, found.degrees) < CHANCE;
-    // The line of a series that falls by steps may end below 0, so its ends are reported.
+    // The line through a series that falls in steps may end below 0, so the means of its ends are
+    // reported.
     let tenth = rest.len().div_ceil(10);
     let share = ratio(&rest[rest.len() - tenth..])? / ratio(&rest[..tenth])? - 1.0;
     let told = shown && line.abs() > DRIFT && share.is_finite() && share * line > 0.0;
@@ -186,13 +184,13 @@ mod tests {
         values.map(|total| Part { total, weight: 1.0 }).collect()
     }
 
-    /// 100 with a ripple that no test takes for anything.
+    /// 100 with a ripple that no test detects.
     fn level(i: usize) -> f64 {
         100.0 + ((31 * i * i + 7 * i) % 11) as f64 / 5.0
     }
 
-    /// numpy: `argmin` over d of `z[d:].var() / (m - d)` with z the means of five; the
-    /// series falls from 1,000 to its level within some 25 s.
+    /// numpy: `argmin` over d of `z[d:].var() / (m - d)` with z the means of five; the series falls
+    /// from 1,000 to its level within some 25 s.
     #[test]
     fn the_cut_is_that_of_another_program() {
         let warm = |i: usize| level(i) + 900.0 * (-(i as f64) / 5.0).exp();
@@ -208,7 +206,7 @@ mod tests {
             panic!("{:?}", Steady::of(&all[..5], &all[5..]));
         };
         assert!((20.0..=45.0).contains(&s), "{s}");
-        // A longer warm-up holds all of it.
+        // A longer warm-up contains the whole settling time.
         let Some(Steady::From { s }) = Steady::of(&all[..60], &all[60..]) else {
             panic!();
         };

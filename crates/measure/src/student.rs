@@ -2,17 +2,16 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Beyond so many degrees of freedom it is the normal distribution to five digits.
+/// With more degrees of freedom, it equals the normal distribution to five digits.
 const MOST_DEGREES: f64 = 1e6;
 
-/// The t below which a share (0 to 1) of the distribution lies; NaN without a
-/// degree of freedom.
+/// The t below which a share (0 to 1) of the distribution lies; NaN without degrees of freedom.
 pub(crate) fn quantile(share: f64, degrees: f64) -> f64 {
     distribution(degrees).map_or(f64::NAN, |t| t.inverse_cdf(share))
 }
 
-/// How likely (0 to 1) chance alone gives a t at least this far from 0 on either side.
-/// Nothing over nothing (NaN) shows nothing: 1.
+/// Probability (0 to 1) of a t at least this far from 0, on either side, by chance. 1 for NaN (0 /
+/// 0), which shows nothing.
 pub(crate) fn p_value(t: f64, degrees: f64) -> f64 {
     if t.is_nan() {
         return 1.0;

@@ -19,16 +19,16 @@ use crate::summary::{
 };
 use crate::until;
 
-/// Collects the seconds of one trial as they end.
+/// Collects the seconds of a trial as they end.
 ///
-/// It keeps the merged histograms, those of a few parts of the run, and a few numbers for
-/// each second, so that even a run of days needs little memory.
+/// It keeps the merged histograms, those of a few parts of the run, and a few numbers for each
+/// second, so that even a run of several days needs little memory.
 #[derive(Debug, Clone)]
 pub struct Summarizer {
     kinds: Vec<StatementKind>,
     total: TotalSlice,
     pub(crate) seconds: Vec<SecondTotals>,
-    /// Transactions and length of each second of the warm-up.
+    /// Transactions and length of each second.
     warmup: Vec<Part>,
     responses: Stretches,
     services: Stretches,
@@ -44,7 +44,7 @@ pub fn summarize(input: Input, kinds: &[StatementKind], seconds: &[Second]) -> T
 }
 
 impl Summarizer {
-    /// A summary for a load with these kinds of statement.
+    /// A summary of a load with these kinds of statement.
     pub fn new(kinds: &[StatementKind]) -> Self {
         Self {
             kinds: kinds.to_vec(),
@@ -56,8 +56,8 @@ impl Summarizer {
         }
     }
 
-    /// Adds one second. Only seconds of the measure phase count; those of the warm-up show
-    /// when the load became steady.
+    /// Adds one second. Only seconds of the measure phase count; those of the warm-up show when the
+    /// load became steady.
     pub fn add(&mut self, second: &Second) {
         match second.phase {
             Phase::Measure => self.measured(second),
@@ -84,9 +84,8 @@ impl Summarizer {
         }
     }
 
-    /// The summary of all seconds.
     pub fn finish(&self, mut input: Input) -> TrialSummary {
-        // Time stamps may be missing although they were requested: a Unix socket has none.
+        // Time stamps may be missing although the study asked for them: a Unix socket has none.
         if self.total.delay.count() == 0 {
             input.setup.reply_time = ReplyTime::Program;
         }
@@ -143,7 +142,7 @@ impl Summarizer {
         summary
     }
 
-    /// Transactions and length of each second that was measured.
+    /// Transactions and length of each measured second.
     fn throughputs(&self) -> Vec<Part> {
         self.seconds.iter().map(SecondTotals::throughput).collect()
     }
@@ -239,7 +238,7 @@ impl Summarizer {
         }
     }
 
-    /// Mean shares of each worker; seconds are weighted by their length.
+    /// Mean shares of each worker. Seconds are weighted by their length.
     fn workers(&self, measured_s: f64) -> Vec<Busy> {
         let count = self.seconds.iter().map(|second| second.workers.len()).max();
         let mut mean = vec![Busy::default(); count.unwrap_or(0)];
@@ -254,7 +253,7 @@ impl Summarizer {
     }
 }
 
-/// Adds a second; a partial one is merged with the last.
+/// Adds a second; a partial one is merged with the previous one.
 pub fn push_throughput(seconds: &mut Vec<Part>, second: &Second) {
     let part = second.throughput();
     match seconds.last_mut() {

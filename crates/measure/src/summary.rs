@@ -24,23 +24,23 @@ use crate::steady::Steady;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
-/// Version of the stored form; raised when a field changes its meaning.
+/// Version of the stored form; incremented when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 5;
 
 /// The summary of one trial. Totals cover the measure phase only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialSummary {
-    /// [`SCHEMA_VERSION`] when it was written.
+    /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Wall-clock time at the zero of the trial's clock, from which its series count
-    /// (`t_s`): RFC 3339 in UTC with its offset. `None` if its load never began.
+    /// Wall-clock time at the zero of the trial's clock, from which its series count (`t_s`): RFC
+    /// 3339 in UTC with its offset. `None` if the load never began.
     pub started_at: Option<String>,
     pub setup: Setup,
     /// Length of the measure phase, in seconds.
     pub measured_s: f64,
-    /// Transactions that ended.
+    /// Completed transactions.
     pub transactions: Rate,
-    /// Statements that were answered.
+    /// Answered statements.
     pub statements: Rate,
     /// Statements of class `read`.
     pub reads: u64,
@@ -48,7 +48,7 @@ pub struct TrialSummary {
     pub writes: u64,
     /// Statements of class `other`.
     pub others: u64,
-    /// From the intended start to the end; `None` when none ended.
+    /// From the intended start to the end; `None` if no transaction completed.
     pub response_ms: Option<LatencySummary>,
     /// From the actual start to the end; open loop only.
     pub service_ms: Option<LatencySummary>,
@@ -58,44 +58,40 @@ pub struct TrialSummary {
     pub by_statement: Vec<StatementSummary>,
     /// Errors by code.
     pub errors: Vec<ErrorSummary>,
-    /// Connections that were lost and opened again.
+    /// Connections that were lost and reopened.
     pub reconnects: u64,
-    /// Statements that look for one row by its key.
+    /// Statements that look up one row by its key.
     pub lookups: Lookups,
-    /// The load generator itself.
     pub generator: Generator,
-    /// What was still running at the end.
+    /// Transactions that were still running at the end.
     pub unfinished: Unfinished,
     /// The results of each server; the numbers above are totals of all servers.
     pub instances: Vec<InstanceSummary>,
-    /// When it reached steady state; `None` if it was too short to tell.
+    /// `None` if the trial was too short to tell.
     pub steady: Option<Steady>,
     /// Whether users, throughput and response time are consistent; `None` if that cannot be
     /// checked.
     pub little: Option<Little>,
     /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
-    /// Its bottleneck; `None` when the monitors were off.
+    /// `None` if the monitors were off.
     pub verdict: Option<Verdict>,
-    /// How the servers got their data.
     pub reset: Option<Reset>,
-    /// Why it ended early, if the study allows that.
+    /// `None` unless the trial was ended early.
     pub ended: Option<Ended>,
-    /// What happened to nodes, in order of time.
+    /// In order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<NodeEvent>,
-    /// What was broken, in order of time.
+    /// In order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
     /// What became of acknowledged commits, by the ledger beside each instance's load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledgers: Vec<LedgerSummary>,
-    /// The disk space that its data took after the load; `None` unless dyno started the servers.
+    /// Disk space of the data after the load; `None` unless dyno started the servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<Space>,
-    /// How it ended.
     pub outcome: Outcome,
-    /// Reasons to doubt these numbers.
     pub warnings: Vec<Warning>,
 }
 
@@ -112,7 +108,7 @@ impl TrialSummary {
         restarted.map(|error| error.count).sum()
     }
 
-    /// Whether its numbers are valid: it did not fail.
+    /// Whether the numbers are valid: the trial did not fail.
     pub(crate) fn counts(&self) -> bool {
         !matches!(
             self.outcome,
@@ -144,12 +140,10 @@ pub fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> {
         .collect()
 }
 
-/// A count and its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
-    /// How many.
     pub count: u64,
-    /// Per second; `None` when no time passed.
+    /// `None` if no time passed.
     pub per_s: Option<Estimate>,
 }
 
@@ -166,32 +160,23 @@ impl Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
     pub mean: Estimate,
-    /// Standard deviation.
     pub stddev: f64,
-    /// The shortest.
     pub min: f64,
-    /// The median.
     pub p50: f64,
-    /// The 75th percentile.
     pub p75: f64,
-    /// The 90th percentile.
     pub p90: f64,
-    /// The 95th percentile.
     pub p95: f64,
-    /// The 99th percentile.
     pub p99: f64,
-    /// The 99.9th percentile.
     pub p999: f64,
-    /// The longest.
     pub max: f64,
-    /// The 95 % confidence interval of the 95th percentile; `None` when too little was measured.
+    /// 95 % confidence interval of `p95`; `None` if too little was measured.
     pub p95_range: Option<Range>,
-    /// The same of the 99th percentile.
+    /// 95 % confidence interval of `p99`; `None` if too little was measured.
     pub p99_range: Option<Range>,
 }
 
 impl LatencySummary {
-    /// Of a histogram; `half_width_ms` is that of its mean. `None` when empty.
+    /// `half_width_ms` is that of the mean. `None` for an empty histogram.
     pub fn of<C: Counter>(latency: &Latency<C>, half_width_ms: Option<f64>) -> Option<Self> {
         let quantile = |share| latency.quantile_ns(share).map(ms);
         Some(Self {
@@ -214,31 +199,28 @@ impl LatencySummary {
     }
 }
 
-/// One kind of statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatementSummary {
-    /// Its name, for example `point_select`.
+    /// For example `point_select`.
     pub name: String,
-    /// What it does.
     pub class: StatementClass,
-    /// How many were answered.
+    /// Number of answered statements.
     pub count: u64,
-    /// Per second.
+    /// Statements per second; `None` if no time passed.
     pub per_s: Option<f64>,
-    /// From sending to the whole reply; its mean has no interval.
+    /// From sending to the complete reply; the mean has no interval.
     pub latency_ms: Option<LatencySummary>,
 }
 
-/// Errors of one code.
+/// Errors with one code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
-    /// How often.
     pub count: u64,
     /// What the load did: `restarted`, `reconnected` or `ignored`.
     pub action: String,
-    /// The first one's message, in the server's words.
+    /// The server's message for the first one.
     pub example: String,
 }
 
@@ -249,36 +231,34 @@ impl ErrorSummary {
     }
 }
 
-/// Statements that look for one row by its key.
+/// Statements that look up one row by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Lookups {
-    /// How many.
     pub count: u64,
-    /// How many found none.
+    /// Lookups that found no row.
     pub missed: u64,
-    /// That as a share (0 to 1); `None` without lookups.
+    /// `missed` as a share (0 to 1); `None` without lookups.
     pub missed_share: Option<f64>,
 }
 
-/// The load generator itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
-    /// Mean shares of each worker over the measure phase.
+    /// Mean over the measure phase.
     pub workers: Vec<Busy>,
-    /// How late it noticed an arrival, 99th percentile, in milliseconds; open
-    /// loop only.
+    /// 99th percentile of the lateness with which the generator noticed arrivals, in milliseconds;
+    /// open loop only.
     pub lateness_p99_ms: Option<f64>,
-    /// The latest, in milliseconds.
+    /// Maximum of that lateness, in milliseconds.
     pub lateness_max_ms: Option<f64>,
-    /// How late it read replies: from their arrival, as the kernel stamped it, until
-    /// they were read. `None` where nothing was stamped.
+    /// How late the generator read replies: from their arrival, as stamped by the kernel, until
+    /// they were read. `None` without time stamps.
     pub delay_ms: Option<LatencySummary>,
-    /// Replies whose stamp could not be true, because a clock was set; they count as
-    /// arrived when they were read.
+    /// Replies whose time stamp could not be right because a clock was set; they count as arrived
+    /// when they were read.
     pub refused_stamps: u64,
-    /// Most arrivals that were due and not started; open loop only.
+    /// Maximum number of arrivals that were due but not started; open loop only.
     pub backlog_peak: Option<u64>,
-    /// Arrivals that were due and not started at the end.
+    /// Arrivals that were due but not started at the end.
     pub backlog_end: Option<u64>,
 }
 

@@ -10,12 +10,11 @@ use crate::column::unit;
 pub use paired::Paired;
 pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
 
-/// The keyword for the value of the baseline.
+/// The keyword for the baseline's value.
 const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
      the operators are <, <=, >, and >=";
 
-/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     /// `<`
@@ -31,30 +30,25 @@ pub enum Compare {
 /// The right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// A number, in the unit of its column.
+    /// In the unit of the column.
     Number(f64),
-    /// A multiple of the value that the baseline has at the same point.
+    /// A multiple of the baseline's value at the same point.
     OfBaseline(f64),
 }
 
-/// A condition on a column. Shown as `response_ms.p99 < 25`.
+/// A condition on a column, displayed as `response_ms.p99 < 25`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// A column of report tables, for example `response_ms.p99`.
     pub column: String,
-    /// How it is compared…
     pub compare: Compare,
-    /// …and with what.
     pub limit: Limit,
 }
 
-/// An invalid threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {help}")]
 pub struct ThresholdError {
-    /// What is wrong.
     pub message: String,
-    /// What to write instead.
     pub help: String,
 }
 
@@ -102,8 +96,8 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    /// Reads `< 25` or `>= 0.95 * baseline` for a column, whose name may be short (`p99`) and is
-    /// not checked.
+    /// Parses a condition such as `< 25` or `>= 0.95 * baseline`. The column's name may be short
+    /// (`p99`) and is not checked.
     pub fn parse(column: &str, condition: &str) -> Result<Self, ThresholdError> {
         let text = condition.trim();
         let found = Compare::ALL
@@ -121,7 +115,7 @@ impl Threshold {
         })
     }
 
-    /// Reads both in one text: `response_ms.p99 < 25`.
+    /// Parses column and condition from one text: `response_ms.p99 < 25`.
     pub fn parse_line(text: &str) -> Result<Self, ThresholdError> {
         let at = text.find(['<', '>', '=']).unwrap_or(text.len());
         let (column, condition) = text.split_at(at);
@@ -134,17 +128,17 @@ impl Threshold {
         }
     }
 
-    /// Operator and limit: `< 25`.
+    /// Operator and limit, for example `< 25`.
     pub fn condition(&self) -> String {
         format!("{} {}", self.compare.sign(), self.limit)
     }
 
-    /// Whether it needs a baseline.
+    /// Whether the limit depends on a baseline.
     pub fn is_relative(&self) -> bool {
         matches!(self.limit, Limit::OfBaseline(_))
     }
 
-    /// Whether a number meets the condition; `None` if the limit depends on a baseline.
+    /// Whether a value meets the condition; `None` if the limit depends on a baseline.
     pub fn holds(&self, value: f64) -> Option<bool> {
         match self.limit {
             Limit::Number(limit) => Some(self.compare.holds(value, limit)),
@@ -169,7 +163,7 @@ fn limit(text: &str, unit: &str) -> Result<Limit, ThresholdError> {
     number(text, unit).map(Limit::Number)
 }
 
-/// A number, which may have its unit, or of times any unit.
+/// A number, optionally with its unit; times may have any unit of time.
 fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c)));
     let (value, typed) = text.split_at(digits.unwrap_or(text.len()));
@@ -209,7 +203,7 @@ fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError 
     }
 }
 
-/// User input for a message: shortened, without control characters.
+/// User input for a message: shortened, and without control characters.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let visible = |c: char| if c.is_control() { ' ' } else { c };

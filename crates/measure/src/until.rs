@@ -1,35 +1,34 @@
-//! When a trial may end because its throughput has reached the target precision.
+//! Ends a trial once its throughput has reached the target precision.
 //!
-//! Checking an interval repeatedly and stopping when it is narrow stops too early: it is most
-//! likely to look narrow when it happens to be too narrow, as in the calm between two
+//! Checking an interval repeatedly and stopping when it is narrow stops too early: the interval is
+//! most likely to look narrow when it happens to be too narrow, as in the calm between two
 //! checkpoints. That bias vanishes for long runs (Chow and Robbins, "On the asymptotic theory of
-//! fixed-width sequential confidence intervals for the mean", Annals of Mathematical Statistics
-//! 36, 1965; Glynn and Whitt, "The asymptotic validity of sequential stopping rules for
-//! stochastic simulations", Annals of Applied Probability 2, 1992). So no run ends before it is
-//! long enough to have met what a server does every minute or two ([`FIRST_CHECK_S`]); the
-//! interval is checked only each time the run is a tenth longer (as Heidelberger and Welch,
-//! "Simulation run length control in the presence of an initial transient", Operations Research
-//! 31, 1983, do with longer steps); and two checks in a row have to agree, in both of which the
-//! run is steady. The interval of the result is the one that was asked for, of fixed width, even
-//! if that of the seconds is narrower at the end: chance made it so.
-//! `tests/integration/until.rs` measures the coverage.
+//! fixed-width sequential confidence intervals for the mean", Annals of Mathematical Statistics 36,
+//! 1965; Glynn and Whitt, "The asymptotic validity of sequential stopping rules for stochastic
+//! simulations", Annals of Applied Probability 2, 1992). So no run ends before it is long enough to
+//! have met what a server does every minute or two ([`FIRST_CHECK_S`]); the interval is checked
+//! only each time the run is a tenth longer (as Heidelberger and Welch, "Simulation run length
+//! control in the presence of an initial transient", Operations Research 31, 1983, do with longer
+//! steps); and two checks in a row must agree, with a steady run at both. The interval of the
+//! result is the requested one, of fixed width, even if the interval of the seconds is narrower at
+//! the end, which is due to chance. `tests/integration/until.rs` measures the coverage.
 
 use crate::ended::Until;
 use crate::interval::{Part, estimate};
 use crate::steady::Steady;
 use crate::summary::TrialSummary;
 
-/// Seconds before the first check, at least: several cycles of what comes every minute. With less,
-/// trials of hosts that dip, stall, or drift end in the calm.
+/// Minimum number of seconds before the first check: several cycles of whatever happens every
+/// minute. With less, trials on hosts that dip, stall, or drift end during a calm.
 pub const FIRST_CHECK_S: usize = 240;
-/// Between two checks the run becomes longer by this share.
+/// From one check to the next, the run grows by this share.
 const STEP: f64 = 0.1;
 
 /// Whether the mean throughput is known to the precision of the rule.
 ///
-/// `measured` are the seconds of the measurement so far, each with its transactions and
-/// its length, `warmup` those before it. Call it after each second: it computes something only
-/// when a check is due, which takes about a millisecond after ten minutes.
+/// `measured` are the seconds of the measurement so far, `warmup` those before it, each with its
+/// transactions and its length. To be called after each second: it computes something only when a
+/// check is due, which takes about a millisecond after ten minutes.
 pub fn is_precise(rule: &Until, warmup: &[Part], measured: &[Part]) -> bool {
     let first = FIRST_CHECK_S.max(rule.least_s.ceil() as usize);
     let Some((before, last)) = last_checks(first, measured.len()) else {
@@ -42,8 +41,8 @@ pub fn is_precise(rule: &Until, warmup: &[Part], measured: &[Part]) -> bool {
     last == measured.len() && is_narrow(last) && is_narrow(before)
 }
 
-/// Widens the intervals of a trial that was ended by the rule to the precision that it asked for,
-/// a share of the mean.
+/// Widens the intervals of a trial that the rule ended to the requested precision, a share of the
+/// mean.
 pub(crate) fn widen(summary: &mut TrialSummary, ci: f64) {
     let rates = [
         &mut summary.transactions.per_s,
@@ -70,7 +69,7 @@ pub fn in_words(rule: &Until) -> String {
 /// Whether the load is steady; if not, more seconds would change the mean.
 fn is_steady(warmup: &[Part], seen: &[Part]) -> bool {
     let warmup_s = warmup.iter().map(|second| second.weight).sum::<f64>();
-    // A phase ends some milliseconds late.
+    // A phase may end some milliseconds late.
     matches!(Steady::of(warmup, seen), Some(Steady::From { s }) if s <= warmup_s + 1.0)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Values(pub BTreeMap<String, f64>);
 
 impl Values {
-    /// Adds a metric, if its value is known and a number.
+    /// Ignores unknown values and those that are not numbers.
     pub fn put(&mut self, name: impl Into<String>, value: Option<f64>) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.0.insert(name.into(), value);
@@ -15,22 +15,22 @@ impl Values {
     }
 }
 
-/// How much a counter has grown; `None` if it was reset in between.
+/// `None` if the counter was reset in between.
 pub fn growth(before: u64, after: u64) -> Option<f64> {
     after.checked_sub(before).map(|grown| grown as f64)
 }
 
-/// A part of a whole; `None` if there is no whole.
+/// `None` if `whole` is 0.
 pub fn quotient(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// As [`quotient`], in %.
+/// Like [`quotient`], in %.
 pub fn percent(part: f64, whole: f64) -> Option<f64> {
     quotient(100.0 * part, whole)
 }
 
-/// The sum of what is known.
+/// The sum of the known values.
 pub fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a trial was bound by.
+/// What limited a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
@@ -50,9 +50,8 @@ impl fmt::Display for Bottleneck {
 /// A verdict with its evidence. Shown as `CPU-bound: CPUs 98 % busy; …`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What the trial was bound by.
     pub bound: Bottleneck,
-    /// The numbers behind it, for example `CPUs 98 % busy; of that time, servers 61 %`.
+    /// For example `CPUs 98 % busy; of that time, servers 61 %`.
     pub evidence: String,
 }
 

@@ -16,16 +16,16 @@ pub enum Warning {
     Emulated,
     /// A worker of the generator was nearly always busy.
     GeneratorSaturated {
-        /// Its number, from 0.
+        /// Number of the worker, counted from 0.
         worker: usize,
-        /// Share of the time in which it ran (0 to 1).
+        /// Share of the time (0 to 1).
         running: f64,
     },
     /// A worker of the generator had to wait for a CPU.
     GeneratorWaited {
-        /// Its number, from 0.
+        /// Number of the worker, counted from 0.
         worker: usize,
-        /// Share of the time in which it waited (0 to 1).
+        /// Share of the time (0 to 1).
         waiting: f64,
     },
     /// The generator read replies late, and so sent the next statements late.
@@ -37,18 +37,18 @@ pub enum Warning {
         /// 99th percentile of the delay, in milliseconds.
         p99_ms: f64,
     },
-    /// Programs that were not part of the trial took CPU time from it.
+    /// Programs outside the trial took CPU time from it.
     OtherPrograms {
-        /// Their share of all CPUs (0 to 1).
+        /// Share of all CPUs (0 to 1).
         share: f64,
-        /// The busiest, with their share of one CPU: `rustc 92 % of one CPU`.
+        /// The busiest programs: `rustc 92 % of one CPU`.
         busiest: String,
     },
     /// The server cannot keep up with the arrival rate.
     Overloaded {
         /// Arrivals that were due but not started at the end.
         backlog_end: u64,
-        /// By how much the backlog grew during the measurement.
+        /// Growth of the backlog during the measurement.
         growth: u64,
     },
     /// Too short for confidence intervals.
@@ -62,7 +62,7 @@ pub enum Warning {
     Misses {
         /// Share of lookups (0 to 1).
         share: f64,
-        /// Keys are drawn from 1 to this.
+        /// Keys are drawn from 1 to this number.
         key_range: u64,
         /// Rows in each table.
         rows: u64,
@@ -76,7 +76,6 @@ pub enum Warning {
     },
     /// The measurement was never in steady state.
     NeverSteady {
-        /// Why.
         #[serde(flatten)]
         reason: UnsteadyReason,
     },
@@ -84,14 +83,14 @@ pub enum Warning {
     LittlesLaw {
         /// Virtual users; open loop: the mean number of transactions served and waiting.
         users: f64,
-        /// Throughput times response and think time.
+        /// Throughput times the sum of response and think time.
         accounted: f64,
     },
-    /// The measurement reached its longest time before its target precision.
+    /// The measurement reached its maximum duration before its target precision.
     Unsure {
         /// Half of the interval at the end, as a share of the mean (0 to 1); `None` without one.
         reached: Option<f64>,
-        /// The target.
+        /// The target precision, as a share of the mean (0 to 1).
         asked: f64,
     },
     /// Throughput at the end differs from throughput at the beginning.
@@ -101,33 +100,27 @@ pub enum Warning {
         /// Mean of the last third, in transactions per second.
         last_per_s: f64,
     },
-    /// Throughput moved before the first fault, against which recovery is measured.
+    /// Throughput changed before the first fault, although recovery is measured against it.
     BaselineUnsteady {
-        /// From the first third of that time to the last, as a share of the first (-1 or more).
+        /// Change from the first third of that time to the last one, as a share of the first (-1 or
+        /// more).
         share: f64,
     },
     /// The level of throughput changed during the measurement.
     LevelChanged {
-        /// In the order of time, at least one.
+        /// In order of time; never empty.
         changes: Vec<LevelChange>,
     },
-    /// Seconds in which no transaction ended.
-    Stalled {
-        /// How many of them.
-        seconds: u64,
-    },
+    /// Seconds in which no transaction completed.
+    Stalled { seconds: u64 },
     /// Transactions still running at the end had taken longer than any other.
     Unfinished {
-        /// How many were running.
         count: u64,
         /// Age of the oldest, in milliseconds.
         oldest_ms: f64,
     },
     /// Transactions were cancelled.
-    Cancelled {
-        /// How many.
-        count: u64,
-    },
+    Cancelled { count: u64 },
     /// Many transactions were restarted.
     Restarts {
         /// Share of all attempts (0 to 1).
@@ -135,42 +128,36 @@ pub enum Warning {
     },
     /// The servers' logs reached their maximum size before a checkpoint was due.
     ForcedCheckpoints {
-        /// How many checkpoints that forced.
+        /// Number of checkpoints that this forced.
         count: u64,
     },
     /// Connections were lost.
-    Reconnects {
-        /// How many.
-        count: u64,
-    },
-    /// Somebody else took part in a private cluster, was logged in to it, or tried to.
+    Reconnects { count: u64 },
+    /// A foreign program took part in a private cluster, was logged in to it, or tried to.
     Strangers {
-        /// Who and where: `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
+        /// For example `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
         seen: Vec<String>,
     },
     /// Faults were healed before the cluster can have noticed them.
     HealedEarly {
-        /// After how long the first of them was healed, in seconds.
+        /// Seconds after which the first of them was healed.
         healed_s: f64,
-        /// How long it may take until it is noticed, in seconds.
+        /// Seconds that noticing may take.
         noticed_s: f64,
-        /// Who notices it, with the timeouts.
+        /// What notices it, with the timeouts.
         detector: String,
     },
     /// The ledger proves nothing.
-    LedgerUnchecked {
-        /// Why.
-        reason: String,
-    },
-    /// The ledger's history could not be written to its end.
+    LedgerUnchecked { reason: String },
+    /// The ledger's history is incomplete, because it could no longer be written.
     LedgerStopped {
-        /// When, in seconds on the trial's clock.
+        /// When recording stopped, in seconds on the trial's clock.
         at_s: f64,
     },
 }
 
 impl Warning {
-    /// Its kind in a few words, as in `not steady (3 of 8 trials)`.
+    /// A short name of the warning's kind, as in `not steady (3 of 8 trials)`.
     pub fn in_short(&self) -> &'static str {
         match self {
             Self::Emulated => "emulated guest",
@@ -201,7 +188,7 @@ impl Warning {
         }
     }
 
-    /// How bad it is among warnings of its kind: more is worse.
+    /// Severity among warnings of the same kind: more is worse.
     pub fn weight(&self) -> f64 {
         match self {
             Self::GeneratorSaturated { running: share, .. }

@@ -1,6 +1,6 @@
-//! The work of a trial: the keys of a study that two trials must have in common for their
-//! numbers to be comparable, as `plan::key` declares them. Everything else may differ, such as
-//! engine, settings or users: that is what comparisons are for.
+//! The work of a trial: the keys of a study in which two trials must agree for their numbers to be
+//! comparable, as `plan::key` declares them. Everything else may differ, such as engine, settings,
+//! or users, because that is what comparisons are for.
 
 use plan::Trial;
 use plan::key::{KEYS, Key, Work};
@@ -28,7 +28,7 @@ pub fn values(trial: &Trial) -> Vec<String> {
     keys().map(shown).collect()
 }
 
-/// Keys of the work that reports show by themselves.
+/// Keys of the work that reports show separately.
 const SHOWN: [&str; 9] = [
     "data.tables",
     "data.rows",
@@ -41,8 +41,8 @@ const SHOWN: [&str; 9] = [
     "load.think",
 ];
 
-/// The other keys of the work that do not have their default values:
-/// `point_selects=1, skip_trx=true`; empty if all have.
+/// The remaining keys of the work whose values are not the defaults: `point_selects=1,
+/// skip_trx=true`; empty if there are none.
 pub fn options(trial: &Trial) -> String {
     let stored = stored(trial);
     let options = keys().filter(|key| !SHOWN.contains(&key.name));
@@ -53,8 +53,8 @@ pub fn options(trial: &Trial) -> String {
     changed.collect::<Vec<_>>().join(", ")
 }
 
-/// How the work of a baseline differs from this, each as `data.rows 2,000, here 1,000`; `None`
-/// if it is the same.
+/// How the work of a baseline differs from this trial's, for example `data.rows 2,000, here 1,000`;
+/// `None` if it does not.
 pub fn other_work(trial: &Trial, baseline: &Trial) -> Option<String> {
     let pairs = values(baseline).into_iter().zip(values(trial));
     let unlike = keys()
@@ -66,7 +66,7 @@ pub fn other_work(trial: &Trial, baseline: &Trial) -> Option<String> {
     (!unlike.is_empty()).then(|| unlike.join("; "))
 }
 
-/// A trial in the form in which results store it, whose fields have the names of the keys.
+/// A trial in its stored form, whose fields are named like the keys.
 fn stored(trial: &Trial) -> Value {
     serde_json::to_value(trial).unwrap_or_default()
 }
@@ -109,7 +109,7 @@ mod tests {
         planned
     }
 
-    /// How the work differs after a change, either way.
+    /// The difference of the work after a change; it must be the same in both directions.
     fn told(change: impl FnOnce(&mut Trial)) -> Option<String> {
         let (base, changed) = (planned(|_| {}), planned(change));
         assert_eq!(

@@ -2,10 +2,9 @@
 
 use workload::schema::Dialect;
 
-/// An id of 0 asks AUTO_INCREMENT for the next one, and sysbench sends it.
+/// An ID of 0 requests the next value of AUTO_INCREMENT, as in sysbench.
 const GENERATED_ROW: &str = "(id, k, c, pad) VALUES (0, ?, ?, ?)";
 
-/// MySQL's and MariaDB's dialect of SQL.
 pub static DIALECT: Dialect = Dialect {
     generated_id: "INTEGER NOT NULL AUTO_INCREMENT",
     generated_row: GENERATED_ROW,

@@ -1,4 +1,4 @@
-//! What errors of MySQL and MariaDB mean, by their numbers.
+//! The meaning of MySQL's and MariaDB's errors, by number.
 
 use wire::ServerError;
 use workload::session::FailureKind;
@@ -17,12 +17,12 @@ pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
 /// What the load does about a server's error.
 fn failure_kind(number: u32, message: &str) -> FailureKind {
     match number {
-        // Deadlock, lock wait timeout, record changed since last read: sysbench's list. And a
-        // transaction that a member of the group has rolled back, because of a conflict.
+        // sysbench's list: deadlock, lock wait timeout, record changed since last read. And a
+        // transaction that a member of a group rolled back because of a conflict.
         1213 | 1205 | 1020 | 3101 => FailureKind::Restart,
         // Shutdown in progress.
         1053 => FailureKind::Away,
-        // A member of a Galera cluster that takes no part in it for now.
+        // A member of a Galera cluster that does not take part in it for now.
         1047 if message.starts_with("WSREP") => FailureKind::Away,
         // Too many connections, killed, server gone.
         1040 | 1927 | 2006 | 2013 | 4031 => FailureKind::Lost,
@@ -30,11 +30,12 @@ fn failure_kind(number: u32, message: &str) -> FailureKind {
     }
 }
 
-/// Whether a server has no longer the role in its cluster that it had: it does not serve clients
-/// for now or, where writes are expected of it, is read-only.
+/// Whether a server has lost its role in its cluster: it does not serve clients for now, or it is
+/// read-only although writes are expected of it.
 pub(super) fn has_lost_role(number: u32, expects_writes: bool) -> bool {
     match number {
-        // Galera's member is not connected to a majority; Group Replication's cannot commit.
+        // A Galera member without a connection to a majority; a member of Group Replication that
+        // cannot commit.
         1047 | 3100 => true,
         1290 | 1792 | 1836 => expects_writes,
         _ => false,

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
 
-/// Longest message of the handshake that is accepted.
+/// Maximum length of a message during the handshake.
 const HANDSHAKE_LIMIT_BYTES: usize = 1 << 20;
 
 /// Connects and logs in. The permit is returned as soon as the server greets.
@@ -34,11 +34,10 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, 
     })
 }
 
-/// An open connection.
 pub(super) struct LoggedIn {
     pub(super) stream: Stream,
     pub(super) greeting: Greeting,
-    /// The capabilities that both ends have.
+    /// The capabilities of both ends.
     pub(super) capabilities: u64,
 }
 
@@ -94,7 +93,7 @@ impl Handshake {
         if !self.greeting.offers_tls() {
             return endpoint.without_tls(&target.shown());
         }
-        // Clear text must not be taken for something that TLS protected.
+        // Clear text must not be mistaken for data that TLS protected.
         self.expect_no_more("between the greeting and TLS")?;
         let mut out = Vec::new();
         let login = Login {
@@ -113,7 +112,7 @@ impl Handshake {
         };
         self.capabilities = login.capabilities(&self.greeting);
         let (mut plugin, mut scramble) = self.first_plugin();
-        // None of these plugins asks for the password itself at once.
+        // None of these plugins requests the password itself at once.
         let proof = match auth::first_answer(&plugin, &target.password, &scramble)? {
             FirstAnswer::Proof(proof) => proof,
             FirstAnswer::Password => Vec::new(),
@@ -147,8 +146,8 @@ impl Handshake {
         }
     }
 
-    /// The server's default plugin if dyno supports it; otherwise one that makes the server
-    /// ask for the account's own.
+    /// The server's default plugin if dyno supports it; otherwise one that makes the server request
+    /// the account's own plugin.
     fn first_plugin(&self) -> (String, Vec<u8>) {
         let known = [auth::NATIVE, CACHING_SHA2];
         let plugin = known

@@ -18,7 +18,5 @@ pub use crate::error::Error;
 pub use crate::tls::{ServerPublicKey, TlsFailure, TlsMode, TlsOptions};
 pub use plan::StatementProtocol;
 
-/// Opens connections to one server.
 pub type Connector = crate::session::Connector<Mysql>;
-/// A virtual user's connection.
 pub type MysqlSession = crate::session::NetworkSession<Mysql>;

@@ -59,7 +59,7 @@ impl Permissions {
     }
 }
 
-/// How the password goes to the server.
+/// How the password is sent to the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Delivery<'a> {
     /// In clear text.

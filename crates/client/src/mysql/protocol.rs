@@ -26,21 +26,20 @@ const NOT_PREPARABLE: u32 = 1295;
 pub struct Mysql {
     reader: ReplyReader,
     deprecate_eof: bool,
-    /// What [`Connection`] tells of the server's greeting, most of which only the login needs.
+    /// The part of the server's greeting that [`Connection`] reports; only the login needs the
+    /// rest.
     version: Box<str>,
     connection_id: u32,
     is_mariadb: bool,
 }
 
-/// A prepared statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Statement {
     number: u32,
-    /// Whether the server knows its parameters' types.
+    /// Whether the server knows the types of the parameters.
     is_bound: bool,
 }
 
-/// An open connection.
 pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
@@ -49,7 +48,6 @@ impl Connection {
         &self.protocol.version
     }
 
-    /// Whether it is MariaDB.
     pub fn is_mariadb(&self) -> bool {
         self.protocol.is_mariadb
     }

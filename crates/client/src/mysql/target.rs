@@ -15,7 +15,6 @@ pub use crate::endpoint::TargetError;
 
 /// The schemes of a URL that names a server; both mean the same protocol.
 pub const SCHEMES: [&str; 2] = ["mysql", "mariadb"];
-/// MySQL's port.
 pub const DEFAULT_PORT: u16 = 3306;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
@@ -24,7 +23,6 @@ const DEFAULT_DATABASE: &str = "sbtest";
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
-    /// The account.
     pub user: String,
     pub(super) password: String,
     /// The database that holds the tables.

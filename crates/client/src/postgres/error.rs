@@ -1,4 +1,4 @@
-//! What errors of PostgreSQL mean, by their SQLSTATE.
+//! The meaning of PostgreSQL's errors, by SQLSTATE.
 
 use wire::ServerError;
 use workload::session::FailureKind;
@@ -19,10 +19,10 @@ pub(super) fn refusal(error: Box<ServerError>) -> Refusal {
 /// What the load does about a SQLSTATE.
 fn failure_kind(sqlstate: &str) -> FailureKind {
     match sqlstate {
-        // Serialization failure, deadlock, lock timeout. And unique violation: where two
-        // transactions DELETE and INSERT the same key, the second DELETE waits for the first
-        // transaction, finds the row gone, and does not see the new one (manual, Transaction
-        // Isolation, Read Committed). sysbench's driver ignores the same codes but 55P03.
+        // Serialization failure, deadlock, lock timeout. And unique violation: if two transactions
+        // DELETE and INSERT the same key, the second DELETE waits for the first transaction, finds
+        // the row gone, and does not see the new one (manual, Transaction Isolation, Read
+        // Committed). sysbench's driver ignores the same codes except 55P03.
         "40001" | "40P01" | "55P03" | "23505" => FailureKind::Restart,
         // Shutdown (also of one backend), crash of another backend, starting up.
         "57P01" | "57P02" | "57P03" => FailureKind::Away,

@@ -21,12 +21,11 @@ use crate::reactor::Permit;
 /// The major versions that dyno supports.
 const MAJORS: RangeInclusive<u32> = 13..=18;
 
-/// Longest message of the login that is accepted.
+/// Maximum length of a message during the login.
 const LOGIN_LIMIT_BYTES: usize = 1 << 20;
 /// Random bytes of a nonce, as libpq's.
 const NONCE_BYTES: usize = 18;
 
-/// An open connection.
 pub(super) struct LoggedIn {
     pub(super) stream: Stream,
     pub(super) server_version: String,
@@ -65,8 +64,8 @@ impl Login<'_> {
         login::request_tls(&mut out);
         self.send(&out).await?;
         self.stream.gather(&mut self.gatherer).await?;
-        // The answer is one byte. Clear text that follows it must not be taken for something
-        // that TLS protected.
+        // The answer is one byte. Clear text that follows it must not be mistaken for data that TLS
+        // protected.
         let answer = match *self.gatherer.pending() {
             [answer @ (TLS_ACCEPTED | TLS_REFUSED)] => answer,
             ref other => return Err(not_postgres(other).into()),
@@ -79,7 +78,7 @@ impl Login<'_> {
         }
     }
 
-    /// Sends the startup message and waits until the server turns out to be PostgreSQL.
+    /// Sends the startup message, and waits until the server proves to be PostgreSQL.
     async fn start(&mut self) -> Result<(), Error> {
         let target = self.target;
         let mut parameters = vec![
@@ -102,8 +101,8 @@ impl Login<'_> {
     }
 
     async fn authenticate(&mut self) -> Result<(), Error> {
-        // A server has one request at most: a second could only be meant to get more out of
-        // the client than the first.
+        // A server may make a single request: a second one could only serve to get more out of the
+        // client than the first.
         let mut was_asked = false;
         let mut is_bound = false;
         loop {
@@ -153,8 +152,8 @@ impl Login<'_> {
         self.send(&out).await
     }
 
-    /// Proves to know the password, and checks that the server does. Whether the proof is
-    /// bound to the TLS connection.
+    /// Proves knowledge of the password, and checks that the server knows it, too. Returns whether
+    /// the proof is bound to the TLS connection.
     async fn scram(&mut self, mechanisms: &[String]) -> Result<bool, Error> {
         let binding = self.channel_binding(mechanisms);
         let is_bound = matches!(binding, ChannelBinding::EndPoint(_));
@@ -212,7 +211,7 @@ impl Login<'_> {
         }
     }
 
-    /// Reads what the server says of itself.
+    /// Reads what the server reports about itself.
     async fn wait_until_ready(mut self) -> Result<LoggedIn, Error> {
         let mut server_version = String::new();
         let mut backend_pid = 0;

@@ -18,7 +18,5 @@ pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
 pub use crate::channel::Withheld;
 pub use crate::error::Error;
 
-/// Opens connections to one server.
 pub type Connector = crate::session::Connector<Postgres>;
-/// A virtual user's connection.
 pub type PostgresSession = crate::session::NetworkSession<Postgres>;

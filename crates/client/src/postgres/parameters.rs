@@ -1,4 +1,4 @@
-//! Connection parameters as libpq has them: from a URL, a service file, the environment.
+//! libpq's connection parameters: from a URL, a service file, or the environment.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,7 +10,7 @@ use crate::endpoint::RESERVED;
 
 /// The schemes of a URL that names a server; both mean the same.
 pub const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
-/// The parameters that dyno knows, and the environment variables that stand for them.
+/// The parameters that dyno knows, and their environment variables.
 const KNOWN: [(&str, &str); 14] = [
     ("application_name", "PGAPPNAME"),
     ("channel_binding", "PGCHANNELBINDING"),
@@ -28,7 +28,7 @@ const KNOWN: [(&str, &str); 14] = [
     ("user", "PGUSER"),
 ];
 const PASSWORD: &str = "password";
-/// Those that change what a session is, wherever it is.
+/// Parameters that change a session, whatever its server.
 const OF_SESSION: [&str; 7] = [
     "application_name",
     "channel_binding",
@@ -38,7 +38,7 @@ const OF_SESSION: [&str; 7] = [
     "sslmode",
     "sslrootcert",
 ];
-/// What a value in a query cannot contain as it is.
+/// Characters that a value in a URL's query cannot contain unencoded.
 const ENCODED: AsciiSet = CONTROLS
     .add(b' ')
     .add(b'"')
@@ -46,12 +46,11 @@ const ENCODED: AsciiSet = CONTROLS
     .add(b'%')
     .add(b'&')
     .add(b'\'');
-/// Where the service file of all users is.
+/// The system-wide service file.
 const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
-/// Longest service file that is read.
+/// Maximum size of a service file.
 const LIMIT_BYTES: u64 = 1 << 20;
 
-/// Values by the names of their parameters.
 #[derive(Default)]
 pub(super) struct Parameters(BTreeMap<&'static str, String>);
 
@@ -152,7 +151,7 @@ impl Parameters {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The query of a URL for the same sessions.
+    /// The query of a URL for equal sessions.
     pub(super) fn query(&self) -> String {
         let given = OF_SESSION
             .iter()

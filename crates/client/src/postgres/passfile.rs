@@ -5,12 +5,12 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Longest file that is read.
+/// Maximum size of a password file.
 const LIMIT_BYTES: u64 = 1 << 20;
-/// Permissions of others than the owner.
+/// Permissions of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// What an entry has to match.
+/// What an entry must match.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
 }
 
-/// The password that a file has for a login; `None` if there is no file or no entry.
+/// The password for a login; `None` if there is no file or no matching entry.
 pub(super) fn find(path: &Path, login: Login<'_>) -> Result<Option<String>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let file = match File::open(path) {
@@ -59,7 +59,7 @@ fn password(line: &str, login: Login<'_>) -> Option<String> {
     Some(unescaped(rest))
 }
 
-/// The first field as written and without its backslashes, and what follows its colon.
+/// The first field, as written and without its backslashes, and what follows its colon.
 fn split_field(line: &str) -> Option<(&str, String, &str)> {
     let mut is_escaped = false;
     let end = line.find(|character| {

@@ -7,8 +7,8 @@ use super::protocol::Connection;
 use crate::error::Error;
 
 impl Connection {
-    /// Sets a role's password; an empty one locks the role out. Only what the server stores of
-    /// it is sent, so that no log can contain the password.
+    /// Sets a role's password; an empty one locks the role out. Only the server's stored form is
+    /// sent, so that no log can contain the password.
     pub async fn set_password(&mut self, role: &str, password: &str) -> Result<(), Error> {
         let stored = match password {
             "" => "NULL".to_owned(),

@@ -21,13 +21,12 @@ use crate::reactor::Permit;
 #[derive(Debug)]
 pub struct Postgres {
     reader: ReplyReader,
-    /// How many statements were prepared.
+    /// Number of statements prepared so far.
     prepared: u32,
     server_version: String,
     backend_pid: u32,
 }
 
-/// An open connection.
 pub type Connection = crate::connection::Connection<Postgres>;
 
 impl Connection {
@@ -45,7 +44,7 @@ impl Connection {
 impl Protocol for Postgres {
     type Target = Target;
     type Message = Message;
-    /// Its parameters' type OIDs.
+    /// Type OIDs of the parameters.
     type Prepared = Vec<u32>;
     type Statement = Statement;
     type Transfer = ();

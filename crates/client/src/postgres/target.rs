@@ -14,30 +14,29 @@ use crate::tls::{TlsMode, TlsOptions};
 pub use super::parameters::SCHEMES;
 pub use crate::endpoint::TargetError;
 
-/// PostgreSQL's port.
 pub const DEFAULT_PORT: u16 = 5432;
 /// The database that sysbench uses.
 const DEFAULT_DATABASE: &str = "sbtest";
-/// Where servers have their Unix sockets: Debian's and Red Hat's packages, PostgreSQL itself.
+/// Directories of servers' Unix sockets: of Debian's and Red Hat's packages, and of PostgreSQL
+/// itself.
 const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
 
 /// A server and an account. Its `Debug` and [`Target::shown`] hide the password.
 #[derive(Clone)]
 pub struct Target {
     pub(super) endpoint: Endpoint,
-    /// The account.
     pub user: String,
-    /// Or why there is none.
+    /// The password, or why there is none.
     pub(super) password: Result<String, NoPassword>,
     /// The database that holds the tables.
     pub database: String,
     pub(super) channel_binding: ChannelBindingMode,
-    /// Whether a server that was not verified may have the password in clear.
+    /// Whether an unverified server may get the password in clear text.
     pub(super) sends_cleartext: bool,
     /// Settings of the session (`-c name=value`).
     pub(super) options: Option<String>,
     pub(super) application_name: String,
-    /// The parameters that were given for its sessions, as in a URL.
+    /// The parameters for sessions, as in a URL.
     query: String,
 }
 
@@ -56,9 +55,9 @@ impl fmt::Debug for Target {
 }
 
 impl Target {
-    /// Parses a URL. What it leaves out comes from the arguments, a service file, and
-    /// libpq's environment variables, in this order. `password` is used when the URL has
-    /// none; `default_user` when nothing names a user.
+    /// Parses a URL. What it omits comes from the arguments, a service file, and libpq's
+    /// environment variables, in this order. `password` is used if the URL has none, `default_user`
+    /// if nothing names a user.
     pub fn parse(
         url: &str,
         password: Option<&str>,
@@ -69,7 +68,7 @@ impl Target {
         Self::parse_with(url, password, default_user, tls, &environment)
     }
 
-    /// The same with these environment variables.
+    /// Like [`Target::parse`], with these environment variables.
     pub fn parse_with(
         url: &str,
         password: Option<&str>,
@@ -111,8 +110,8 @@ impl Target {
             options: text("options"),
             query: parameters.query(),
             application_name: text("application_name").unwrap_or_else(|| "dyno".to_owned()),
-            // A host that is a path is the directory of the Unix socket. The server offers no TLS
-            // there, and libpq ignores its sslmode, too.
+            // A host that is a path is the directory of the Unix socket, where the server offers no
+            // TLS; libpq ignores its sslmode there, too.
             endpoint: {
                 let socket = host.starts_with('/').then(|| socket(&host, port));
                 Endpoint::new(host, port, socket, false, &tls)?
@@ -135,7 +134,7 @@ impl Target {
         self.endpoint.addresses()
     }
 
-    /// A URL of the server, the account and the sessions, without the password.
+    /// A URL of server, account, and sessions, without the password.
     pub fn shown(&self) -> String {
         let (user, database) = (&self.user, &self.database);
         let Endpoint { host, port, .. } = &self.endpoint;
@@ -165,7 +164,7 @@ fn socket(directory: &str, port: u16) -> PathBuf {
     Path::new(directory).join(format!(".s.PGSQL.{port}"))
 }
 
-/// libpq looks the usual sockets up as `localhost`.
+/// libpq looks up the usual sockets as `localhost`.
 fn host_in_pass_file(host: &str) -> &str {
     match SOCKET_DIRECTORIES.contains(&host) {
         true => "localhost",
@@ -196,7 +195,7 @@ fn malformed(why: String) -> TargetError {
     ))
 }
 
-/// TLS as the options and the parameters request it; the options take precedence.
+/// The TLS settings of options and parameters; options take precedence.
 fn merged(parameters: &Parameters, options: &TlsOptions) -> Result<TlsOptions, TargetError> {
     let ca = parameters.path("sslrootcert");
     let means_system = ca.as_deref() == Some(Path::new("system"));
@@ -205,7 +204,7 @@ fn merged(parameters: &Parameters, options: &TlsOptions) -> Result<TlsOptions, T
         None => None,
         Some("disable") => Some(TlsMode::Disable),
         Some("allow" | "prefer") => Some(TlsMode::Preferred),
-        // With an authority libpq verifies that it signed the certificate.
+        // With an authority, libpq verifies that it signed the certificate.
         Some("require") if ca.is_some() => Some(TlsMode::VerifyCa),
         Some("require") => Some(TlsMode::Required),
         Some("verify-ca") => Some(TlsMode::VerifyCa),

@@ -10,15 +10,15 @@ use mio::{Interest, Token};
 
 use super::{Inner, WallTime};
 
-/// After this many reads in a row that fill the whole buffer, a task lets the others run.
+/// After this many consecutive reads that fill the whole buffer, a task lets other tasks run.
 const FULL_READS_AT_ONCE: u32 = 16;
 
-/// The readiness of a socket as of its last edge, and who waits for it.
+/// The readiness of a socket as of its last edge, and the tasks that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Readiness {
     readable: bool,
     writable: bool,
-    /// The peer has closed: no further edge will come, so reads must be tried.
+    /// The peer has closed the connection: no further edge will come, so reads must be tried.
     closed: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -36,8 +36,8 @@ impl Readiness {
         }
         if event.is_writable() || event.is_write_closed() || failed {
             self.writable = true;
-            // Edges for reading report writability, too, which tasks rarely wait for: a waker
-            // that stayed would poll the task twice for each edge.
+            // Edges for reading report writability, too, which tasks rarely wait for: a waker that
+            // stayed would poll the task twice per edge.
             if let Some(waker) = self.writer.take() {
                 waker.wake();
             }
@@ -79,7 +79,6 @@ impl<S: mio::event::Source> Io<S> {
         })
     }
 
-    /// The socket itself.
     pub fn socket(&self) -> &S {
         &self.socket
     }
@@ -94,8 +93,8 @@ impl<S: mio::event::Source> Io<S> {
         self.reactor.watch_wall_clock()
     }
 
-    /// The monotonic clock at a time of the wall clock, in nanoseconds; `None` where the wall
-    /// clock is not watched, and for a second after it was set.
+    /// The time of the monotonic clock for a time of the wall clock, in nanoseconds; `None` if the
+    /// wall clock is not watched, and for a second after it was set.
     #[inline]
     pub(crate) fn monotonic_ns(&self, wall: WallTime) -> Option<u64> {
         self.reactor.wall_clock.get()?.monotonic_ns(wall)
@@ -138,7 +137,6 @@ impl<S: mio::event::Source> Io<S>
 where
     for<'a> &'a S: Read + Write,
 {
-    /// Writes all of `bytes`.
     pub async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             // There is nearly always room, so try first.
@@ -169,7 +167,7 @@ where
         poll_fn(|context| self.poll_receive(context, &mut take)).await
     }
 
-    /// The same as a poll function.
+    /// [`Io::receive`] as a poll function.
     #[inline]
     pub fn poll_receive<R>(
         &self,
@@ -192,8 +190,8 @@ where
                     )));
                 }
                 Ok(length) => {
-                    // A short read has emptied the socket: the next edge reports new
-                    // data (epoll(7)), and no read has to fail first.
+                    // A short read has emptied the socket: the next edge reports new data
+                    // (epoll(7)), so no read has to fail first.
                     if length < buffer.len() {
                         self.drained();
                         self.full_reads.set(0);
@@ -300,7 +298,7 @@ mod tests {
         }));
         reactor.run_tasks(|| false).unwrap();
         peer.join().unwrap();
-        // Some edges may come between a message and its own.
+        // Some messages may cause an edge in addition to their own.
         assert!(polls.get() < MESSAGES * 3 / 2, "{}", polls.get());
     }
 
@@ -312,7 +310,7 @@ mod tests {
         let begun = Instant::now();
         reactor.spawn(async move {
             let io = Io::new(Endless(socket)).unwrap();
-            // A limit, so that the test also ends when it fails.
+            // Limited, so that the test ends even if it fails.
             while begun.elapsed() < Duration::from_secs(10) {
                 io.receive(|_| ()).await.unwrap();
             }

@@ -1,9 +1,8 @@
-//! One thread's event loop: its tasks, and the sockets and timers that they wait for.
+//! A thread's event loop: its tasks, and the sockets and timers that they wait for.
 //!
-//! A load has a handful of threads, each with thousands of tasks that send a few bytes and
-//! wait for a reply. This loop does only what that needs: one edge-triggered epoll, no work
-//! stealing, no read before the socket is readable. `benches/RESULTS.md` compares it with
-//! tokio's.
+//! A load has a handful of threads, each with thousands of tasks that send a few bytes and wait for
+//! a reply. This loop does only what that needs: one edge-triggered epoll, no work stealing, no
+//! read before the socket is readable. `benches/RESULTS.md` compares it with tokio's.
 
 mod io;
 mod semaphore;
@@ -37,9 +36,9 @@ const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const WALL_CLOCK: Token = Token(usize::MAX - 2);
 const EVENTS_AT_ONCE: usize = 1024;
-/// How many tasks may wait for a server's first bytes. A server's accept queue is short (MariaDB:
-/// 50 and more), and the kernel drops what arrives when it is full: the client would wait for a
-/// greeting that never comes.
+/// Maximum number of tasks that wait for a server's first bytes. A server's accept queue is short
+/// (MariaDB: 50 and more), and the kernel drops what arrives when it is full: the client would wait
+/// for a greeting that never comes.
 const GREETINGS_AT_ONCE: usize = 32;
 /// All connections of a thread share one buffer, so an idle one costs no memory.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
@@ -100,7 +99,6 @@ impl Wake for Handle {
 }
 
 impl Reactor {
-    /// A loop for this thread.
     pub fn new() -> std::io::Result<Self> {
         let poll = mio::Poll::new()?;
         let registry = poll.registry().try_clone()?;
@@ -124,7 +122,6 @@ impl Reactor {
         })
     }
 
-    /// A handle for other threads.
     pub fn handle(&self) -> Handle {
         Handle {
             ready: Arc::clone(&self.inner.ready),
@@ -136,7 +133,7 @@ impl Reactor {
         self.inner.spawn(Box::pin(future));
     }
 
-    /// How many tasks have not ended.
+    /// Number of tasks that have not ended.
     pub fn task_count(&self) -> usize {
         self.inner.tasks.borrow().len()
     }
@@ -161,8 +158,8 @@ impl Reactor {
         }
     }
 
-    /// Runs all spawned tasks until none is left, or until `stopped` says so
-    /// after a [`Handle::wake_all`].
+    /// Runs all spawned tasks until none is left, or until `stopped` returns true after a
+    /// [`Handle::wake_all`].
     pub fn run_tasks(&self, stopped: impl Fn() -> bool) -> std::io::Result<()> {
         self.block_on(std::future::poll_fn(|_| {
             if stopped() {
@@ -175,9 +172,9 @@ impl Reactor {
         }))
     }
 
-    /// Drops all tasks where they are.
+    /// Drops all tasks in their current state.
     pub fn cancel_tasks(&self) {
-        // Dropped after the borrow ends: a task's end may wake another.
+        // Dropped after the borrow ends, because a task's end may wake another one.
         let tasks = std::mem::take(&mut *self.inner.tasks.borrow_mut());
         drop(tasks);
     }
@@ -206,7 +203,7 @@ impl Inner {
     fn watch_wall_clock(&self) -> std::io::Result<()> {
         if self.wall_clock.get().is_none() {
             let clock = WallClock::new(&self.registry, WALL_CLOCK)?;
-            // Nobody else of this thread can have set it meanwhile.
+            // Only this thread can have set it.
             let _ = self.wall_clock.set(clock);
         }
         Ok(())
@@ -221,7 +218,7 @@ impl Inner {
         self.woken.borrow_mut().push(id);
     }
 
-    /// Wakes the polled task once every other one has run that a socket or timer can wake.
+    /// Wakes the polled task after every other task that a socket or timer can wake has run.
     fn defer(&self, context: &Context<'_>) {
         self.deferred.borrow_mut().push(context.waker().clone());
     }
@@ -261,7 +258,7 @@ impl Inner {
     }
 
     fn poll_task(&self, id: usize) {
-        // The future leaves its place while it runs, so that it may spawn others.
+        // Taken out while it is polled, so that it can spawn tasks.
         let taken = self.tasks.borrow_mut().get_mut(id).and_then(Task::take);
         let Some(mut running) = taken else {
             return;
@@ -271,7 +268,7 @@ impl Inner {
         if ended {
             tasks.try_remove(id);
             drop(tasks);
-            // The last task's end may be what the main future waits for.
+            // The main future may wait for the last task's end.
             self.main_is_ready.set(true);
         } else if let Some(task) = tasks.get_mut(id) {
             task.put_back(running);
@@ -305,7 +302,7 @@ impl Inner {
         if timers_fire {
             self.timers.fire(Instant::now());
         }
-        // Before any task reads a stamp that was taken by a clock that has been set.
+        // Before a task reads a stamp of a clock that has been set.
         if wall_clock_ticks && let Some(clock) = self.wall_clock.get() {
             clock.tick()?;
         }
@@ -316,7 +313,7 @@ impl Inner {
     }
 }
 
-/// Makes a loop the thread's current one, for as long as it lives.
+/// Makes a loop the thread's current one while this value lives.
 struct Entered {
     outer: Option<Rc<Inner>>,
 }

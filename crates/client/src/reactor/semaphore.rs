@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Limits how many tasks of one thread hold a permit at once. The others wait in the order
-/// of their arrival.
+/// Limits how many tasks of a thread hold a permit at once. Other tasks wait in the order of their
+/// arrival.
 #[derive(Debug, Clone)]
 pub struct Semaphore {
     state: Rc<State>,
@@ -17,8 +17,8 @@ pub struct Semaphore {
 #[derive(Debug)]
 struct State {
     free: Cell<usize>,
-    /// A task stays here until it gets a permit or is dropped. So a wake-up is never lost: it
-    /// is for whichever task is first then, not for a particular one.
+    /// A task stays here until it gets a permit or is dropped, so no wake-up is lost: it goes to
+    /// whichever task is then first, not to a particular one.
     waiting: RefCell<VecDeque<Waiting>>,
     next_ticket: Cell<u64>,
 }
@@ -142,7 +142,7 @@ impl Future for Acquire {
 
 impl Drop for Acquire {
     fn drop(&mut self) {
-        // A task that was woken but is dropped must not keep the others waiting.
+        // A task that is dropped after it was woken must not keep others waiting.
         if let Some(ticket) = self.ticket {
             self.state.leave(ticket);
         }
@@ -233,7 +233,7 @@ mod tests {
                 Poll::Ready(())
             })
             .await;
-            // Wakes the first, which then does not run.
+            // Wakes the first task, which then does not run.
             drop(held);
             drop(first);
             second.await

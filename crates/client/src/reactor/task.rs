@@ -1,4 +1,4 @@
-//! Tasks, and the queue of those that are ready.
+//! Tasks, and the queue of tasks that are ready.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ pub(super) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 /// The task number of the future given to `block_on`.
 pub(super) const MAIN: usize = usize::MAX;
 
-/// A future and its waker. Boxed, because it leaves its place for each poll.
+/// A future and its waker. Boxed, because it is moved out for each poll.
 pub(super) struct Running {
     future: BoxFuture,
     waker: Waker,
@@ -27,7 +27,7 @@ impl Running {
     }
 }
 
-/// Absent while it is polled.
+/// `None` while the future is polled.
 pub(super) struct Task(Option<Box<Running>>);
 
 impl std::fmt::Debug for Task {
@@ -52,12 +52,12 @@ impl Task {
     }
 }
 
-/// The tasks that other threads have woken. Those that the loop's own thread wakes, nearly
-/// all, go to a list of their own without a lock.
+/// Tasks that other threads have woken. Nearly all tasks are woken by the loop's own thread, and go
+/// to a separate list without a lock.
 #[derive(Debug)]
 pub(super) struct ReadyQueue {
     remote: Mutex<Remote>,
-    /// `remote` is not empty.
+    /// Whether `remote` is not empty.
     has_remote: AtomicBool,
     waker: mio::Waker,
 }

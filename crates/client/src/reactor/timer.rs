@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct Timers {
     fd: TimerFd,
-    /// By when they expire, and a number that tells those of one instant apart.
+    /// By expiry, and a number that distinguishes timers of one instant.
     waiting: RefCell<BTreeMap<(Instant, u64), Waker>>,
     next_number: Cell<u64>,
     /// When the timerfd expires.
@@ -64,7 +64,7 @@ impl Timers {
         Ok(())
     }
 
-    /// Wakes the tasks of all timers that have expired.
+    /// Wakes the tasks of all expired timers.
     pub(super) fn fire(&self, now: Instant) {
         self.armed.set(None);
         let mut waiting = self.waiting.borrow_mut();
@@ -84,7 +84,7 @@ pub fn sleep_until(at: Instant) -> impl Future<Output = ()> {
 #[derive(Debug)]
 struct Sleep {
     at: Instant,
-    /// The loop that it waits in, and the number of its timer there.
+    /// The loop that waits, and the number of its timer.
     timer: Option<(Rc<Inner>, u64)>,
 }
 
@@ -106,7 +106,8 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        // A limit that was kept would otherwise hold memory until it passes, and wake its task then.
+        // A limit that was met would otherwise hold memory until it expires, and then wake its
+        // task.
         if let Some((reactor, number)) = self.timer.take() {
             reactor.timers.remove(self.at, number);
         }
@@ -130,8 +131,8 @@ pub async fn timeout<F: Future>(limit: Duration, future: F) -> Result<F::Output,
     .await
 }
 
-/// Runs `future` until it ends, or until `stopped` returns true: then it is dropped, and the
-/// result is `None`.
+/// Runs `future` until it ends or `stopped` returns true: then it is dropped, and the result is
+/// `None`.
 pub async fn unless<F: Future>(stopped: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     while !stopped() {

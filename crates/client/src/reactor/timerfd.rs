@@ -1,4 +1,4 @@
-//! Timers of the kernel that wake an event loop.
+//! Kernel timers that wake an event loop.
 
 use std::io::Result;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -23,7 +23,8 @@ impl TimerFd {
         Ok(Self(fd))
     }
 
-    /// Makes it expire once: after `time`, or at that time of its clock if `flags` say so.
+    /// Makes the timer expire once: after `time`, or at that time of its clock, depending on
+    /// `flags`.
     pub(super) fn set(&self, time: Duration, flags: TimerfdTimerFlags) -> Result<()> {
         let setting = Itimerspec {
             it_interval: Timespec {

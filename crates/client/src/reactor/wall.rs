@@ -16,12 +16,13 @@ use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 use super::timerfd::TimerFd;
 use crate::clock::monotonic_ns;
 
-/// How often the difference of the clocks is measured.
+/// Interval of measuring the difference of the clocks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Readings of both clocks. The quickest counts: the others may have been interrupted.
+/// Number of readings of both clocks, of which the fastest counts: the others may have been
+/// interrupted.
 const READINGS: usize = 5;
-/// If two differences are further apart than this, the wall clock was set in between. Far
-/// above the error of a reading, and far below any step in practice.
+/// If two differences are further apart than this, the wall clock was set in between. Far above the
+/// error of a reading, and far below any step in practice.
 const STEP_NS: u64 = 20_000;
 
 /// A time of the wall clock, in nanoseconds since 1970.
@@ -35,7 +36,7 @@ impl WallTime {
     }
 }
 
-/// The two clocks at the same instant.
+/// The times of both clocks at the same instant.
 #[derive(Debug, Clone, Copy)]
 struct Reference {
     wall: WallTime,
@@ -89,8 +90,7 @@ impl WallClock {
         Ok(clock)
     }
 
-    /// Measures the difference of the clocks again, after the timer has expired or was
-    /// cancelled.
+    /// Measures the difference of the clocks again after the timer has expired or was canceled.
     pub(super) fn tick(&self) -> Result<()> {
         let mut expirations = [0; 8];
         let was_set = rustix::io::read(self.timer.fd(), &mut expirations) == Err(Errno::CANCELED);
@@ -99,7 +99,7 @@ impl WallClock {
         Ok(())
     }
 
-    /// After a step nothing is converted until the next reference: packets that were stamped
+    /// After a step, nothing is converted until the next reference: packets that were stamped
     /// before it may still be unread.
     fn renew(&self, was_set: bool, fresh: Option<Reference>) {
         let is_same_clock = |fresh: &Reference| match self.reference.get() {
@@ -119,8 +119,8 @@ impl WallClock {
         self.timer.set(at, flags)
     }
 
-    /// The monotonic clock at a time of the wall clock, in nanoseconds; `None` for a second
-    /// after a step of the wall clock.
+    /// The time of the monotonic clock for a time of the wall clock, in nanoseconds; `None` for a
+    /// second after a step of the wall clock.
     #[inline]
     pub(super) fn monotonic_ns(&self, wall: WallTime) -> Option<u64> {
         self.reference.get()?.monotonic_ns(wall)
@@ -145,7 +145,7 @@ mod tests {
         )
     }
 
-    /// A reference taken with a wall clock that is ahead by `ahead_ns`.
+    /// A reference taken after the wall clock was set ahead by `ahead_ns`.
     fn set_by(reference: Reference, ahead_ns: i64) -> Reference {
         Reference {
             wall: WallTime(reference.wall.0.checked_add_signed(ahead_ns).unwrap()),
@@ -160,7 +160,7 @@ mod tests {
         let now_ns = clock.monotonic_ns(wall_now()).unwrap();
         let after_ns = monotonic_ns();
         assert!((before_ns - STEP_NS..=after_ns + STEP_NS).contains(&now_ns));
-        // Also what was stamped before the reference.
+        // Applies to stamps from before the reference, too.
         let old = WallTime(wall_now().0 - 10_000_000_000);
         let age_ns = monotonic_ns() - clock.monotonic_ns(old).unwrap();
         assert!(age_ns + STEP_NS >= 10_000_000_000, "{age_ns}");

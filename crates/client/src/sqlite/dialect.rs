@@ -2,7 +2,7 @@
 
 use workload::schema::Dialect;
 
-/// SQLite's dialect of SQL. An integer primary key is the rowid, which SQLite generates.
+/// An integer primary key is the rowid, which SQLite generates.
 pub static DIALECT: Dialect = Dialect {
     // A transaction that reads first fails if another one takes the only write lock before its
     // first write, so a transaction that writes takes the lock when it begins.

@@ -13,11 +13,10 @@ use crate::statement_text::shortened;
 /// Opens connections to one database.
 #[derive(Debug)]
 pub struct SqliteConnector {
-    /// The database.
     pub target: Arc<SqliteTarget>,
 }
 
-/// One connection with its statements.
+/// A connection with its statements.
 #[derive(Debug)]
 pub struct SqliteSession {
     connection: Connection,

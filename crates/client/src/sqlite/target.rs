@@ -1,4 +1,4 @@
-//! Which database: `sqlite:` (temporary), `sqlite:path/to/file`, with settings as
+//! The URL of a database: `sqlite:` (temporary) or `sqlite:path/to/file`, with settings such as
 //! `?journal_mode=delete&synchronous=full`.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// How long a connection waits for another's lock before `SQLITE_BUSY`.
+/// How long a connection waits for another one's lock before `SQLITE_BUSY`.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
 const SYNCHRONOUS: [&str; 4] = ["normal", "full", "extra", "off"];
@@ -21,10 +21,9 @@ pub struct SqliteTarget {
     temporary: Option<tempfile::TempDir>,
 }
 
-/// A URL that names no database.
+/// Why a URL does not name a database.
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteTargetError {
-    /// The text is malformed.
     #[error(
         "{0}; a database is named like sqlite: (temporary) or sqlite:path/to/file?journal_mode=wal&synchronous=full"
     )]
@@ -34,16 +33,13 @@ pub enum SqliteTargetError {
         "cannot create a temporary directory in {directory}: {source}; set TMPDIR to a directory with free space"
     )]
     Temporary {
-        /// Where.
         directory: PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl SqliteTarget {
-    /// Parses a URL. The default is WAL with `synchronous=normal`, as servers that
-    /// embed SQLite set it.
+    /// Parses a URL. The default is WAL with `synchronous=normal`, as in servers that embed SQLite.
     pub fn parse(url: &str) -> Result<Self, SqliteTargetError> {
         Self::parse_in(url, &std::env::temp_dir())
     }
@@ -54,7 +50,7 @@ impl SqliteTarget {
             SqliteTargetError::Url(format!("{url:?} does not begin with sqlite:"))
         })?;
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // sqlite:///absolute/path is written with an empty host.
+        // An absolute path, sqlite:///path, has an empty host.
         let path = path.strip_prefix("//").unwrap_or(path);
         let (mut journal_mode, mut synchronous) = ("wal", "normal");
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -88,7 +84,6 @@ impl SqliteTarget {
         })
     }
 
-    /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
     }

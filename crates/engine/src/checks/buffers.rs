@@ -6,14 +6,14 @@ use plan::shown_bytes;
 
 use super::Facts;
 
-/// All engines' default.
+/// The default of all engines.
 pub(crate) const DEFAULT_BYTES: u64 = 128 << 20;
 
 impl Facts {
     /// Grades a size by the share of the host's memory, in %, that all servers take.
     pub(crate) fn share_of_memory(&self, name: &str, bytes: u64, percents: [u64; 3]) -> Observed {
         let [least, good, most] = percents;
-        // A small size in a study is deliberate.
+        // A small size that the study sets is deliberate.
         let is_default = bytes <= DEFAULT_BYTES && !self.chosen.contains(name);
         let (size, servers) = (shown_bytes(bytes), self.servers.max(1));
         let Some(memory) = self.memory_bytes else {
@@ -42,7 +42,7 @@ impl Facts {
         )
     }
 
-    /// Notes data that does not fit; `written` is a size as its settings are written.
+    /// Notes data that does not fit; `written` formats a size as the server's settings do.
     pub(crate) fn room_for_data(
         &self,
         name: &str,

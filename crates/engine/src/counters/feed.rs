@@ -10,14 +10,13 @@ use client::reactor::timeout;
 
 use super::Reading;
 
-/// How long connecting to a server and its reply may take: less than the second between two
+/// How long connecting to a server, and its reply, may take: less than the second between two
 /// readings.
 pub(crate) const LIMIT: Duration = Duration::from_millis(800);
-/// The delay before a server that failed is asked again: the first, and the maximum.
+/// The first and the maximum delay before a server that failed is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// A pending answer.
 pub(crate) type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// How an engine reads its counters.
@@ -26,14 +25,13 @@ pub(crate) trait Source {
     /// cannot be reached.
     fn read(&mut self) -> Asking<'_, Option<Reading>>;
 
-    /// Closes the connection.
     fn leave(&mut self) -> Asking<'_, ()>;
 }
 
 /// The counters of one server.
 pub struct Counters {
     source: Box<dyn Source>,
-    /// When to try again, and the delay after another failure.
+    /// When to try again, and the delay after the next failure.
     retry: Instant,
     pause: Duration,
 }
@@ -68,7 +66,7 @@ impl Counters {
     }
 }
 
-/// Reads all servers concurrently; `None` for one that does not answer in time, or refuses.
+/// Reads all servers concurrently; `None` for a server that refuses or does not answer in time.
 pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     let mut answers = vec![None; servers.len()];
     let mut asking: Vec<(usize, Asking<'_, Option<Reading>>)> = servers
@@ -96,7 +94,7 @@ pub async fn ask_all(servers: &mut [Option<Counters>]) -> Vec<Option<Reading>> {
     answers
 }
 
-/// Closes the connections to all servers, which count unclosed ones as aborted clients.
+/// Closes the connections to all servers, which count unclosed connections as aborted clients.
 pub async fn leave_all(servers: &mut [Option<Counters>]) {
     for server in servers.iter_mut().flatten() {
         // A server that does not answer is ignored.

@@ -1,4 +1,4 @@
-//! Counters of servers, and the metrics that follow from two readings.
+//! Counters of servers, and the metrics derived from two readings.
 
 mod feed;
 
@@ -12,13 +12,12 @@ pub(crate) use measure::values::{percent, quotient};
 /// How far the increase of a server's uptime, in whole seconds, may lag behind the clock.
 const AGE_TOLERANCE_S: f64 = 2.0;
 
-/// Metrics by name without `server.`; `None` if unknown.
+/// Metrics by name without the prefix `server.`; `None` if unknown.
 pub type Metrics = Vec<(&'static str, Option<f64>)>;
 
-/// The counters of an engine, numbered from 0.
+/// The counters of an engine, identified by numbers from 0.
 #[derive(Debug)]
 pub struct Table {
-    /// How many there are.
     pub count: usize,
     /// The counter of seconds since the server's start.
     pub uptime: usize,
@@ -28,7 +27,7 @@ pub struct Table {
     pub metrics: fn(&Step) -> Metrics,
 }
 
-/// A server's counters at an instant; `None` for those that it does not have.
+/// A server's counters at one instant; `None` for counters that it does not have.
 #[derive(Debug, Clone)]
 pub struct Reading {
     table: &'static Table,
@@ -54,15 +53,15 @@ impl Reading {
     }
 }
 
-/// The difference of two readings, of one server or the sum of several: counters per second, and
-/// levels at the end.
+/// The difference between two readings, of one server or summed over several: counters per second,
+/// and levels at the end.
 #[derive(Debug, Clone)]
 pub struct Step {
     table: &'static Table,
     values: Box<[Option<f64>]>,
 }
 
-/// The difference of two readings; `None` if the server was restarted in between.
+/// `None` if the server was restarted in between.
 pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
     let seconds = after.at.checked_duration_since(before.at)?.as_secs_f64();
     if was_restarted(before, after, seconds) || seconds <= 0.0 {
@@ -82,7 +81,8 @@ pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
     })
 }
 
-/// A restarted server's uptime is too short; its counters may already exceed the former ones.
+/// A restarted server's uptime is too short, while its counters may already exceed the earlier
+/// ones.
 fn was_restarted(before: &Reading, after: &Reading, seconds: f64) -> bool {
     let uptime = after.table.uptime;
     let ages = before.get(uptime).zip(after.get(uptime));

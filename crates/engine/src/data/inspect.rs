@@ -1,4 +1,4 @@
-//! Finds out which tables a database has, and what dyno noted about them.
+//! Determines which tables a database has, and reads dyno's marks on them.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::state::Found;
 use crate::failure::Failure;
 use crate::remote::first_cell;
 
-/// Finds out what is under the name of each table.
+/// Determines what exists under the name of each table.
 pub(super) async fn inspect<P: Loads>(
     connection: &mut Connection<P>,
     tables: u32,

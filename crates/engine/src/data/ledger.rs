@@ -1,4 +1,4 @@
-//! The ledger's tables in a database, with dyno's mark.
+//! The ledger's tables in a database, with dyno's marks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::sql::Sql;
 
-/// How long a server may take to open a connection, and for a statement.
+/// How long a server may take to open a connection or execute a statement.
 const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 const TABLES: [&str; 3] = [ACCOUNTS_TABLE, TRANSFERS_TABLE, LISTS_TABLE];
@@ -42,7 +42,7 @@ pub fn create(database: &dyn Database) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Drops the ledger's tables that have dyno's mark, and the marks.
+/// Drops those of the ledger's tables that have dyno's mark, and the marks.
 pub fn remove(database: &dyn Database) -> Result<(), Failure> {
     let failed = |error| failed(database, &error);
     let mut sql = database.connect(LOGIN_LIMIT).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Loading over the network: several connections, which share a queue of tables in parts.
+//! Loads tables over the network: several connections share a queue of table parts.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -26,7 +26,7 @@ use crate::remote::{on_connection, unless_hung};
 
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
-/// How long running statements may take to end once the load is over or is to stop.
+/// How long running statements may take to end once the load is over or interrupted.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Loads the tables that a database lacks.
@@ -69,7 +69,7 @@ pub(crate) fn prepare<P: Loads>(
         .block_on(loading.end(&reactor, target))
         .map_err(no_resources)?;
     watched?;
-    // It has held the lock until now.
+    // It held the lock until now.
     reactor.block_on(first.close()).map_err(no_resources)?;
     if let Some(error) = loading.failure.take() {
         return Err(error);
@@ -116,7 +116,7 @@ struct Guard<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Guard<'_, P> {
-    /// Does some work, unless the user interrupts it or the server hangs.
+    /// Runs `work`, unless the user interrupts it or the server hangs.
     fn run<T, E>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
     where
         E: Into<Failure>,
@@ -157,7 +157,7 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// The number of parts: more connections would be idle.
+    /// Number of parts: more connections would be idle.
     fn parts(&self, tables: usize) -> u32 {
         let parts = self.spec.rows.div_ceil(PART_ROWS).max(1);
         u32::try_from(parts.saturating_mul(tables as u64)).unwrap_or(u32::MAX)
@@ -179,8 +179,8 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// Waits a moment for running statements. The others may take as long as building an index:
-    /// they are abandoned, and the server is asked to terminate them.
+    /// Waits briefly for running statements. Others may take as long as building an index: they are
+    /// abandoned, and the server is asked to terminate them.
     async fn end(&self, reactor: &Reactor, target: &P::Target) {
         let all_ended = poll_fn(|_| match reactor.task_count() {
             0 => Poll::Ready(()),
@@ -218,7 +218,7 @@ impl<P: Loads> Loading<P> {
         }
     }
 
-    /// One connection's work: create tables, load parts, finish tables.
+    /// The work of one connection: create tables, load parts, finish tables.
     async fn work(&self, mut connection: Connection<P>) {
         if let Err(error) = self.load(&mut connection).await {
             self.failure.borrow_mut().get_or_insert(error);
@@ -232,7 +232,7 @@ impl<P: Loads> Loading<P> {
         self.sessions.borrow_mut().push(session);
         let mut own = None;
         while !self.stop.get() {
-            // Prefers parts of its own table, then a new table, then parts of the others.
+            // Prefers parts of its own table, then a new table, then parts of other tables.
             let part = own.and_then(|table| self.queue.borrow_mut().take_of(table));
             if let Some(part) = part {
                 self.load_part(connection, &part).await?;

@@ -10,37 +10,35 @@ use super::lock::Locks;
 use super::parts::Part;
 use crate::failure::Failure;
 
-/// How much is sent to a server at once: sysbench's size of a bulk insert.
+/// Bytes that are sent to a server at once: sysbench's size of a bulk insert.
 pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
 /// Room for one more row in a chunk.
 const ROW_BYTES: usize = 512;
 
 /// A protocol over which tables can be loaded.
 pub(crate) trait Loads: Locks + 'static {
-    /// The server's dialect of SQL.
     const DIALECT: &'static Dialect;
-    /// Lists the table and the name of each column of the tables `sbtest…` and `dyno_tables`
-    /// that the connection sees, in order.
+    /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
+    /// sees, in order.
     const LIST_COLUMNS: &'static str;
-    /// What identifies a session to another connection.
+    /// Identifies a session to another connection.
     type Session: 'static;
     /// What the connections of a load learn about their server.
     type Abilities: Default + 'static;
 
-    /// Prepares the session for work that takes long.
+    /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;
 
-    /// Identifies its session.
+    /// Identifies the connection's session.
     async fn session(connection: &mut Connection<Self>) -> Self::Session;
 
-    /// Terminates sessions that are left in the middle of their work; the server may not notice
-    /// for hours that nobody waits for them.
+    /// Terminates abandoned sessions, whose clients the server may not miss for hours.
     async fn terminate(
         connection: &mut Connection<Self>,
         sessions: &[Self::Session],
     ) -> Result<(), Error>;
 
-    /// Loads some rows of a table; adds to `loaded` as it sends them.
+    /// Loads rows of a table, and adds to `loaded` as it sends them.
     async fn load_part(
         connection: &mut Connection<Self>,
         abilities: &Self::Abilities,
@@ -49,15 +47,15 @@ pub(crate) trait Loads: Locks + 'static {
         loaded: &Cell<u64>,
     ) -> Result<Checksum, Failure>;
 
-    /// Does to a table with its rows and indexes what the server would otherwise do during the
-    /// measurement.
+    /// Performs the maintenance of a loaded and indexed table that the server would otherwise do
+    /// during the measurement.
     async fn settle(connection: &mut Connection<Self>, table: &str) -> Result<(), Error> {
         let _ = (connection, table);
         Ok(())
     }
 }
 
-/// Appends one chunk of rows, as `write` writes them; nothing if no rows are left.
+/// Appends one chunk of rows in the format of `write`; nothing if no rows are left.
 pub(crate) fn fill(
     out: &mut Vec<u8>,
     rows: &TableRows,
@@ -76,7 +74,7 @@ pub(crate) fn fill(
     }
 }
 
-/// The server stored other rows than dyno sent.
+/// The failure of a server that stored other rows than dyno sent.
 pub(crate) fn damaged(part: &Part, stored: u64, sent: u64) -> Failure {
     let name = table_name(part.table);
     Failure::server(format!(

@@ -1,5 +1,5 @@
-//! Serializes preparations of one database by an advisory lock, which the server releases
-//! when the connection ends, for whatever reason.
+//! Serializes preparations of one database with an advisory lock. The server releases it when the
+//! connection ends, for whatever reason.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// The longest wait for another preparation of the same database.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(3600);
-/// How often the lock is tried.
+/// How often to try to take the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval between messages while waiting.
 const NOTE_INTERVAL: Duration = Duration::from_secs(60);
@@ -19,11 +19,11 @@ const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 /// The outcome of one attempt.
 #[derive(Debug)]
 pub(crate) enum Lock {
-    /// The connection has it.
+    /// The connection holds the lock.
     Taken,
-    /// This session has it.
+    /// This session holds the lock.
     HeldBy(String),
-    /// The server has no such locks, in its own words.
+    /// The server has no such locks; its message.
     Unsupported(String),
 }
 
@@ -36,8 +36,8 @@ pub(crate) trait Locks: Protocol {
     fn termination(session: &str) -> String;
 }
 
-/// Takes the lock of the connection's database; waits at most `limit` for another holder.
-/// Without support for locks, warns the user and continues.
+/// Takes the lock of the connection's database, waiting at most `limit` for another holder. If the
+/// server has no locks, warns the user and continues.
 pub(crate) async fn take<P: Locks>(
     connection: &mut Connection<P>,
     limit: Duration,
@@ -69,7 +69,7 @@ pub(crate) async fn take<P: Locks>(
     }
 }
 
-/// Another dyno prepares the same database; nothing was changed.
+/// The failure while another dyno prepares the same database; nothing was changed.
 fn busy(holder: &str, termination: &str, limit: Duration) -> Failure {
     Failure::server(format!(
         "another dyno has been preparing this database for more than {} s (connection {holder} of the server)",
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Of three connections, the third is to another database.
+    /// The third connection is to another database.
     async fn excludes<P: Locks>(here: &P::Target, elsewhere: &P::Target) -> String {
         let mut first = Connection::<P>::open(here).await.unwrap();
         let mut second = Connection::<P>::open(here).await.unwrap();

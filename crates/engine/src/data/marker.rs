@@ -3,10 +3,9 @@
 use workload::rows::Checksum;
 use workload::schema::{Dialect, TableSpec, table_name};
 
-/// The table of marks.
 pub(crate) const MARKER_TABLE: &str = "dyno_tables";
 
-/// Creates the table of marks, on every engine.
+/// Creates the table of marks; valid for every engine.
 pub(crate) const CREATE_MARKER: &str = "CREATE TABLE IF NOT EXISTS dyno_tables (\
      name VARCHAR(64) NOT NULL PRIMARY KEY, \
      state VARCHAR(16) NOT NULL, \
@@ -44,7 +43,7 @@ fn mark(
     state: &str,
     checksum: Checksum,
 ) -> String {
-    // JSON has no single quotes outside of strings.
+    // JSON has single quotes only within strings.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
         .replace('\'', "''");
@@ -60,8 +59,7 @@ fn mark(
 }
 
 impl Mark {
-    /// Reads the columns `state` and `spec`. A mark that cannot be read counts as
-    /// an interrupted load.
+    /// Parses the columns `state` and `spec`. An unreadable mark counts as an interrupted load.
     pub(crate) fn parse(state: &str, spec: &str, wanted: &TableSpec) -> Self {
         match serde_json::from_str(spec) {
             Ok(spec) => Self {

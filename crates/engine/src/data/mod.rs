@@ -21,7 +21,7 @@ use workload::options::Options;
 
 use crate::failure::Failure;
 
-/// What to do about the data.
+/// Which tables to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Load missing tables.
@@ -30,35 +30,31 @@ pub enum Mode {
     Always,
 }
 
-/// The data that a load needs.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
     pub workload: WorkloadName,
-    /// Its tables and rows.
+    /// Tables and rows.
     pub options: &'a Options,
-    /// The seed of the rows.
     pub seed: u64,
-    /// Virtual users (bulk inserts have a table for each).
+    /// Number of virtual users: bulk inserts have a table for each.
     pub users: u32,
-    /// Which tables to load.
     pub mode: Mode,
     /// Number of connections that load in parallel.
     pub connections: u32,
-    /// A server that makes no progress for this long is checked, and the work ends if it does not
-    /// answer. For servers that are reached over the network.
+    /// How long a server may make no progress before dyno checks it, and ends the work if the
+    /// server does not answer. For servers reached over the network.
     pub stall_limit: Duration,
 }
 
-/// Progress of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A sentence for the user.
     Note(String),
     /// Rows are being loaded.
     Loading {
-        /// In the database so far.
+        /// Rows in the database so far.
         rows: u64,
-        /// Wanted, over all tables to load.
+        /// Rows in all tables to load.
         of: u64,
     },
     /// Secondary indexes are being built.
@@ -70,7 +66,6 @@ pub enum Progress {
     },
 }
 
-/// The result of a preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
     /// Number of existing tables.
@@ -83,19 +78,18 @@ pub struct Prepared {
 
 /// Receives progress of a preparation, and may interrupt it.
 pub struct Listener<'a> {
-    /// Receives progress.
     pub tell: &'a mut dyn FnMut(Progress),
     /// Becomes true when the user interrupts dyno.
     pub interrupted: &'a AtomicBool,
 }
 
-/// The user interrupted it; the next preparation rebuilds unfinished tables.
+/// The failure after an interrupt; the next preparation rebuilds unfinished tables.
 pub(crate) fn canceled() -> Failure {
     Failure::interrupted("interrupted while loading; the next run finishes the data")
 }
 
-/// The statements that read every row of a table, and every entry of its index where it has
-/// one; `by_rows` and `by_index` say which way.
+/// The statements that read every row of a table, and every entry of its index if it has one;
+/// `by_rows` and `by_index` make the server read one way or the other.
 pub(crate) fn reading(
     options: &Options,
     table: &str,

@@ -28,9 +28,9 @@ struct Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// A connection is creating it.
+    /// A connection is creating the table.
     Claimed,
-    /// Parts can be loaded.
+    /// The table's parts can be loaded.
     Open,
 }
 
@@ -60,7 +60,7 @@ impl Queue {
         self.rows.div_ceil(PART_ROWS)
     }
 
-    /// The next table that no connection has begun; [`Queue::open`] follows.
+    /// The next table that no connection has started; [`Queue::open`] follows.
     pub(crate) fn claim_table(&mut self) -> Option<u32> {
         let work = self
             .tables
@@ -70,7 +70,7 @@ impl Queue {
         Some(work.table)
     }
 
-    /// The table exists, and its parts can be loaded.
+    /// Called when the table exists and its parts can be loaded.
     pub(crate) fn open(&mut self, table: u32) {
         if let Some(work) = self.tables.iter_mut().find(|work| work.table == table) {
             work.stage = Stage::Open;
@@ -102,7 +102,7 @@ impl Queue {
         })
     }
 
-    /// Notes that a part was loaded; returns the table's checksum after the last part.
+    /// Records that a part was loaded; returns the table's checksum after the last part.
     pub(crate) fn done(&mut self, part: &Part, checksum: Checksum) -> Option<Checksum> {
         let parts = self.parts();
         let work = self

@@ -1,4 +1,4 @@
-//! What a database contains, and what has to be done about each table.
+//! What a database contains, and what to do about each table.
 
 use workload::options::Options;
 use workload::schema::{Dialect, TableSpec, table_name};
@@ -7,16 +7,15 @@ use super::marker::Mark;
 use super::{Mode, Prepared, Progress, Wanted};
 use crate::failure::Failure;
 
-/// What exists under a table's name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
     Nothing,
     Table {
         /// Column names in order.
         columns: Vec<String>,
-        /// The highest id; none in an empty table.
+        /// The highest ID; `None` for an empty table.
         highest_id: Option<u64>,
-        /// dyno's mark on it.
+        /// dyno's mark on the table.
         mark: Option<Mark>,
     },
 }
@@ -28,16 +27,16 @@ enum Action {
     Build { note: Option<String> },
 }
 
-/// What a preparation has to do.
+/// What a preparation must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Todo {
     /// Numbers of the tables to build.
     pub(crate) missing: Vec<u32>,
-    /// The result once it is done.
+    /// The result when everything is done.
     pub(crate) prepared: Prepared,
 }
 
-/// Decides about all tables, which `found` has in order; reports what the user should know.
+/// Decides about all tables, in the order of `found`; reports what the user should know.
 pub(crate) fn plan(
     found: &[Found],
     wanted: &Wanted<'_>,
@@ -102,7 +101,7 @@ fn decide(
     }
 }
 
-/// A workload that begins with empty tables would drop a table that somebody may need.
+/// A workload that starts with empty tables would drop a table that someone may need.
 fn foreign_table(name: &str) -> Failure {
     Failure::usage(format!(
         "the table {name} was not created by dyno, and the workload would have to drop it"
@@ -151,7 +150,7 @@ fn keep_ours(
     Err(Failure::usage(message).remedy("use the same options, or --prepare always to rebuild it"))
 }
 
-/// A table that something else has loaded: sysbench, or a restored dump.
+/// A table that another program loaded: sysbench, or a restored dump.
 fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, Failure> {
     if highest_id < options.data.rows {
         let message = format!(

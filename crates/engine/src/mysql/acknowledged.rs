@@ -1,11 +1,11 @@
-//! Where commits are when MySQL and MariaDB acknowledge them.
+//! Where commits are stored when MySQL and MariaDB acknowledge them.
 
 use std::time::Duration;
 
 use plan::{Configured, format_duration};
 
-/// A log that a commit is written to: the setting that says when it is synced, its default, and the
-/// values with which it is synced before the commit is acknowledged.
+/// A log that a commit is written to: the setting for syncing it, its default, and the values with
+/// which the log is synced before the commit is acknowledged.
 type Log = (&'static str, &'static str, &'static [&'static str]);
 
 pub(super) const MYSQL_LOGS: [Log; 2] = [
@@ -14,13 +14,13 @@ pub(super) const MYSQL_LOGS: [Log; 2] = [
 ];
 pub(super) const MARIADB_LOGS: [Log; 2] = [("sync_binlog", "0", &["1"]), MARIADB_ENGINE_LOG];
 pub(super) const MARIADB_ENGINE_LOG: Log = ("innodb_flush_log_at_trx_commit", "1", &["1", "3"]);
-/// By default, a replica syncs it every 10,000 events.
+/// By default, replicas sync it every 10,000 events.
 const RELAY_LOG: Log = ("sync_relay_log", "10000", &["1"]);
 
 /// Who acknowledges commits.
 pub(super) const PRIMARY: &str = "the primary";
 
-/// The place of a commit at members that have written it to these logs.
+/// Where a commit is stored at members that have written it to these logs.
 pub(super) fn written(config: &Configured<'_>, logs: &[Log], by: &str) -> String {
     let unsynced = logs.iter().find_map(|(name, default, synced)| {
         let value = config.value(name, default);
@@ -29,7 +29,8 @@ pub(super) fn written(config: &Configured<'_>, logs: &[Log], by: &str) -> String
     unsynced.unwrap_or_else(|| format!("disk of {by}"))
 }
 
-/// Where a commit is when it is acknowledged, under these settings of semi-synchronous replication.
+/// Where a commit is stored when it is acknowledged, under these settings of semi-synchronous
+/// replication.
 pub(super) fn semi_synchronous(
     config: &Configured<'_>,
     logs: &[Log],

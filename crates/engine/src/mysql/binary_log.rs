@@ -1,9 +1,9 @@
-//! Replication by the binary log: a primary sends it to replicas, and waits for none of them, or
-//! for one to receive a transaction, before it reports a commit.
+//! Replication by the binary log: a primary sends it to replicas. Before it acknowledges a commit,
+//! it waits for none of them, or for one to receive the transaction.
 //!
 //! All members are copies of one prepared data directory without a log of its own, so a replica
-//! begins with the first transaction of the primary's. Members do not elect a primary: a server
-//! that starts again refuses writes until it is known to be the primary still.
+//! begins with the first transaction of the primary. Members do not elect a primary: a server that
+//! restarts refuses writes until it is known to be still the primary.
 
 use plan::Conduct;
 
@@ -14,16 +14,15 @@ use crate::remote::first_cell;
 use crate::replication::{Formation, Member, Replication, Role, View, cell};
 use crate::server::ServerFile;
 
-/// What every member's configuration has.
+/// Settings of every member.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
-/// Answers whether a server refuses writes.
+/// Whether a server refuses writes.
 const READ_ONLY: &str = "SELECT @@global.read_only";
 
-/// One way of replicating by the binary log.
 #[derive(Debug)]
 pub(super) struct BinaryLog {
     dialect: &'static Dialect,
-    /// Whether a commit waits for a replica that has received it.
+    /// Whether a commit waits until a replica has received it.
     is_semi_synchronous: bool,
 }
 
@@ -36,7 +35,7 @@ pub(super) const MARIADB_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
     dialect: &MARIADB,
     is_semi_synchronous: true,
 };
-/// MySQL's.
+/// MySQL's kinds of clusters that use only the binary log.
 pub(super) const MYSQL_ASYNCHRONOUS: &dyn Replication = &BinaryLog {
     dialect: &MYSQL,
     is_semi_synchronous: false,
@@ -95,7 +94,7 @@ impl Replication for BinaryLog {
         }
     }
 
-    /// A replica remembers its primary. Another member stays read-only if one of the others has
+    /// A replica remembers its primary. Other members stay read-only if one of the others has
     /// become the primary in the meantime.
     fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         let is_replica = !rows(member, "SHOW REPLICA STATUS")?.is_empty();
@@ -107,7 +106,7 @@ impl Replication for BinaryLog {
         self.become_primary(member, cluster.count() > 1)
     }
 
-    /// A member that was promoted as the last one has not waited for a replica until now.
+    /// If the last remaining member was promoted, it has not waited for a replica so far.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         if !self.is_semi_synchronous || member.cluster.count() < 2 {
             return Ok(());
@@ -128,7 +127,7 @@ impl Replication for BinaryLog {
         }
     }
 
-    /// What it has received, it applies before.
+    /// The member first applies what it has received.
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
         run(member, &["STOP REPLICA IO_THREAD".to_owned()])?;
         let wait = (self.dialect.wait_until_applied)(member)?;
@@ -137,7 +136,7 @@ impl Replication for BinaryLog {
             return Err(Failure::server(message));
         }
         run(member, &FORGET_SOURCE.map(str::to_owned))?;
-        // The lost primary is no replica yet.
+        // The lost primary is not a replica yet.
         self.become_primary(member, member.cluster.count() > 2)
     }
 
@@ -181,7 +180,7 @@ impl Replication for BinaryLog {
     }
 }
 
-/// Also on a server that never had one.
+/// Succeeds even on a server that never had a source.
 const FORGET_SOURCE: [&str; 2] = ["STOP REPLICA", "RESET REPLICA ALL"];
 
 impl BinaryLog {
@@ -211,7 +210,7 @@ impl BinaryLog {
     }
 }
 
-/// The role of a member with this answer to [`Dialect::view`].
+/// The role in an answer to [`Dialect::view`].
 fn state_of(rows: &[Vec<Option<String>>]) -> Role {
     let is_read_only = rows.first().map(|row| cell(row, 0));
     let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");

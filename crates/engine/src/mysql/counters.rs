@@ -1,6 +1,6 @@
 //! The server's counters: InnoDB's part of `SHOW GLOBAL STATUS`.
 //!
-//! MariaDB and MySQL have different counters, which also differ among versions. [`NAMES`] are
+//! MariaDB and MySQL have different counters, which also differ among versions. [`NAMES`] lists
 //! those that are read; a counter that a server does not have is absent.
 
 use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
@@ -8,10 +8,10 @@ use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
 const MB: f64 = 1024.0 * 1024.0;
 const NS_PER_S: f64 = 1e9;
 
-/// A row of a reply; `None` is NULL.
+/// `None` is NULL.
 pub(super) type Row = Vec<Option<String>>;
 
-/// The counters, for code that all engines share.
+/// For code that all engines share.
 pub(super) static TABLE: Table = Table {
     count: KEYS,
     uptime: Key::UptimeS as usize,
@@ -19,7 +19,6 @@ pub(super) static TABLE: Table = Table {
     metrics,
 };
 
-/// The counters that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     UptimeS,
@@ -47,14 +46,13 @@ pub(super) enum Key {
     /// Sizes of the database's tables and of the buffer pool, from separate queries.
     DataSetBytes,
     PoolBytes,
-    /// Galera's, from the status; of other kinds, from separate queries.
+    /// From the status for Galera; from separate queries for other kinds of clusters.
     AcceptsWrites,
     LagMs,
     ApplyQueue,
     PausedNs,
 }
 
-/// The number of keys.
 const KEYS: usize = Key::PausedNs as usize + 1;
 
 /// The names of status variables.
@@ -88,9 +86,9 @@ pub(super) const NAMES: [(&str, Key); 24] = [
     ("wsrep_local_recv_queue", Key::ApplyQueue),
     ("wsrep_flow_control_paused_ns", Key::PausedNs),
 ];
-/// Whether a member of a Galera cluster accepts statements, `ON` or `OFF`; on other servers `OFF`.
+/// Whether a member of a Galera cluster accepts statements: `ON` or `OFF`; `OFF` on other servers.
 const GALERA_READY: &str = "wsrep_ready";
-/// Whether a replica of MariaDB receives and applies, `ON` or `OFF`.
+/// Whether a replica of MariaDB receives and applies transactions: `ON` or `OFF`.
 pub(super) const REPLICA_RUNNING: &str = "Slave_running";
 
 /// Metrics that need no calculation: the rate of a counter, or a level.
@@ -115,7 +113,7 @@ const PLAIN: [(&str, Key); 18] = [
     ("replication.apply_queue_transactions", Key::ApplyQueue),
 ];
 
-/// Those that are not counts since the server's start.
+/// Keys that are not counts since the server's start.
 const LEVELS: [Key; 10] = [
     Key::PoolDataBytes,
     Key::PoolDirtyPages,
@@ -202,8 +200,8 @@ fn hit_rate(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
     percent(requests - reads, requests).map(|rate| rate.max(0.0))
 }
 
-/// A server that does not count the log's fsyncs separately (MariaDB since 10.8) does not include
-/// the log's writes in those of its files either.
+/// MariaDB since 10.8 does not count fsyncs of the log separately, and does not count writes of the
+/// log among those of its files either.
 fn io_read_share(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
     let (reads, mut writes) = (get(Key::DataReads)?, get(Key::DataWrites)?);
     if get(Key::LogFsyncs).is_none() {
@@ -328,7 +326,7 @@ mod tests {
         assert!(derive(&aged(0, "100", "5"), &aged(60, "160", "6")).is_some());
         assert!(derive(&aged(0, "100", "5"), &aged(60, "30", "6")).is_none());
         assert!(derive(&aged(0, "2", "5"), &aged(60, "40", "6000")).is_none());
-        // A counter that was set back alone takes only its own metric away.
+        // A single counter that was reset removes only its own metric.
         let step = derive(&aged(0, "100", "5"), &aged(1, "101", "4")).unwrap();
         assert_eq!(step.get(Key::DataReads as usize), None);
     }

@@ -25,7 +25,6 @@ use crate::replication::{Role, cell};
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
 
-/// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
     let targets = network::targets(url, |url| {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
@@ -60,7 +59,7 @@ impl NetworkEngine for Mysql {
     ];
     const DATA_DIR_SETTING: &'static str = "datadir";
     const LOCATION_QUERY: &'static str = "SELECT @@datadir, @@pid_file";
-    /// Replicas are read-only, and so are members of a group that are not its primary.
+    /// Replicas are read-only, and so are members of a group other than its primary.
     const ROLE_QUERY: &'static str = "SELECT @@global.read_only";
     const SIZE_QUERY: &'static str = "SELECT SUM(data_length + index_length) \
          FROM information_schema.tables WHERE table_schema = DATABASE()";
@@ -120,8 +119,8 @@ impl NetworkEngine for Mysql {
     }
 }
 
-/// Creates the database unless it exists. An account without the privilege to create one can
-/// still use one that exists.
+/// Creates the database if it does not exist. An account without that privilege can still use an
+/// existing database.
 fn create_if_missing(target: &Target) -> Result<(), Failure> {
     let name = format!("`{}`", target.database.replace('`', "``"));
     let create =

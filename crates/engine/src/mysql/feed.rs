@@ -10,16 +10,16 @@ use super::flavor::Flavor;
 use super::replication_feed;
 use crate::counters::{Asking, LIMIT, Reading, Source};
 
-/// One server and the connection to it.
+/// A server and the connection to it.
 pub(super) struct Feed {
     target: Arc<Target>,
     query: String,
     connection: Option<Connection>,
     /// Whether the account may read InnoDB's metrics.
     may_read_metrics: bool,
-    /// Whether the server has a binary log, and the account may read how it replicates.
+    /// Whether the server has a binary log and the account may read how it replicates.
     may_replicate: bool,
-    /// Sizes of the database's tables and of the buffer pool, as of connecting.
+    /// Sizes of the database's tables and of the buffer pool when the connection was opened.
     sizes: [Option<u64>; 2],
 }
 
@@ -49,7 +49,8 @@ impl Feed {
         }
     }
 
-    /// A connection that fails during a reply is useless: it is put back only after a whole one.
+    /// A connection that fails during a reply is useless, so it is put back only after a complete
+    /// one.
     async fn try_to_ask(&mut self) -> Result<Reading, Error> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -108,7 +109,7 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// The number in a reply of one cell.
+/// The number in a reply with a single cell.
 fn number(rows: &[Row]) -> Option<u64> {
     rows.first()?.first()?.as_deref()?.parse().ok()
 }
@@ -124,14 +125,14 @@ mod tests {
     use super::super::counters::NAMES;
     use super::*;
 
-    /// The server's own words, by its own client.
+    /// Status variables as the server's own client shows them.
     fn status(server: &Server) -> BTreeMap<String, u64> {
         let rows = server.sql("SHOW GLOBAL STATUS").into_iter();
         rows.filter_map(|row| Some((row[0].to_lowercase(), row.get(1)?.parse().ok()?)))
             .collect()
     }
 
-    /// Every counter that is read lies between what the server said before and after.
+    /// Every counter lies between what the server reported before and after.
     fn check(server: &Server) {
         let target = Target::parse(&server.url("sbtest"), None, "root", &TlsOptions::default());
         let mut feed = Feed::new(Arc::new(target.unwrap()));
@@ -161,7 +162,7 @@ mod tests {
             assert!(raw.get(Key::HistoryLength as usize).is_some());
             assert!(raw.get(Key::CheckpointAgeBytes as usize).is_some());
         }
-        // The table, and nothing of the server's own.
+        // The size includes the table and nothing of the server's own.
         feed.connection = None;
         let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
         let size = raw.get(Key::DataSetBytes as usize).unwrap();

@@ -10,51 +10,49 @@ use super::programs::Initializer;
 use crate::replication::Replication;
 use crate::server::Server;
 
-/// One of the two.
+/// MariaDB or MySQL.
 #[derive(Debug)]
 pub(crate) struct Flavor {
-    /// Its name in a study, and the scheme of its URLs.
+    /// The name in a study, and the scheme of URLs.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) schemes: &'static [&'static str],
-    /// Names of its server program, preferred first.
+    /// Names of the server program, preferred first.
     pub(super) programs: &'static [&'static str],
     pub(super) how_to_install: &'static str,
-    /// What initializes a data directory.
+    /// How a data directory is initialized.
     pub(super) initializer: Initializer,
-    /// The statements after which a locked `root` is the only account of a new data directory.
+    /// The statements that leave a locked `root` as the only account of a new data directory.
     pub(super) lock_root: &'static str,
-    /// The right to write to a server that is `read_only`; `None`: `super_read_only` binds everybody.
+    /// The privilege to write to a server that is `read_only`; `None` if `super_read_only` binds
+    /// all accounts.
     pub(super) ignores_read_only: Option<&'static str>,
     /// The arguments with which the program checks its settings and exits.
     pub(super) validation: &'static [&'static str],
-    /// The value of `secure_file_priv` that forbids all files; `None`: only an empty directory
+    /// The value of `secure_file_priv` that forbids all files; `None` if only an empty directory
     /// does.
     pub(super) no_files: Option<&'static str>,
     /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
-    /// The defaults of its settings.
     pub(super) defaults: Defaults,
     /// Settings of every server.
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// Reads the settings that differ from the defaults.
+    /// The query for settings that differ from the defaults.
     pub(super) changed_settings: &'static str,
-    /// Reads the length of InnoDB's history list, where it is not a status variable.
+    /// The query for the length of InnoDB's history list, if that is not a status variable.
     pub(super) history_query: Option<&'static str>,
     /// The table of InnoDB's tablespaces.
     pub(super) tablespaces: &'static str,
-    /// A data directory without tables beyond [`super::server::EMPTY_BYTES`].
+    /// Size of a data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
-    /// The ways in which its servers replicate.
     pub(super) replication: &'static [&'static dyn Replication],
-    /// Memory of a server besides its buffer pool, and of each connection.
+    /// Memory of a server besides its buffer pool, and memory per connection.
     pub(super) memory_bytes: [u64; 2],
 }
 
 /// The options with which a program reads its settings and prints them.
 pub(super) const HELP: &[&str] = &["--verbose", "--help"];
 
-/// MariaDB.
 pub const MARIADB: &dyn Server = &MARIADB_FLAVOR;
 /// Oracle's MySQL.
 pub const MYSQL: &dyn Server = &MYSQL_FLAVOR;
@@ -63,24 +61,24 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     name: "mariadb",
     title: "MariaDB",
     schemes: &["mariadb"],
-    // Before 10.5 it had MySQL's names, and Debian still links them.
+    // Before 10.5, it had MySQL's names, and Debian still links them.
     programs: &["mariadbd", "mysqld"],
     how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, or \
                      name the directory of another one with server.basedir",
     initializer: Initializer::Script,
-    // The program that runs them knows no accounts yet, only their table.
+    // The program that runs them does not know accounts yet, only their table.
     lock_root: "DELETE FROM mysql.global_priv WHERE User NOT IN ('root', 'mariadb.sys') \
                 OR Host NOT IN ('localhost', '127.0.0.1');\n\
                 UPDATE mysql.global_priv SET Priv = \
                 JSON_SET(Priv, '$.account_locked', JSON_COMPACT('true')) WHERE User = 'root';\n",
     ignores_read_only: Some("READ ONLY ADMIN"),
-    // It has no option for that.
+    // It has no option for validation.
     validation: HELP,
     no_files: None,
     has_binlog: false,
     defaults: OF_MARIADB,
     settings: &[],
-    // What somebody set to another value than the compiled-in one; without what the server
+    // Settings that someone changed from the compiled-in value, without those that the server
     // derives from its host.
     changed_settings: "SELECT LOWER(variable_name), global_value \
          FROM information_schema.SYSTEM_VARIABLES \
@@ -114,9 +112,9 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     no_files: Some("NULL"),
     has_binlog: true,
     defaults: OF_MYSQL,
-    // No second protocol.
+    // Disables the second protocol.
     settings: &[("mysqlx", "OFF")],
-    // It does not report defaults, only where a value comes from.
+    // It does not report defaults, only the source of each value.
     changed_settings: "SELECT LOWER(i.variable_name), g.variable_value \
          FROM performance_schema.variables_info i \
          JOIN performance_schema.global_variables g USING (variable_name) \
@@ -126,7 +124,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
          WHERE name = 'trx_rseg_history_len' AND status = 'enabled'",
     ),
     tablespaces: "INNODB_TABLESPACES",
-    // Its tables of users and two undo logs are files of their own.
+    // Its user tables and two undo logs are separate files.
     more_empty_bytes: 60 << 20,
     replication: &[
         binary_log::MYSQL_ASYNCHRONOUS,
@@ -137,7 +135,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
 };
 
 impl Flavor {
-    /// Which of the two is at the other end.
+    /// The engine at the other end.
     pub(super) fn of(connection: &Connection) -> &'static Self {
         match connection.is_mariadb() {
             true => &MARIADB_FLAVOR,

@@ -1,9 +1,8 @@
-//! Settings that decide the format of data files.
+//! Settings that determine the format of data files.
 
 use super::option_file::plain_name;
 
-/// Settings that decide the format of the data files. Those ending in `*` name all that begin
-/// so.
+/// Settings that determine the format of data files; `*` stands for any ending.
 const FORMAT_SETTINGS: [&str; 19] = [
     "aria_block_size",
     "character_set_server",
@@ -26,7 +25,6 @@ const FORMAT_SETTINGS: [&str; 19] = [
     "innodb_default_encryption_key_id",
 ];
 
-/// Whether a setting decides the format of data files.
 pub(super) fn decides(name: &str) -> bool {
     let name = plain_name(name);
     FORMAT_SETTINGS

@@ -1,10 +1,10 @@
 //! MariaDB's Galera cluster: every member accepts writes, and the members agree on the order of
 //! transactions before they commit.
 //!
-//! All members are copies of one prepared data directory, so the first start needs no transfer of
-//! data: each member is told that it has the cluster's state of just before it joins. A member that
-//! was away gets what it missed from another one's cache (IST) or, if the cache no longer has it,
-//! all of the data by rsync (SST). Members admit only who has the cluster's key, and the transfer
+//! All members are copies of one prepared data directory, so the first start needs no data
+//! transfer: each member is told that it has the state that the cluster has just before it joins. A
+//! member that was away gets what it missed from another member's cache (IST) or, if the cache no
+//! longer has it, all data by rsync (SST). Members admit only holders of the cluster's key; SST
 //! goes through stunnel, which does the same.
 
 use std::path::Path;
@@ -28,14 +28,14 @@ use crate::server::ServerFile;
 pub(super) const PROVIDER: &str = "wsrep_provider";
 /// The setting with the options of Galera's library.
 pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
-/// Where packages install Galera's library, for 10.11 and its successors.
+/// Where packages install Galera's library, for 10.11 and later.
 const LIBRARIES: [&str; 3] = [
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
     "/usr/lib64/galera/libgalera_smm.so",
 ];
-/// What a member logs when it refuses a login, and about a server without the cluster's key. In the
-/// same words, it reports that it does not reach another member, with other reasons.
+/// Log messages about refused logins and about servers without the cluster's key. They also report
+/// members that cannot be reached, with other reasons.
 const REFUSALS: [&str; 6] = [
     DENIED,
     "Failed to establish connection: unexpected eof",
@@ -46,21 +46,21 @@ const REFUSALS: [&str; 6] = [
 ];
 const HOW_TO_INSTALL: &str =
     "install Debian's package stunnel4, or run scripts/install-servers.sh mariadb";
-/// The file in which a member notes its state.
+/// The file in which a member records its state.
 const STATE_FILE: &str = "grastate.dat";
-/// In that file: the position is not known, as after a crash.
+/// In that file: the position is unknown, as after a crash.
 const UNKNOWN: i64 = -1;
 /// What precedes the position in the output of [`Galera::recovery`].
 const RECOVERED: &str = "WSREP: Recovered position:";
 /// The state of a member.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status', \
      'wsrep_cluster_size', 'wsrep_local_state_comment', 'wsrep_ready', 'wsrep_incoming_addresses')";
-/// The last transaction that a member has applied, and how many others it has received.
+/// The last transaction that a member has applied, and how many more it has received.
 const RECEIVED: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_last_committed', \
      'wsrep_local_recv_queue')";
-/// Makes a member a cluster by itself that was in none.
+/// Makes a member that is in no cluster a cluster of its own.
 const BEGIN: &str = "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'";
-/// What every member's configuration has; Galera requires the last two.
+/// Settings of every member; Galera requires the last two.
 const SETTINGS: [(&str, &str); 4] = [
     ("wsrep_on", "ON"),
     ("wsrep_sst_method", "rsync"),
@@ -68,7 +68,6 @@ const SETTINGS: [(&str, &str); 4] = [
     ("innodb_autoinc_lock_mode", "2"),
 ];
 
-/// Galera, the library that makes MariaDB's servers a cluster.
 #[derive(Debug)]
 pub(super) struct Galera;
 
@@ -86,7 +85,7 @@ impl Replication for Galera {
             ("server_id", number.to_string()),
             (PROVIDER, library().to_owned()),
             ("wsrep_cluster_name", cluster.id.clone()),
-            // The first member finds nobody, and is a cluster.
+            // The first member finds no other and forms a cluster.
             ("wsrep_cluster_address", peers(cluster, number == 1)),
             ("wsrep_node_name", member_name(number)),
             ("wsrep_node_address", at(0)),
@@ -95,9 +94,9 @@ impl Replication for Galera {
                 client.map_or_else(String::new, |client| client.to_string()),
             ),
             ("wsrep_sst_receive_address", at(2)),
-            // Without the addresses, it would listen on all of the host's. A member that is started
-            // again would look for those that it knew before, which delays it in a group that has
-            // been begun anew.
+            // Without the addresses, it would listen on all addresses of the host. A restarted
+            // member would look for those that it knew before, which delays it in a group that was
+            // bootstrapped again.
             (
                 PROVIDER_OPTIONS,
                 format!(
@@ -115,7 +114,7 @@ impl Replication for Galera {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The members that certify a transaction have it in memory, whatever their settings are.
+    /// The members that certify a transaction hold it in memory, whatever their settings.
     fn conduct(&self) -> Conduct {
         Conduct {
             detector: |config| Some(detector(config)),
@@ -164,7 +163,7 @@ impl Replication for Galera {
             .collect()
     }
 
-    /// It is a member already, but without stunnel it could not return.
+    /// The server has joined already, but without stunnel it could not return.
     fn join(&self, _: &Member<'_>) -> Result<(), Failure> {
         program("stunnel", HOW_TO_INSTALL).map(drop)
     }
@@ -187,7 +186,7 @@ impl Replication for Galera {
         true
     }
 
-    /// For the group, for IST, and for SST.
+    /// For the group, IST, and SST.
     fn group_ports(&self) -> usize {
         3
     }
@@ -246,7 +245,7 @@ impl Bootstrap for Galera {
     }
 }
 
-/// The others expel a silent member once all of them suspect it, and at the latest once it is
+/// The other members expel a silent one once all of them suspect it, and at the latest once it is
 /// inactive.
 fn detector(config: &Configured<'_>) -> Detector {
     let options = config.value(PROVIDER_OPTIONS, "").to_ascii_uppercase();
@@ -266,7 +265,7 @@ fn detector(config: &Configured<'_>) -> Detector {
     }
 }
 
-/// A length of time as Galera writes it, such as `PT1M2.5S`.
+/// A duration in Galera's format, for example `PT1M2.5S`.
 fn period(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
     for part in text
@@ -285,7 +284,7 @@ fn period(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The file of a member that has the cluster's state up to this transaction.
+/// The state file of a member that has the cluster's state up to transaction `last`.
 fn state_file(cluster: &Formation, last: i64, may_bootstrap: bool) -> ServerFile {
     let text = format!(
         "# GALERA saved state\nversion: 2.1\nuuid:    {}\nseqno:   {last}\nsafe_to_bootstrap: {}\n",
@@ -299,7 +298,7 @@ fn state_file(cluster: &Formation, last: i64, may_bootstrap: bool) -> ServerFile
     }
 }
 
-/// The last position that a member's program has printed.
+/// The last position that a member's program printed.
 fn position(printed: &str) -> Option<&str> {
     let mut lines = printed.lines().rev();
     lines.find_map(|line| Some(line.split_once(RECOVERED)?.1.trim()))
@@ -310,7 +309,7 @@ fn is_in_primary_component(rows: &[Vec<Option<String>>]) -> bool {
     status(rows, "wsrep_cluster_status") == "Primary"
 }
 
-/// A member that gives or gets a copy of the data accepts no writes for that time.
+/// A member that sends or receives a copy of the data accepts no writes meanwhile.
 fn state_of(rows: &[Vec<Option<String>>]) -> Role {
     let is = |name, value| status(rows, name) == value;
     let accepts_writes = is_in_primary_component(rows)
@@ -322,13 +321,13 @@ fn state_of(rows: &[Vec<Option<String>>]) -> Role {
     }
 }
 
-/// A status variable in the answer to [`STATUS`].
+/// A status variable in an answer to [`STATUS`].
 fn status<'a>(rows: &'a [Vec<Option<String>>], name: &str) -> &'a str {
     let row = rows.iter().find(|row| cell(row, 0) == name);
     row.map_or("", |row| cell(row, 1))
 }
 
-/// Where a member looks for the others; `is_new`: it is a cluster by itself.
+/// The members that a member connects to. If `is_new`, it forms a cluster of its own.
 fn peers(cluster: &Formation, is_new: bool) -> String {
     let members = cluster.group_addresses().map(|address| address.to_string());
     let members: Vec<String> = members.filter(|_| !is_new).collect();
@@ -340,7 +339,7 @@ fn address(member: &MemberAddress, group_port: usize) -> Option<String> {
     Some(format!("{}:{port}", member.ip))
 }
 
-/// Where Galera's library is.
+/// The path of Galera's library.
 fn library() -> &'static str {
     let mut known = LIBRARIES.into_iter();
     let found = known.find(|path| Path::new(path).exists());

@@ -1,5 +1,5 @@
-//! MySQL's Group Replication with a single primary: the members agree on the order of
-//! transactions before they commit, and elect another primary when theirs is gone.
+//! MySQL's Group Replication with a single primary: the members agree on the order of transactions
+//! before they commit, and elect another primary when theirs is gone.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::remote::first_cell;
 use crate::replication::{Bootstrap, Formation, Member, Replication, Role, View, cell, text};
 use crate::server::ServerFile;
 
-/// What the account for replication may do.
+/// The privileges of the replication account.
 const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
-/// Whether it is the member that is asked, role, state, and port of each member.
+/// For each member: whether it is the one that is asked, its role, its state, and its port.
 const VIEW: &str = "SELECT member_id = @@server_uuid, member_role, member_state, member_port \
      FROM performance_schema.replication_group_members ORDER BY member_port";
-/// Where each member says that its clients find it; a server that is in no group has a row without.
+/// The client address of each member; a server that is in no group has a row without one.
 const MEMBERS: &str = "SELECT CONCAT(member_host, ':', member_port) \
      FROM performance_schema.replication_group_members WHERE member_port IS NOT NULL";
 /// The transactions that a member has applied, and those that it has only received.
@@ -29,8 +29,8 @@ const RECEIVED: &str = "SELECT @@global.gtid_executed, GTID_SUBTRACT((SELECT rec
      WHERE channel_name = 'group_replication_applier'), @@global.gtid_executed)";
 /// How long a suspected member may stay.
 const EXPEL_TIMEOUT: &str = "group_replication_member_expel_timeout";
-/// When a member that is silent is suspected, and how often suspicions are looked at; neither can be
-/// set.
+/// When a silent member is suspected, and how often suspicions are checked; neither can be
+/// configured.
 const SUSPECTED_AFTER: Duration = Duration::from_secs(5);
 const CHECKED_EVERY: Duration = Duration::from_secs(15);
 /// What a transaction waits for.
@@ -57,7 +57,6 @@ const SETTINGS: [(&str, &str); 14] = [
     ("group_replication_message_cache_size", "134217728"),
 ];
 
-/// Group Replication with a single primary.
 #[derive(Debug)]
 pub(super) struct GroupReplication;
 
@@ -110,7 +109,7 @@ impl Replication for GroupReplication {
 
     fn rejoin(&self, member: &Member<'_>) -> Result<(), Failure> {
         match self.group_size(member)? {
-            // It was the one that began the group anew.
+            // This member bootstrapped the group.
             Some(_) => Ok(()),
             None => start(member, false),
         }
@@ -126,8 +125,8 @@ impl Replication for GroupReplication {
         Ok(counts.fold(0, u64::saturating_add))
     }
 
-    /// A shutdown under load hangs (seen in 9.7): transactions that wait for their certification
-    /// are not told that the member has left.
+    /// A shutdown under load hangs (seen in 9.7): transactions that wait for certification do not
+    /// learn that the member has left.
     fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
         rows(member, STOP).map(drop)
     }
@@ -192,7 +191,7 @@ impl Replication for GroupReplication {
     }
 }
 
-/// A member that is silent is suspected, and expelled at the next check once the suspicion is old.
+/// A silent member is suspected, and expelled at the next check after the suspicion has expired.
 fn detector(config: &Configured<'_>) -> Detector {
     let timeout = config.value(EXPEL_TIMEOUT, "5");
     let timeout_s = timeout.parse().map_or(Duration::MAX, Duration::from_secs);
@@ -207,7 +206,7 @@ fn detector(config: &Configured<'_>) -> Detector {
     }
 }
 
-/// The majority that agrees on a transaction has it in memory, unless the primary waits for more.
+/// The majority that agrees on a transaction holds it in memory, unless the primary waits for more.
 fn acknowledged(config: &Configured<'_>) -> String {
     let primary = written(config, &MYSQL_LOGS, PRIMARY);
     let consistency = config.value(CONSISTENCY, "");
@@ -241,13 +240,13 @@ impl Bootstrap for GroupReplication {
     }
 }
 
-/// The role and the state of the member that was asked.
+/// Role and state of the member that was asked.
 fn own(view: &[Vec<Option<String>>]) -> Option<(&str, &str)> {
     let own = view.iter().find(|row| cell(row, 0) == "1");
     own.map(|row| (cell(row, 1), cell(row, 2)))
 }
 
-/// Whether a member belongs to a group of which it reaches the majority.
+/// Whether a member belongs to a group whose majority it reaches.
 fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
     let is_connected = |row: &&Vec<_>| ["ONLINE", "RECOVERING"].contains(&cell(row, 2));
     let is_member = view
@@ -257,7 +256,7 @@ fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
     is_member && 2 * view.iter().filter(is_connected).count() > view.len()
 }
 
-/// Has a member that lost the majority go on without the others.
+/// Makes a member that lost the majority continue without the other members.
 fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
     let own = address(member.cluster, member.number);
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
@@ -276,13 +275,13 @@ fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
     }
 }
 
-/// The address at which other members reach a member: that of its clients.
+/// The address at which other members reach a member: the one for clients.
 fn address(cluster: &Formation, number: u32) -> String {
     let address = cluster.client_address(number);
     address.map_or_else(String::new, |address| address.to_string())
 }
 
-/// 32 hexadecimal digits in a UUID's groups.
+/// Formats 32 hexadecimal digits as a UUID.
 pub(super) fn uuid(digits: &str) -> String {
     let part = |from, to| digits.get(from..to).unwrap_or_default();
     [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)]

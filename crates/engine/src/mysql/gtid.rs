@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The number of transactions in one of MySQL's sets: `uuid:1-5:7, uuid:tag:1-3`.
+/// The number of transactions in a set in MySQL's format: `uuid:1-5:7, uuid:tag:1-3`.
 pub(super) fn count(set: &str) -> u64 {
     let interval = |part: &str| -> Option<u64> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -16,8 +16,8 @@ pub(super) fn count(set: &str) -> u64 {
     parts.fold(0, u64::saturating_add)
 }
 
-/// The transactions of one state of MariaDB's binary log, `0-1-100,0-2-120`, that another one
-/// lacks; empty if there are none. A state has the last number of each domain and server.
+/// The transactions in one state of MariaDB's binary log (`0-1-100,0-2-120`) that another state
+/// lacks; empty if there are none. A state has the last number for each domain and server.
 pub(super) fn beyond(state: &str, other: &str) -> String {
     let other: BTreeMap<_, _> = entries(other).collect();
     let lacking = entries(state).filter_map(|(from, last)| {
@@ -31,7 +31,7 @@ pub(super) fn beyond(state: &str, other: &str) -> String {
     lacking.collect::<Vec<_>>().join(", ")
 }
 
-/// The highest number in a position or a state of MariaDB.
+/// The highest number in a position or state of MariaDB.
 pub(super) fn last(state: &str) -> u64 {
     entries(state).map(|(_, last)| last).max().unwrap_or(0)
 }

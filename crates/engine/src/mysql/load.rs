@@ -1,5 +1,4 @@
-//! Loading by `LOAD DATA LOCAL` from memory where the server accepts it, else by INSERTs of many
-//! rows.
+//! Loads by `LOAD DATA LOCAL` from memory if the server accepts it, otherwise by multi-row INSERTs.
 
 use std::cell::Cell;
 
@@ -14,7 +13,7 @@ use crate::data::parts::Part;
 use crate::failure::Failure;
 use crate::remote::first_cell;
 
-/// The lock's name, as the server knows it: at most 64 characters in MySQL.
+/// Name of the lock on the server; MySQL allows at most 64 characters.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
 
 /// What a server supports.
@@ -52,8 +51,8 @@ impl Loads for Mysql {
     type Session = Session;
     type Abilities = Abilities;
 
-    /// A connection that only holds a lock is idle for as long as the load takes. The rows
-    /// have no foreign keys.
+    /// A connection that only holds a lock is idle during the whole load. The rows have no foreign
+    /// keys.
     async fn begin(connection: &mut Connection) -> Result<(), Error> {
         let sql = "SET SESSION wait_timeout = 31536000, foreign_key_checks = 0";
         connection.run(sql).await.map(drop)

@@ -1,4 +1,4 @@
-//! What a server's error log says about settings and why the server ended.
+//! What a server's error log says about settings, and about why the server ended.
 
 use crate::log::{Wording, has_word, shortened};
 use crate::server::Rejected;
@@ -12,13 +12,13 @@ const WORDING: Wording = Wording {
 /// The beginning of the advice for interactive use that MariaDB's installation program prints.
 pub(super) const ADVICE: &str = "Installation of system tables failed";
 
-/// What the server corrected or warned about among the study's settings.
+/// The server's corrections of and warnings about the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {
     let warnings = log.lines().filter_map(|line| words_of(line, "[Warning]"));
     WORDING.notes(warnings, config)
 }
 
-/// The first setting of the study that an error of the server is about.
+/// The first setting of the study that an error is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
     let errors: Vec<String> = log.lines().filter_map(error_words).collect();
     WORDING.rejected(&errors, config)
@@ -45,7 +45,7 @@ fn words_of(line: &str, label: &str) -> Option<String> {
     Some(shortened(words.trim()))
 }
 
-/// Whether the text names the setting, in whichever spelling, as a whole word.
+/// Whether the text contains the setting's name, in any spelling, as a whole word.
 fn names(text: &str, setting: &str) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     let (text, setting) = (plain(text), plain(setting));

@@ -1,4 +1,4 @@
-//! How MariaDB and MySQL say the same about replication by the binary log.
+//! MariaDB's and MySQL's statements for replication by the binary log.
 
 use plan::Conduct;
 
@@ -12,44 +12,46 @@ use crate::replication::{Formation, Member, MemberAddress, cell};
 
 /// How long a replica may take to apply what it has received, in seconds.
 const APPLY_LIMIT_S: u32 = 60;
-/// How often a replica tries to connect to its primary, in seconds. By default it would be away for
-/// up to 60 s after each restart of the primary.
+/// Seconds between a replica's attempts to connect to its primary. With the default, it would be
+/// away for up to 60 s after each restart of the primary.
 const RETRY_S: u32 = 1;
-/// How many times MySQL's tries: for a day. MariaDB's default is as long.
+/// Number of such attempts in MySQL, enough for a day, which is also MariaDB's default.
 const RETRIES: u32 = 86_400;
 /// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`.
 pub(super) const GTID_IO_POS: usize = 43;
 
-/// One of the two.
+/// The statements of MariaDB or of MySQL.
 #[derive(Debug)]
 pub(super) struct Dialect {
-    /// How asynchronous and semi-synchronous clusters acknowledge a commit.
+    /// How asynchronous and semi-synchronous clusters acknowledge commits.
     pub(super) conduct: [Conduct; 2],
     /// Settings of every member.
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// The setting that loads a plugin, for each plugin of semi-synchronous replication.
+    /// For each plugin of semi-synchronous replication, the setting that loads it.
     pub(super) semi_sync_plugins: &'static [(&'static str, &'static str)],
-    /// What makes a primary wait for a replica, and what makes a replica report.
+    /// The setting that makes a primary wait for a replica, and the one that makes a replica
+    /// acknowledge.
     pub(super) semi_sync_switches: [&'static str; 2],
-    /// Whether a server refuses writes, and whether it receives and applies.
+    /// The query for whether a server refuses writes, and whether it receives and applies
+    /// transactions.
     pub(super) view: &'static str,
-    /// The setting that keeps all but the replication and, in MariaDB, `root` at the socket from
-    /// writing. Setting it waits for commits under way and refuses later ones.
+    /// The setting that prevents writes by all but replication and, in MariaDB, `root` through the
+    /// socket. Setting it waits for commits in progress and refuses later ones.
     pub(super) read_only: &'static str,
-    /// How a replica is pointed to its primary.
+    /// The statements that point a replica to its primary.
     pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
-    /// The query that waits until everything received is applied, and then answers 0.
+    /// The query that waits until everything received is applied, then answers 0.
     pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, Failure>,
-    /// The replicas that are connected to a server.
+    /// The query for replicas that are connected to a server.
     pub(super) replicas: &'static str,
-    /// How many transactions a server has, received or applied.
+    /// Number of transactions that a server has received or applied.
     pub(super) received: fn(&Member<'_>) -> Result<u64, Failure>,
-    /// Which transactions a server has applied.
+    /// The query for the transactions that a server has applied.
     pub(super) executed: &'static str,
-    /// The query for another server by whose answer [`Dialect::lacking`] tells what it lacks of
-    /// these.
+    /// The query for another server whose answer tells [`Dialect::lacking`] which of these
+    /// transactions it lacks.
     pub(super) ask_for_lacking: fn(&str) -> String,
-    /// What another server with this answer lacks of these transactions.
+    /// Which of these transactions another server lacks, given its answer.
     pub(super) lacking: fn(&str, &str) -> String,
 }
 
@@ -93,8 +95,8 @@ pub(super) static MARIADB: Dialect = Dialect {
                     "after_commit",
                 )
             },
-            // A replica reports once its relay log is synced; the primary waits before it shows the
-            // commit to others.
+            // A replica acknowledges once its relay log is synced, and the primary waits before it
+            // shows the commit to others.
             durable: &[
                 ("sync_binlog", "1"),
                 ("innodb_flush_log_at_trx_commit", "1"),
@@ -207,11 +209,10 @@ pub(super) static MYSQL: Dialect = Dialect {
     lacking: |_, answer| answer.replace('\n', ""),
 };
 
-/// MySQL's replicas that are connected to a server.
 pub(super) const SHOW_REPLICAS: &str = "SHOW REPLICAS";
-/// By default, MySQL does not log whom it refused.
+/// By default, MySQL does not log refused logins.
 pub(super) const LOG_REFUSALS: (&str, &str) = ("log_error_verbosity", "3");
-/// Also of a server that has no source.
+/// Also works on a server without a source.
 const MYSQL_RECEIVED: &str = "SELECT COALESCE(MAX(received_transaction_set), '') \
      FROM performance_schema.replication_connection_status WHERE channel_name = ''";
 

@@ -14,9 +14,9 @@ use crate::replication::{Formation, Member, cell};
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
-/// What servers log when they refuse a login.
+/// Log message of servers that refuse a login.
 pub(super) const DENIED: &str = "Access denied for user";
-/// The accounts of dyno's own sessions, and of the server's.
+/// The accounts of dyno's own sessions and of the server's.
 const ACCOUNTS: [&str; 5] = [
     "root",
     ACCOUNT,
@@ -27,16 +27,16 @@ const ACCOUNTS: [&str; 5] = [
 /// How long another member may take to answer.
 const OTHER_LIMIT: Duration = Duration::from_secs(2);
 
-/// By what other members and dyno know a member; the files are in its data directory.
+/// How other members and dyno recognize a member; the files are in its data directory.
 pub(super) const TLS_SETTINGS: [(&str, &str); 3] = [
     ("ssl_ca", AUTHORITY_FILE),
     ("ssl_cert", CERTIFICATE_FILE),
     ("ssl_key", KEY_FILE),
 ];
 
-/// The statements that create the account for replication, without writing them to the binary log.
-/// Who logs in as it has verified the member's certificate, so the password is given to members
-/// only, and not to others who listen at the address of one that is gone.
+/// The statements that create the replication account without writing them to the binary log.
+/// Clients that log in to it have verified the member's certificate, so only members get the
+/// password, and not a program that listens at the address of a member that is gone.
 pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
     [
         "SET sql_log_bin = 0".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
     ]
 }
 
-/// Runs statements as `root`, through the socket.
+/// Executes statements as `root` through the socket.
 pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), Failure> {
     let ran = as_root(member, async |connection| {
         for statement in statements {
@@ -60,13 +60,13 @@ pub(super) fn run(member: &Member<'_>, statements: &[String]) -> Result<(), Fail
     ran.map_err(|error| member.refused(&error))
 }
 
-/// The rows of a statement, as `root`, through the socket.
+/// Executes a query as `root` through the socket.
 pub(super) fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, Failure> {
     let rows = as_root(member, async |connection| connection.rows(sql).await)?;
     rows.map_err(|error| member.login.refused(&error))
 }
 
-/// Sessions of other accounts than dyno's, and replicas that are no members.
+/// Sessions of accounts other than dyno's, and replicas that are not members.
 pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<String>, Failure> {
     let sessions = rows(member, "SHOW PROCESSLIST")?;
     let sessions = sessions.iter().map(|row| (cell(row, 1), cell(row, 2)));
@@ -82,7 +82,7 @@ pub(super) fn strangers(member: &Member<'_>, replicas: &str) -> Result<Vec<Strin
     Ok(sessions.chain(replicas).collect())
 }
 
-/// Does something as `root`, through the socket.
+/// Calls `work` with a connection as `root` through the socket.
 pub(super) fn as_root<T>(
     member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
@@ -91,7 +91,7 @@ pub(super) fn as_root<T>(
     administer(&member.login, &target, LOGIN_LIMIT, work)
 }
 
-/// The rows of a statement on the member of this number, as the account for replication.
+/// Executes a query on member `number`, with the replication account.
 pub(super) fn rows_of_other(cluster: &Formation, number: u32, sql: &str) -> Result<Rows, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let message = format!("cannot ask member {number}: {error}");

@@ -1,4 +1,4 @@
-//! MariaDB and MySQL: one engine in most respects. How they differ is data, a [`Flavor`] each.
+//! MariaDB and MySQL: one engine in most respects. Their differences are data, a [`Flavor`] each.
 
 mod acknowledged;
 mod binary_log;

@@ -13,10 +13,10 @@ use crate::settings::Settings;
 
 /// The group that both engines' servers read.
 const OPTION_GROUP: &str = "[mysqld]\n";
-/// What the program reads that transfers data to another member: who does not have the cluster's
-/// key neither gets nor gives any.
+/// For the program that transfers data to another member: neither end of a transfer can be without
+/// the cluster's key.
 const TRANSFER_GROUP: &str = "\n[sst]\nssl-mode = VERIFY_CA\n";
-/// Turns the binary log on; its base name.
+/// Turns the binary log on and names its files.
 const BINLOG: &str = "log_bin";
 
 /// Whether two spellings name the same setting: servers take `-` for `_`.
@@ -33,7 +33,7 @@ pub(super) fn plain_name(name: &str) -> String {
     }
 }
 
-/// One setting's line.
+/// The line of a setting.
 fn line(name: &str, value: &str) -> String {
     // An option that only switches something off takes no value.
     if value.is_empty() && plain_name(name).starts_with("skip_") {
@@ -48,7 +48,6 @@ fn line(name: &str, value: &str) -> String {
     format!("{name} = {escaped}\n")
 }
 
-/// The whole file.
 pub(super) fn my_cnf(
     flavor: &Flavor,
     installed: &Installed,
@@ -127,19 +126,19 @@ pub(super) fn my_cnf(
     }
 }
 
-/// The base name of a binary log in this directory, unless the study names another directory.
+/// The base name of a binary log in `dir`, unless the study names another directory.
 fn binlog_in(dir: &Path, value: &str) -> String {
     let name = match value.to_ascii_lowercase().as_str() {
         "" | "1" | "on" | "true" => "binlog",
         "0" | "off" | "false" => return value.to_owned(),
         _ => value,
     };
-    // A path from the root stays as it is.
+    // An absolute path stays as it is.
     dir.join(name).display().to_string()
 }
 
-/// The options of Galera's library are one setting: those that make the server a member are added
-/// to the study's, and win.
+/// The options of Galera's library are a single setting: those that make the server a member are
+/// added to the study's, and take precedence.
 fn joined(config: &Settings) -> Vec<(String, String)> {
     let is_options = |(name, _): &&(String, String)| same_name(name, PROVIDER_OPTIONS);
     let options = config.iter().filter(is_options).rev();
@@ -174,7 +173,7 @@ pub(super) fn init_cnf(
     text
 }
 
-/// `skip_log_bin` would beat the study's `log_bin`, whichever stands last.
+/// `skip_log_bin` would override the study's `log_bin`, whichever comes last.
 fn binlog_off(config: &Settings) -> Vec<(&'static str, &'static str)> {
     let asks = config.iter().any(|(name, _)| same_name(name, BINLOG));
     if asks {

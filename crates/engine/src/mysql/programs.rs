@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::program::{Installed, bad_program, on_path};
 use crate::server::{Invocation, Paths};
 
-/// What initializes a data directory.
+/// How a data directory is initialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initializer {
     /// A separate script.
@@ -15,12 +15,12 @@ pub(super) enum Initializer {
     Server,
 }
 
-/// Options that tell a server outside the system's directories where its own files are.
+/// Options for a server outside the system's directories that tell it where its own files are.
 pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)> {
     let Some(base) = &installed.basedir else {
         return Vec::new();
     };
-    // A package's tree, unpacked: its server was built for /usr.
+    // The unpacked tree of a package, whose server was built for /usr.
     let tree = base.join("usr");
     if !tree.join("share/mysql").is_dir() {
         return vec![("basedir", base.display().to_string())];
@@ -34,7 +34,7 @@ pub(super) fn place_options(installed: &Installed) -> Vec<(&'static str, String)
     ]
 }
 
-/// How to initialize a data directory; `script` has its first statements.
+/// `script` contains the first statements.
 pub(super) fn initialization(
     initializer: Initializer,
     installed: &Installed,
@@ -71,7 +71,7 @@ pub(super) fn initialization(
     Ok(Invocation::new(program, arguments))
 }
 
-/// MariaDB's program that initializes a data directory.
+/// MariaDB's program for initializing a data directory.
 fn install_program(installed: &Installed) -> Result<PathBuf, Failure> {
     let names = ["mariadb-install-db", "mysql_install_db"];
     let places = match &installed.basedir {

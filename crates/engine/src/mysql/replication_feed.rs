@@ -1,4 +1,4 @@
-//! How a server with a binary log replicates, for its counters.
+//! The counters of a server with a binary log about its replication.
 
 use client::mysql::{Connection, Error};
 
@@ -8,8 +8,9 @@ use super::log_dialect::GTID_IO_POS;
 use crate::counters::Reading;
 use crate::replication::cell;
 
-/// Whether it refuses writes, which transactions it has received and not applied, how many wait in
-/// its group's queue, and the age in milliseconds of what it applies; NULL for what it is not.
+/// Whether the server refuses writes, which transactions it has received but not applied, how many
+/// wait in its group's queue, and the age of what it applies, in milliseconds; NULL where not
+/// applicable.
 const MYSQL: &str = "SELECT @@global.read_only, \
      (SELECT GTID_SUBTRACT(received_transaction_set, @@global.gtid_executed) \
       FROM performance_schema.replication_connection_status WHERE channel_name = ''), \
@@ -18,13 +19,14 @@ const MYSQL: &str = "SELECT @@global.read_only, \
      (SELECT IF(COUNT(*) = 0, NULL, COALESCE(MAX(IF(applying_transaction = '', 0, \
       TIMESTAMPDIFF(MICROSECOND, applying_transaction_original_commit_timestamp, NOW(6)) DIV 1000 \
       )), 0)) FROM performance_schema.replication_applier_status_by_worker)";
-/// Whether it refuses writes, and which transactions it has applied.
+/// Whether the server refuses writes, and which transactions it has applied.
 const MARIADB: &str = "SELECT @@global.read_only, @@global.gtid_slave_pos";
 const MARIADB_STATUS: &str = "SHOW REPLICA STATUS";
 /// The column of `Seconds_Behind_Master`.
 const SECONDS_BEHIND: usize = 32;
 
-/// Adds what the server says to a reading. `is_running`: MariaDB's status says that it is a replica.
+/// Adds the server's answers to a reading. `is_running`: according to MariaDB's status, it is a
+/// replica.
 pub(super) async fn read(
     connection: &mut Connection,
     is_running: bool,

@@ -54,7 +54,7 @@ const RESERVED: [(&str, &str); 34] = [
     ("wsrep_sst_auth", SECRET),
     ("ssl_passphrase", SECRET),
 ];
-/// Names that look like an abbreviation of a reserved setting or like a password, but are not:
+/// Names that look like an abbreviation of a reserved setting or like a password, but are neither:
 /// servers prefer an exact match.
 const HARMLESS: [&str; 4] = [
     "ssl",
@@ -68,9 +68,8 @@ const MIN_ABBREVIATION: usize = 2;
 const PASSWORD: &str = "password";
 const MIN_PASSWORD: usize = 2;
 
-/// Why a study cannot set the setting of this name; `None` if it can. The servers treat `-` as
-/// `_`, accept unambiguous abbreviations, and ignore some prefixes as well as what precedes a
-/// dot.
+/// Why a study cannot set `name`; `None` if it can. Servers treat `-` as `_`, accept unambiguous
+/// abbreviations, and ignore some prefixes as well as everything before a dot.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let after_dot = name.split_once('.').map(|(_, rest)| rest);

@@ -7,13 +7,13 @@ use ipnet::Ipv4Net;
 
 use crate::server::LOOPBACK;
 
-/// The name of the init file.
 pub(super) const INIT_FILE: &str = "init.sql";
 
-/// The statements that open the account with a password, for `localhost` (the socket) and for the
+/// The statements that unlock the account with a password, for `localhost` (the socket) and for the
 /// network of the server's address. They are neither replicated nor logged.
 ///
-/// Clients from the network lose this right if there is one: without it, they obey `read_only`.
+/// If `ignores_read_only` is given, clients from the network lose that privilege: without it, they
+/// obey `read_only`.
 pub(super) fn statements(
     address: Ipv4Net,
     password: &str,
@@ -21,7 +21,7 @@ pub(super) fn statements(
 ) -> Vec<String> {
     let clients = clients(address);
     let mut statements = vec!["SET sql_log_bin = 0, sql_log_off = 1".to_owned()];
-    // Templates have the other one.
+    // Templates have the account for the loopback address.
     if address != LOOPBACK {
         statements.extend([
             format!("CREATE USER IF NOT EXISTS root@'{clients}' ACCOUNT LOCK"),
@@ -37,7 +37,7 @@ pub(super) fn statements(
     statements
 }
 
-/// The host part of an account for all of a network.
+/// The host part of an account for a whole network.
 fn clients(address: Ipv4Net) -> String {
     match address.prefix_len() == address.max_prefix_len() {
         true => address.addr().to_string(),
@@ -45,7 +45,7 @@ fn clients(address: Ipv4Net) -> String {
     }
 }
 
-/// The same as an init file.
+/// The init file with [`statements`].
 pub(super) fn init_file(
     address: Ipv4Net,
     password: &str,

@@ -27,22 +27,22 @@ use crate::settings::Settings;
 
 /// The option that names the configuration file.
 const CONFIG_OPTION: &str = "--defaults-file";
-/// Asks MySQL for its RSA public key; MariaDB has none.
+/// Queries MySQL's RSA public key; MariaDB has none.
 const PUBLIC_KEY_STATUS: &str = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'";
-/// What the names of InnoDB's redo log begin with: files, or the directory of later versions.
+/// Name prefixes of InnoDB's redo log: files, or the directory of later versions.
 const REDO_LOG: [&str; 2] = ["ib_logfile", "#innodb_redo"];
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
-/// The buffer pool that loads data: indexes are built from it.
+/// The buffer pool while data is loaded, from which indexes are built.
 const LOADING_POOL: &str = "512M";
-/// A row of the load's tables with its index entry and the pages' fill. Loaded tables of 1
-/// million rows take 252 bytes a row in MySQL and 264 in MariaDB.
+/// Bytes of a row of the load's tables, with its index entry and the pages' fill. Loaded tables of
+/// 1 million rows take 252 bytes per row in MySQL and 264 in MariaDB.
 const ROW_BYTES: u64 = 270;
-/// A server's data directory without tables, its log included.
+/// Size of a data directory without tables, including its log.
 pub(super) const EMPTY_BYTES: u64 = 220 << 20;
 /// Both engines' default buffer pool.
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
-/// Both engines' default for the log of changes.
+/// Both engines' default size of the redo log.
 const DEFAULT_LOG_BYTES: u64 = 100 << 20;
 
 impl Server for Flavor {
@@ -93,7 +93,7 @@ impl Server for Flavor {
     }
 
     fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
-        // It ends with a clean shutdown that writes everything.
+        // The server ends with a clean shutdown that writes everything.
         &[
             ("innodb_buffer_pool_size", LOADING_POOL),
             ("innodb_flush_log_at_trx_commit", "0"),
@@ -227,7 +227,7 @@ impl Server for Flavor {
         public_key: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, Failure> {
         let target = target(&self.url(server, database), password)?;
-        // Another program could have the port once this server is dead.
+        // Another program could get the port once this server is dead.
         let target = match public_key {
             Some(pem) => target.with_server_public_key(pem.to_vec()),
             None => target,
@@ -251,7 +251,7 @@ impl Server for Flavor {
             log_bytes: log_bytes
                 .unwrap_or(DEFAULT_LOG_BYTES)
                 .saturating_sub(DEFAULT_LOG_BYTES),
-            // A page in the pool needs some 5 % for its descriptor and hash entries.
+            // A page in the pool needs some 5 % more for its descriptor and hash entries.
             memory_bytes: (pool_bytes + pool_bytes / 20)
                 .saturating_add(base)
                 .saturating_add(u64::from(connections).saturating_mul(connection)),
@@ -300,14 +300,14 @@ fn variables(help: &str) -> impl Iterator<Item = &str> {
         .map_while(|line| line.split_whitespace().next())
 }
 
-/// Only the server's own user makes sockets in its directory, while a stranger may have a port.
+/// Only the server's own user can create sockets in its directory, while any user may take a port.
 pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
     let path = url_path(login.socket);
     let url = format!("mysql://root@localhost/mysql?socket={path}");
     target(&url, login.password)
 }
 
-/// How to log in there as `root`.
+/// How to log in at `url` as `root`.
 fn target(url: &str, password: &str) -> Result<Target, Failure> {
     let tls = TlsOptions::disabled();
     Target::parse(url, Some(password), "root", &tls).map_err(Failure::internal)

@@ -1,12 +1,11 @@
-//! Kills abandoned sessions by another connection: the server may not notice for hours that the
-//! client is gone.
+//! Kills abandoned sessions through another connection, because the server may not notice for hours
+//! that the client is gone.
 
 use client::mysql::{Connection, Error};
 
-/// Rows of text.
 type Rows = Vec<Vec<Option<String>>>;
 
-/// What identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
+/// Identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
 const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
     WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
 
@@ -31,8 +30,8 @@ async fn which_server(connection: &mut Connection) -> Rows {
     connection.rows(WHICH_SERVER).await.unwrap_or_default()
 }
 
-/// Kills those of the sessions that are on this connection's server. Behind a load balancer it may
-/// be another server, on which their IDs are those of other clients.
+/// Kills those of the sessions that are on this connection's server. Behind a load balancer, that
+/// may be another server, on which the IDs belong to other clients.
 pub(crate) async fn kill(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
     let here = which_server(connection).await;
     let own = connection.id();
@@ -41,13 +40,13 @@ pub(crate) async fn kill(connection: &mut Connection, sessions: &[Session]) -> R
         !here.is_empty() && session.server == here && ours.contains(&session.id)
     };
     for session in sessions.iter().filter(is_ours) {
-        // It may have ended meanwhile.
+        // The session may have ended meanwhile.
         let _ = connection.run(&format!("KILL {}", session.id)).await;
     }
     Ok(())
 }
 
-/// The sessions with the same user and database as the session `own`.
+/// The sessions with the same user and database as session `own`.
 fn of_one_account(list: &Rows, own: u32) -> Vec<u32> {
     let read = |row: &Vec<Option<String>>| match row.as_slice() {
         [Some(id), user, _host, database, ..] => {

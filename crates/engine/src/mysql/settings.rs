@@ -1,7 +1,7 @@
 //! Which settings may contain secrets.
 
-/// Words in the names of settings whose values may be secrets. `init_` are statements,
-/// which may hold a password. Who wants to join a cluster must know its name.
+/// Words in names of settings whose values may be secrets. `init_` settings hold statements, which
+/// may contain a password. Joining a cluster requires its name.
 const SECRET_WORDS: [&str; 12] = [
     "password",
     "passwd",
@@ -17,7 +17,7 @@ const SECRET_WORDS: [&str; 12] = [
     "group_name",
 ];
 
-/// Whether a value may be a secret, by the setting's name in the server's spelling.
+/// `name` is in the server's spelling.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }

@@ -1,4 +1,4 @@
-//! Configuration files: the settings, and who may log in.
+//! Configuration files: settings and access rules.
 
 use ipnet::Ipv4Net;
 use nix::unistd::{Uid, User};
@@ -9,15 +9,15 @@ use crate::program::Installed;
 use crate::server::{Paths, ServerFile};
 use crate::settings::Settings;
 
-/// The superuser. Only dyno's own user can log in as it, and only through the Unix socket.
+/// The superuser. Only dyno's own user can log in to it, and only through the Unix socket.
 pub(super) const SUPERUSER: &str = "postgres";
 /// The role of loads and monitors: the owner of the database, not a superuser.
 pub(super) const ROLE: &str = "dyno";
-/// The role with which standbys log in; only clusters have it.
+/// The role that standbys log in to; only clusters have it.
 pub(super) const REPLICATION_ROLE: &str = "dyno_replication";
-/// Who may log in, and from where.
+/// The file with access rules.
 pub(super) const HBA_FILE: &str = "pg_hba.conf";
-/// Maps users of the host to roles.
+/// The file that maps the host's users to roles.
 pub(super) const IDENT_FILE: &str = "pg_ident.conf";
 
 /// `postgresql.conf`.
@@ -84,13 +84,13 @@ pub(super) fn initial_conf() -> String {
     settings.map(|(name, value)| line(name, value)).concat()
 }
 
-/// One setting. Quotes are always allowed, also for numbers.
+/// A setting's line. Quotes are always allowed, even for numbers.
 fn line(name: &str, value: &str) -> String {
     let quoted = value.replace('\\', "\\\\").replace('\'', "''");
     format!("{name} = '{quoted}'\n")
 }
 
-/// The files that say who may log in to a server with these paths.
+/// The files with the access rules of a server with these paths.
 pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
     let file = |name, text| ServerFile {
         name,
@@ -101,8 +101,8 @@ pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
     vec![file(HBA_FILE, hba(paths.address)), file(IDENT_FILE, users)]
 }
 
-/// Who may log in: the superuser through the socket if the client is dyno's user, and the role of
-/// loads over TCP from the network of the server's address, with its password. PostgreSQL rejects
+/// Access rules: the superuser through the socket if the client is dyno's user, and the role of
+/// loads over TCP, with its password, from the network of the server's address. PostgreSQL rejects
 /// everything else.
 pub(super) fn hba(address: Ipv4Net) -> String {
     let network = address.trunc();
@@ -113,7 +113,7 @@ pub(super) fn hba(address: Ipv4Net) -> String {
     )
 }
 
-/// The users of the host who may log in as superuser: dyno's, and `other`.
+/// The users of the host that may log in as superuser: dyno's, and `other`.
 pub(super) fn ident(other: Option<&str>) -> String {
     // PostgreSQL rejects peer authentication of a user without a name.
     let own = User::from_uid(Uid::effective()).ok().flatten();

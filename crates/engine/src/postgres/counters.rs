@@ -1,15 +1,15 @@
 //! The server's counters: the statistics views, in the columns that its version has.
 //!
-//! Backends publish what they counted at the end of a transaction, at most once a second (twice
-//! before PostgreSQL 15), so a second's value may include part of the previous second; over a
-//! phase of the load, the error is less than one second's worth. Positions in the log and what sessions wait for
-//! are current.
+//! Backends publish their counters at the end of a transaction, at most once a second (twice before
+//! PostgreSQL 15), so the value of a second may include part of the previous one; over a phase of
+//! the load, the error is less than one second's worth. Positions in the log and the waits of
+//! sessions are current.
 
 use crate::counters::{Metrics, Step, Table, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
 
-/// The counters, for code that all engines share.
+/// For code that all engines share.
 pub(super) static TABLE: Table = Table {
     count: KEYS,
     uptime: Key::UptimeS as usize,
@@ -17,7 +17,6 @@ pub(super) static TABLE: Table = Table {
     metrics,
 };
 
-/// The counters that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     UptimeS,
@@ -55,7 +54,7 @@ pub(super) enum Key {
     WaitForReads,
     WaitForLog,
     WaitForLatches,
-    /// The same summed over time, in milliseconds.
+    /// The waits of sessions summed over time, in milliseconds.
     LockMs,
     ReadMs,
     LogMs,
@@ -65,10 +64,9 @@ pub(super) enum Key {
     BufferBytes,
 }
 
-/// The number of keys.
 const KEYS: usize = Key::BufferBytes as usize + 1;
 
-/// What sessions wait for, and the sum over time.
+/// Number of waiting sessions, and their waits summed over time.
 pub(super) const WAITS: [(Key, Key); 4] = [
     (Key::WaitForLocks, Key::LockMs),
     (Key::WaitForReads, Key::ReadMs),
@@ -106,7 +104,7 @@ const PLAIN: [(&str, Key); 26] = [
     ("rows.deleted_per_s", Key::RowsDeleted),
 ];
 
-/// Those that are not counts since the server's start.
+/// Keys that are not counts since the server's start.
 const LEVELS: [Key; 14] = [
     Key::CheckpointAgeBytes,
     Key::DeadRows,
@@ -124,7 +122,7 @@ const LEVELS: [Key; 14] = [
     Key::BufferBytes,
 ];
 
-/// The major versions that have a column: the first, and the first that no longer has it.
+/// The major versions that have a column: the first one, and the first one that lacks it again.
 type Versions = (u64, u64);
 
 const ALL: Versions = (0, u64::MAX);
@@ -143,7 +141,7 @@ const COLUMNS: [(Key, Versions, &str); 45] = [
     (Key::WriterPages, ALL, "b.buffers_clean"),
     (Key::SessionPages, (0, 17), "b.buffers_backend"),
     (Key::SessionPages, SINCE_17, "i.session_pages"),
-    // Each read or written page is a call of its own.
+    // Each page is read or written by a call of its own.
     (Key::Reads, (0, 16), "d.misses"),
     (Key::Reads, SINCE_16, "i.reads"),
     (Key::Writes, (14, 16), "b.buffers_checkpoint + b.buffers_clean + b.buffers_backend + w.wal_write"),
@@ -167,7 +165,7 @@ const COLUMNS: [(Key, Versions, &str); 45] = [
     (Key::Replicas, ALL, "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')"),
     (Key::ReplicationLagBytes, ALL, "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)"),
     (Key::ApplyQueueBytes, ALL, "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END"),
-    // Without anything to replay, the last transaction's age says nothing.
+    // With nothing to replay, the age of the last transaction means nothing.
     (Key::LagMs, ALL, "CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 ELSE floor(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()))::bigint END END"),
     (Key::IsPrimary, ALL, "CASE WHEN pg_is_in_recovery() THEN 0 WHEN EXISTS (SELECT FROM pg_stat_replication) THEN 1 END"),
     (Key::Deadlocks, ALL, "d.deadlocks"),
@@ -306,7 +304,7 @@ mod tests {
     use super::*;
     use crate::counters::{Reading, derive};
 
-    /// Read from PostgreSQL 15 before and after two seconds of `oltp_read_write`.
+    /// Values from PostgreSQL 15 before and after two seconds of `oltp_read_write`.
     const READ: [(Key, [u64; 2]); 13] = [
         (Key::UptimeS, [100, 102]),
         (Key::CacheHits, [1_000_000, 1_199_000]),

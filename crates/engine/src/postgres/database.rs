@@ -21,22 +21,21 @@ use crate::network::{self, NetworkEngine};
 use crate::remote::{Rows, connected, on_reactor};
 use crate::replication::{Role, cell};
 
-/// The database that every server has unless somebody dropped it; `createdb` connects to it, too.
+/// The database that every server has unless someone dropped it; `createdb` connects to it, too.
 const MAINTENANCE_DATABASE: &str = "postgres";
 /// The database does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
 /// Another session has just created the database.
 const DUPLICATE_DATABASE: &str = "42P04";
 
-/// A sequential scan of a large table uses only a few buffers and leaves the rest of
-/// shared_buffers as it was; an index scan fills them with rows and index.
+/// A sequential scan of a large table uses only a few buffers and leaves the rest of shared_buffers
+/// unchanged. An index scan fills them with rows and index.
 const BY_INDEX: [&str; 3] = [
     "SET enable_seqscan = off",
     "SET enable_bitmapscan = off",
     "SET max_parallel_workers_per_gather = 0",
 ];
 
-/// Opens the database that a URL names.
 pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
     let targets = network::targets(url, |url| {
         Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
@@ -112,7 +111,7 @@ impl NetworkEngine for Postgres {
          AND setting IS DISTINCT FROM boot_val ORDER BY name"
     }
 
-    /// Leaves out settings that the account may not see, or that the version does not have.
+    /// Leaves out settings that the account may not see or the version does not have.
     fn checked_settings_query() -> String {
         let names = wanted().join("', '");
         format!(
@@ -127,8 +126,8 @@ impl NetworkEngine for Postgres {
     }
 }
 
-/// Creates the database unless it exists. An account without the privilege to create one can
-/// still use one that exists.
+/// Creates the database if it does not exist. An account without that privilege can still use an
+/// existing database.
 fn create_if_missing(target: &Target) -> Result<(), Failure> {
     let is_missing = on_reactor(async {
         match Connection::open(target).await {

@@ -10,20 +10,19 @@ use crate::counters::{Asking, LIMIT, Reading, Source};
 use crate::network::NetworkEngine;
 use crate::version;
 
-/// One server and the connection to it.
+/// A server and the connection to it.
 pub(super) struct Feed {
     target: Arc<Target>,
     open: Option<Open>,
-    /// Milliseconds that sessions have waited, of each of [`WAITS`].
+    /// Milliseconds that sessions have waited, for each of [`WAITS`].
     waited_ms: [u64; WAITS.len()],
 }
 
-/// A connection that answers.
 struct Open {
     connection: Connection,
     /// The counters in the columns of the reply.
     keys: Vec<Key>,
-    /// Size of the database's tables, as of connecting.
+    /// Size of the database's tables when the connection was opened.
     data_bytes: Option<u64>,
     asked: Instant,
 }
@@ -51,7 +50,8 @@ impl Feed {
         }
     }
 
-    /// A connection that fails during a reply is useless: it is put back only after a whole one.
+    /// A connection that fails during a reply is useless, so it is put back only after a complete
+    /// one.
     async fn try_to_ask(&mut self) -> Result<Reading, Error> {
         let mut open = match self.open.take() {
             Some(open) => open,
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Longer than backends keep what they counted to themselves, on a busy machine.
+    /// Longer than backends take to publish their counters on a busy machine.
     const PUBLISHED: Duration = Duration::from_secs(60);
 
     fn feed(server: &PostgresServer, user: &str) -> Feed {
@@ -126,7 +126,7 @@ mod tests {
         reactor.block_on(feed.try_to_ask()).unwrap().unwrap()
     }
 
-    /// Asks until the server says so.
+    /// Asks until `is_so` accepts the reading.
     fn ask_until(reactor: &Reactor, feed: &mut Feed, is_so: impl Fn(&Reading) -> bool) -> Reading {
         let start = Instant::now();
         loop {
@@ -160,7 +160,7 @@ mod tests {
         // Catalogs count, too: those of the session that created the table may come late.
         assert!((100..200).contains(&grown(Key::RowsUpdated)));
         assert!((10..110).contains(&grown(Key::RowsDeleted)));
-        // Checkpoint, and what it did, are published by the process that made it.
+        // The checkpointer publishes the checkpoint and its effects.
         ask_until(&reactor, &mut feed, |reading| {
             let place = Key::CheckpointsRequested as usize;
             reading.get(place) > before.get(place)
@@ -207,7 +207,7 @@ mod tests {
         let reactor = Reactor::new().unwrap();
         let reading = ask(&reactor, &mut feed(&server, "guest"));
         let keys = query(version::major(&server.sql("SHOW server_version")[0][0])).1;
-        // Without a table nothing is dead, and without a cluster nothing replicates.
+        // Without a table there are no dead rows, and without a cluster no replication.
         let absent = [
             Key::DeadRows,
             Key::Replicas,

@@ -1,5 +1,5 @@
-//! Settings that decide the format of data files: `initdb` makes them. The server shows them by
-//! these names, but cannot change them.
+//! Settings that determine the format of data files. `initdb` fixes them; the server shows them by
+//! these names but cannot change them.
 
 use super::settings::{MEGABYTE, bytes, switch, value_of};
 use crate::configuration::bad_setting;
@@ -8,16 +8,16 @@ use crate::settings::Settings;
 
 const CHECKSUMS: &str = "data_checksums";
 const SEGMENT: &str = "wal_segment_size";
-/// The sizes that `initdb` takes.
+/// The sizes that `initdb` accepts.
 const SEGMENT_MEGABYTES: std::ops::RangeInclusive<u64> = 1..=1024;
 
-/// Whether `initdb` makes the setting.
+/// Whether `initdb` fixes the setting.
 pub(super) fn decides(name: &str) -> bool {
     [CHECKSUMS, SEGMENT].contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// What `initdb` needs to make a data directory with these settings. Whether it makes one with
-/// checksums by default depends on its version.
+/// `initdb`'s options for a data directory with these settings. Whether checksums are on by default
+/// depends on its version.
 pub(super) fn options(config: &Settings, has_checksums: bool) -> Result<Vec<String>, Failure> {
     let mut options = Vec::new();
     if let Some(value) = value_of(config, CHECKSUMS) {

@@ -12,11 +12,10 @@ use crate::data::parts::Part;
 use crate::failure::Failure;
 use crate::remote::first_cell;
 
-/// The key of the lock: `dyno` in ASCII, and the first lock of dyno. Its locks are of one
-/// database.
+/// The key of the lock: `dyno` in ASCII, and the number of the lock. Locks belong to one database.
 const LOCK: [u32; 2] = [0x6479_6e6f, 1];
 
-/// A session: process IDs are used again, but not in the same microsecond.
+/// A session. Process IDs are reused, but not within the same microsecond.
 #[derive(Debug)]
 pub(crate) struct Session {
     pid: u32,
@@ -54,9 +53,9 @@ impl Loads for Postgres {
     type Session = Session;
     type Abilities = ();
 
-    /// Limits of the role or the database are for other clients: a connection that only holds
-    /// a lock is idle for as long as the load takes, and an index takes long to build. Not every
-    /// version has all of them.
+    /// Limits of the role or the database are for other clients: a connection that only holds a
+    /// lock is idle during the whole load, and an index takes long to build. Not every version has
+    /// all of these settings.
     async fn begin(connection: &mut Connection) -> Result<(), Error> {
         let sql = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
              ('idle_session_timeout', 'lock_timeout', 'statement_timeout', 'transaction_timeout')";
@@ -67,7 +66,7 @@ impl Loads for Postgres {
         let sql = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
         Session {
             pid: connection.backend_pid(),
-            // Without it nothing is terminated.
+            // Without it, nothing is terminated.
             backend_start: connection
                 .rows(sql)
                 .await

@@ -1,4 +1,4 @@
-//! What a server's log says about settings and why the server ended.
+//! What a server's log says about settings, and about why the server ended.
 
 use crate::log::{Wording, has_word, shortened};
 use crate::server::Rejected;
@@ -17,9 +17,9 @@ const ERRORS: [&str; 4] = ["LOG:  ", "FATAL:  ", "ERROR:  ", BEFORE_LOG];
 const BEFORE_LOG: &str = "postgres: ";
 const WARNING: &str = "WARNING:  ";
 
-/// The first setting of the study that an error of the server is about.
+/// The first setting of the study that an error is about.
 pub(super) fn rejected(log: &str, config: &Settings) -> Option<Rejected> {
-    // Otherwise the server started, and its messages are not errors.
+    // Otherwise, the server has started, and its messages are not errors.
     let is_fatal = |line: &str| FATAL.iter().any(|begin| line.contains(begin));
     if !log.lines().any(is_fatal) {
         return None;
@@ -45,8 +45,8 @@ fn words_of(line: &str, level: &str) -> Option<String> {
     Some(shortened(words))
 }
 
-/// Whether the text contains the setting's name as a whole word. The server quotes all names
-/// since version 17, and writes them in its own case.
+/// Whether the text contains the setting's name as a whole word. Since version 17, the server
+/// quotes all names and writes them in its own case.
 fn names(text: &str, setting: &str) -> bool {
     let (text, setting) = (text.to_ascii_lowercase(), setting.to_ascii_lowercase());
     has_word(&text, &setting, |c| {

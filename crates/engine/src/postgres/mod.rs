@@ -24,7 +24,6 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::server::Server;
 
-/// PostgreSQL.
 pub const POSTGRES: &dyn Server = &Postgres;
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
-//! PostgreSQL under Patroni, a cluster manager: one beside each server, which starts it, makes it
-//! the primary while it holds the leader's key in etcd, and a standby otherwise.
+//! PostgreSQL under Patroni: a cluster manager beside each server starts it, as the primary while
+//! the manager holds the leader's key in etcd, and as a standby otherwise.
 //!
-//! All members are copies of one prepared data directory. A member that has diverged from the
-//! primary is rewound by Patroni (`pg_rewind`).
+//! All members are copies of one prepared data directory. Patroni rewinds a member that has
+//! diverged from the primary (`pg_rewind`).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,22 +27,22 @@ use crate::settings::Settings;
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
      scripts/install-servers.sh patroni";
-/// Its configuration file. JSON is YAML, too.
+/// Patroni's configuration file. JSON is valid YAML.
 const CONFIG_FILE: &str = "patroni.yml";
-/// How often it checks what it must do while the cluster forms, in seconds.
+/// Seconds between Patroni's checks while the cluster forms.
 const FORMING_LOOP_WAIT_S: u64 = 1;
-/// How long it may take to answer a request, for instance to switch over, which it does before it
-/// answers.
+/// How long Patroni may take to answer a request, for example to switch over, which it completes
+/// before it answers.
 const REQUEST_LIMIT: Duration = Duration::from_secs(120);
-/// How long it may take to choose a synchronous standby, and how often it is asked.
+/// How long Patroni may take to choose a synchronous standby, and how often it is asked.
 const STANDBY_LIMIT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The role that Patroni's REST API reports for a synchronous standby.
 const SYNCHRONOUS_STANDBY: &str = "sync_standby";
-/// How far behind the last known position of the primary a standby may be to succeed it, in bytes:
-/// Patroni's default.
+/// How far, in bytes, a standby that succeeds the primary may be behind the primary's last known
+/// position: Patroni's default.
 const MAX_LAG_BYTES: u32 = 1 << 20;
-/// The programs of PostgreSQL that it runs.
+/// The programs of PostgreSQL that Patroni runs.
 const PROGRAMS: [&str; 6] = [
     "postgres",
     "pg_ctl",
@@ -51,15 +51,15 @@ const PROGRAMS: [&str; 6] = [
     "pg_rewind",
     "pg_basebackup",
 ];
-/// What `pg_rewind` reads of the primary.
+/// Functions that `pg_rewind` calls on the primary.
 const REWIND_RIGHTS: [&str; 4] = [
     "pg_ls_dir(text, boolean, boolean)",
     "pg_stat_file(text, boolean)",
     "pg_read_binary_file(text)",
     "pg_read_binary_file(text, bigint, bigint, boolean)",
 ];
-/// What servers log when they refuse a login. The first member's manager tries the account for
-/// replication before it exists.
+/// Log messages of servers that refuse a login. The first member's manager tries the replication
+/// account before it exists.
 const REFUSALS: [&str; 3] = [
     "no pg_hba.conf entry for",
     "password authentication failed for user \"dyno\"",
@@ -67,12 +67,12 @@ const REFUSALS: [&str; 3] = [
 ];
 const HIDDEN: &str = "(hidden)";
 
-/// PostgreSQL under Patroni with etcd.
 #[derive(Debug)]
 pub(super) enum Patroni {
     /// A commit waits for no standby: Patroni's default.
     Asynchronous,
-    /// With `synchronous_mode`: a commit waits for the standby that Patroni chose, while there is one.
+    /// With `synchronous_mode`: a commit waits for the standby that Patroni chose, while there is
+    /// one.
     Synchronous,
 }
 
@@ -96,13 +96,14 @@ impl Replication for Patroni {
         }
     }
 
-    /// Patroni writes those settings.
+    /// Patroni writes the settings of replication.
     fn settings(&self, _: &Formation, _: u32) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// The first primary creates the account with which standbys log in and are rewound, and the
-    /// slots that Patroni would create a little later: a standby that finds none waits for 5 s.
+    /// The first primary creates the account that standbys log in to and that is used for
+    /// rewinding, and the slots that Patroni would create a little later: a standby that finds no
+    /// slot waits for 5 s.
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         if member.number != 1 {
             return Ok(());
@@ -118,8 +119,8 @@ impl Replication for Patroni {
         streaming::create_roles(member, grants.chain(slots))
     }
 
-    /// The managers check as rarely from now on as the study wants, and drop the slots of members that
-    /// are gone.
+    /// From now on, the managers check as rarely as the study wants, and drop the slots of members
+    /// that are gone.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         if matches!(self, Self::Synchronous) && member.cluster.count() > 1 {
             wait_for_synchronous_standby(member)?;
@@ -136,7 +137,7 @@ impl Replication for Patroni {
         true
     }
 
-    /// Without a standby, Patroni has commits wait for none, also with `synchronous_mode`.
+    /// Without a standby, commits wait for none, even with `synchronous_mode`.
     fn quorum(&self) -> Quorum {
         Quorum::One
     }
@@ -146,7 +147,7 @@ impl Replication for Patroni {
         1
     }
 
-    /// etcd's ports for clients, for its own members, and for questions about its health.
+    /// etcd's ports for clients, for its own members, and for health checks.
     fn service_ports(&self) -> usize {
         3
     }
@@ -256,7 +257,7 @@ impl Replication for Patroni {
         streaming::state(member)
     }
 
-    /// The standby for which commits wait: Patroni refuses the others.
+    /// The standby that commits wait for: Patroni refuses all others.
     fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         match self {
             Self::Asynchronous => Ok(None),
@@ -270,7 +271,7 @@ impl Replication for Patroni {
     }
 }
 
-/// A file of which the result keeps nothing.
+/// A file that the result does not keep.
 fn file(name: &'static str, text: String) -> ManagerFile {
     ManagerFile {
         name,
@@ -280,12 +281,12 @@ fn file(name: &'static str, text: String) -> ManagerFile {
     }
 }
 
-/// What etcd, the managers, and the servers identify themselves with.
+/// The certificate of etcd, the managers, and the servers.
 fn identity(certificate: &Certificate) -> [ManagerFile; 3] {
     certificate.files().map(|one| file(one.name, one.text))
 }
 
-/// Has the manager of a member do something.
+/// Sends a request to a member's manager.
 fn request(
     member: &Member<'_>,
     (method, path): (&str, &str),
@@ -316,8 +317,8 @@ fn request(
     }
 }
 
-/// Waits until the manager of the primary has chosen the standby for which commits wait: before that,
-/// no other member would succeed the primary.
+/// Waits until the primary's manager has chosen the standby that commits wait for. Before that, no
+/// other member would succeed the primary.
 fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
     let deadline = Instant::now() + STANDBY_LIMIT;
     loop {
@@ -336,7 +337,7 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
     }
 }
 
-/// The standby that the manager of the primary has chosen, if it has.
+/// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
     let address = api(member.cluster, member.number)?;
     let page = http::get_as(&member.cluster.certificate, address, "/cluster").ok()?;
@@ -347,12 +348,12 @@ fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
     numbers.find(|number| standby["name"] == member_name(*number))
 }
 
-/// How often managers check what they must do, in seconds.
+/// Seconds between the checks of managers.
 fn loop_wait_s(ttl: Duration) -> u64 {
     ttl.as_secs() / 3
 }
 
-/// A manager starts its own server again, and loses the leader's key only with its own end.
+/// A manager restarts its own server, and loses the leader's key only when it ends itself.
 fn detector(ttl: Duration) -> Detector {
     let loop_wait_s = loop_wait_s(ttl);
     Detector {
@@ -365,7 +366,6 @@ fn detector(ttl: Duration) -> Detector {
     }
 }
 
-/// The address of a member's REST API.
 fn api(cluster: &Formation, number: u32) -> Option<SocketAddr> {
     let member = cluster.member(number)?;
     Some(SocketAddr::new(member.ip, *member.group_ports.first()?))
@@ -432,8 +432,8 @@ fn configuration(cluster: &Formation, number: u32, server: &Managed<'_>, passwor
     })
 }
 
-/// The configuration that all members share, which the first one stores in etcd. Patroni takes
-/// `max_connections` and some other settings from here only.
+/// The configuration that all members share, which the first one stores in etcd. `max_connections`
+/// and some other settings can only be set here.
 fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> Value {
     let own = [
         (
@@ -451,7 +451,7 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
     json!({
         "ttl": ttl_s,
         "loop_wait": FORMING_LOOP_WAIT_S,
-        // It wants loop_wait + 2 * retry_timeout <= ttl.
+        // Patroni requires loop_wait + 2 * retry_timeout <= ttl.
         "retry_timeout": (ttl_s - loop_wait_s(ttl)) / 2,
         "maximum_lag_on_failover": MAX_LAG_BYTES,
         // The first primary must not drop the slots of members that have yet to start.
@@ -460,8 +460,8 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
     })
 }
 
-/// The files that say who may log in: besides those who may on any server, Patroni as superuser
-/// through the socket, and the account for rewinding from other members.
+/// The access rules: those of any server, Patroni as superuser through the socket, and the account
+/// for rewinding from other members.
 fn access(server: &Managed<'_>) -> (String, String) {
     let address = server.paths.address;
     let network = address.trunc();
@@ -470,11 +470,11 @@ fn access(server: &Managed<'_>) -> (String, String) {
     (hba, configuration::ident(server.account))
 }
 
-/// A program that runs one of PostgreSQL's. A server reads its configuration file
-/// as standard input, which identifies its processes like those that the laboratory starts: Patroni
-/// gives it /dev/null.
+/// A script that runs one of PostgreSQL's programs. It makes the server's configuration file its
+/// standard input, which identifies its processes like those that the laboratory starts; Patroni
+/// would give it /dev/null.
 fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, Failure> {
-    // Distributions link to the server from elsewhere, but not to all others.
+    // Distributions link to the server from elsewhere, but not to all other programs.
     let postgres = &server.installed.program;
     let postgres = postgres.canonicalize().unwrap_or_else(|_| postgres.clone());
     let program = postgres.with_file_name(name);
@@ -497,7 +497,7 @@ fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, Fail
     })
 }
 
-/// A path for a shell.
+/// Quotes a path for the shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

@@ -71,7 +71,7 @@ const LIBRARIES: [&str; 3] = [
     "local_preload_libraries",
 ];
 
-/// Why a study cannot set the setting of this name; `None` if it can.
+/// Why a study cannot set `name`; `None` if it can.
 pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     if name.contains("password") && name != "password_encryption" {
@@ -85,7 +85,7 @@ pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
     found.map(|(_, why)| *why)
 }
 
-/// Why a study cannot set a setting to this value; `None` if it can.
+/// Why a study cannot set `name` to this value; `None` if it can.
 pub(super) fn reserved_value(name: &str, value: &str) -> Option<&'static str> {
     let is_library = LIBRARIES.iter().any(|own| name.eq_ignore_ascii_case(own));
     (is_library && value.contains(['/', '$'])).then_some(PROGRAM)

@@ -33,30 +33,30 @@ use crate::server::{
 use crate::settings::Settings;
 use crate::version;
 
-/// The interval between attempts while the server recovers, which logs each of them.
+/// The interval between login attempts while the server recovers, since it logs each of them.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(50);
-/// A server that starts, or ends, answers this.
+/// The answer of a server that is starting or ending.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// The option that names the configuration file.
 const CONFIG_OPTION: &str = "--config-file";
-/// The version whose `initdb` turns data checksums on unless it is told not to.
+/// The version whose `initdb` turns data checksums on by default.
 const CHECKSUMS_SINCE: u64 = 18;
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
-/// Where distributions keep the programs of each version, with the version in place of `*`.
+/// Where distributions install the programs of each version; `*` stands for the version.
 const VERSIONS: [(&str, &str, &str); 2] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
 ];
-/// A row of the load's tables with its index entries, as measured with 300,000 rows.
+/// Bytes of a row of the load's tables with its index entries, measured with 300,000 rows.
 const ROW_BYTES: u64 = 270;
-/// A data directory without tables, its log included.
+/// Size of a data directory without tables, including its log.
 const EMPTY_BYTES: u64 = 64 << 20;
 /// PostgreSQL's default of `shared_buffers`.
 const DEFAULT_POOL_BYTES: u64 = 128 << 20;
-/// Its default of `max_wal_size`, which the log of a load soon reaches.
+/// PostgreSQL's default of `max_wal_size`, which the log of a load soon reaches.
 const DEFAULT_LOG_BYTES: u64 = 1 << 30;
-/// Memory of a server besides its buffers, and of each connection.
+/// Memory of a server besides its buffers, and memory per connection.
 const BASE_BYTES: u64 = 96 << 20;
 const CONNECTION_BYTES: u64 = 5 << 20;
 
@@ -118,17 +118,17 @@ impl Server for Postgres {
     }
 
     fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
-        // The laboratory writes the files to disk when the server has ended.
+        // The laboratory writes the files to disk after the server has ended.
         &[
             ("fsync", "off"),
             ("synchronous_commit", "off"),
             ("full_page_writes", "off"),
-            // Standbys recover from no copy whose log is minimal.
+            // Standbys cannot recover from a copy with a minimal log.
             ("wal_level", "replica"),
             ("max_wal_senders", "0"),
             ("max_wal_size", "4GB"),
             ("checkpoint_timeout", "1h"),
-            // Otherwise every copy would carry the segments of this load.
+            // Otherwise, every copy would contain the segments of this load.
             ("wal_recycle", "off"),
             ("shared_buffers", "256MB"),
             ("maintenance_work_mem", "256MB"),
@@ -201,7 +201,7 @@ impl Server for Postgres {
         &["postmaster.opts", "postmaster.pid"]
     }
 
-    /// As `initdb --waldir` leaves it.
+    /// As `initdb --waldir` creates them.
     fn log_entries(&self) -> LogEntries {
         LogEntries {
             prefixes: &["pg_wal"],
@@ -218,7 +218,7 @@ impl Server for Postgres {
     }
 
     fn stop_signal(&self) -> Signal {
-        // SIGTERM waits until every client has left.
+        // SIGTERM would wait until every client has left.
         Signal::INT
     }
 
@@ -230,8 +230,9 @@ impl Server for Postgres {
         self.start(installed, paths)
     }
 
-    /// The server checks combinations of settings between finding these files and locking the
-    /// directory, which fails at an empty lock file. `-C` would print a setting before that.
+    /// The server checks combinations of settings after it has found these files and before it
+    /// locks the directory, which fails because of an empty lock file. `-C` would print a setting
+    /// before that check.
     fn validation_files(&self, version: &str) -> Vec<(&'static str, String)> {
         vec![
             ("PG_VERSION", format!("{}\n", version::major(version))),
@@ -257,7 +258,7 @@ impl Server for Postgres {
         log::notes(log, config)
     }
 
-    /// Sets the password, too: until then nobody can log in over TCP.
+    /// Also sets the password: until then, nobody can log in over TCP.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
         Ok(match set_password(login, LOGIN_ATTEMPT_LIMIT)? {
             Ok(()) => LoginAttempt::Ready { public_key: None },
@@ -326,7 +327,8 @@ impl Server for Postgres {
     }
 }
 
-/// Gives the role of loads the password of a login. A standby has the one that its primary was given.
+/// Gives the role of loads a login's password. A standby has the password that its primary was
+/// given.
 fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), Error>, Failure> {
     let set = async |connection: &mut Connection| {
         let is_standby = connection.rows("SELECT pg_is_in_recovery()").await?;
@@ -349,7 +351,7 @@ fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
     versions.collect()
 }
 
-/// The superuser, through the socket, where the kernel vouches for both ends.
+/// The superuser through the socket, where the kernel vouches for both ends.
 pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
     let directory = url_path(login.socket.parent().unwrap_or(Path::new("/")));
     let port = login.socket.extension().unwrap_or_default();
@@ -358,7 +360,7 @@ pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
     target(&url, None)
 }
 
-/// A server of the laboratory: the user's own PG* variables and files do not apply.
+/// A server of the laboratory, to which the user's own PG* variables and files do not apply.
 fn target(url: &str, password: Option<&str>) -> Result<Target, Failure> {
     let tls = TlsOptions::disabled();
     Target::parse_with(url, password, ROLE, &tls, &|_| None).map_err(Failure::internal)

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 pub(super) const PAGE_BYTES: u64 = 8192;
 /// The unit of `max_wal_size`.
 pub(super) const MEGABYTE: u64 = 1 << 20;
-/// Units, the longest first.
+/// The longest suffixes first.
 const UNITS: [(&str, u64); 5] = [
     ("TB", 1 << 40),
     ("GB", 1 << 30),
@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 5] = [
     ("kB", 1 << 10),
     ("B", 1),
 ];
-/// Units of time, in milliseconds, the longest first.
+/// In milliseconds, the longest suffixes first.
 const TIMES: [(&str, f64); 6] = [
     ("min", 60_000.0),
     ("us", 0.001),
@@ -23,7 +23,7 @@ const TIMES: [(&str, f64); 6] = [
     ("h", 3_600_000.0),
     ("d", 86_400_000.0),
 ];
-/// Words in the names of settings whose values may be secrets; commands may contain any.
+/// Words in names of settings whose values may be secrets; commands may contain any secret.
 const SECRET_WORDS: [&str; 8] = [
     "conninfo",
     "_command",
@@ -35,14 +35,14 @@ const SECRET_WORDS: [&str; 8] = [
     "private",
 ];
 
-/// A setting's value: of several the last one counts.
+/// The value of a setting; the last one counts if there are several.
 pub(super) fn value_of<'a>(config: &'a Settings, name: &str) -> Option<&'a str> {
     let mut values = config.iter().rev();
     let found = values.find(|(known, _)| known.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }
 
-/// A size: a number with a unit, or of `unit_bytes` each.
+/// A size in bytes: a number with a unit, or one that counts in `unit_bytes`.
 pub(super) fn bytes(value: &str, unit_bytes: u64) -> Option<u64> {
     let value = value.trim();
     let units = UNITS.iter();
@@ -53,7 +53,7 @@ pub(super) fn bytes(value: &str, unit_bytes: u64) -> Option<u64> {
     number.trim().parse::<u64>().ok()?.checked_mul(unit_bytes)
 }
 
-/// A time in milliseconds: a number with a unit, or of `unit_ms` each. -1 stands for none.
+/// A time in milliseconds: a number with a unit, or one that counts in `unit_ms`. -1 means none.
 pub(super) fn ms(value: &str, unit_ms: f64) -> Option<f64> {
     let value = value.trim();
     let mut units = TIMES.iter();
@@ -63,7 +63,7 @@ pub(super) fn ms(value: &str, unit_ms: f64) -> Option<f64> {
     number.is_finite().then_some(number * unit_ms)
 }
 
-/// A size among the settings of a study.
+/// A size among the settings of a study, in bytes.
 pub(super) fn size(config: &Settings, name: &str, unit_bytes: u64) -> Option<u64> {
     bytes(value_of(config, name)?, unit_bytes)
 }
@@ -76,7 +76,6 @@ pub(super) fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Whether a value may be a secret, by the setting's name.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }

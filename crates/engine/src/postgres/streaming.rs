@@ -1,7 +1,7 @@
-//! Streaming replication: a primary sends its log to standbys, and waits for none, some or a
-//! quorum of them before it reports a commit.
+//! Streaming replication: a primary sends its log to standbys, and waits for none, some, or a
+//! quorum of them before it acknowledges a commit.
 //!
-//! All members are copies of one prepared data directory, so they have one system identifier and
+//! All members are copies of one prepared data directory, so they share a system identifier and
 //! begin at the same position of the log: a standby needs no base backup.
 
 use std::ffi::OsString;
@@ -22,49 +22,48 @@ use crate::remote::{administer, first_cell};
 use crate::replication::{Copying, Formation, Member, Replication, Role, View, cell, member_name};
 use crate::server::{Invocation, ServerFile};
 
-/// By what standbys know a server; the files are in its data directory.
+/// How standbys recognize a server; the files are in its data directory.
 const TLS_SETTINGS: [(&str, &str); 3] = [
     ("ssl", "on"),
     ("ssl_cert_file", CERTIFICATE_FILE),
     ("ssl_key_file", KEY_FILE),
 ];
-/// How much of its log a primary keeps for standbys that are away, in megabytes.
+/// How much of its log a primary keeps for standbys that are away.
 const KEPT_LOG: &str = "512MB";
-/// Makes a data directory a standby's.
+/// The file that makes a data directory a standby's.
 const STANDBY_SIGNAL: &str = "standby.signal";
-/// The password with which a standby logs in, in its data directory, which is a server's working directory. In
-/// `primary_conninfo`, a server would log it whenever it is changed.
+/// The file with the password that a standby logs in with, in its data directory, which is its
+/// working directory. A server would log a password in `primary_conninfo` whenever that changes.
 const PASSWORD_FILE: &str = "dyno.pgpass";
-/// Answers one cell: what the member does.
+/// The query for a member's state, in one cell.
 pub(super) const STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming') THEN 'replica' \
      ELSE 'detached' END";
 
-/// The same of a member of a cluster that forms: a standby replicates once it has applied what the
-/// primary had written before it connected, such as passwords.
+/// The query for the state of a member while the cluster forms: a standby replicates once it has
+/// applied what the primary had written before the standby connected, such as passwords.
 const FORMING_STATE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' \
      WHEN EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming' \
      AND latest_end_lsn <= pg_last_wal_replay_lsn()) THEN 'replica' \
      ELSE 'detached' END";
-/// The roles of sessions, what they call themselves, and where they are.
+/// Role, application name, and address of each session.
 const SESSIONS: &str = "SELECT usename, application_name, COALESCE(host(client_addr), 'this host') \
      FROM pg_stat_activity WHERE usename IS NOT NULL";
-/// What servers log when they refuse a login.
+/// Log messages of servers that refuse a login.
 const REFUSALS: [&str; 3] = [
     "no pg_hba.conf entry for",
     "password authentication failed for user",
     "Peer authentication failed for user",
 ];
-/// The setting that names the standbys for which a commit waits.
+/// The setting that names the standbys that a commit waits for.
 const AWAITED: &str = "synchronous_standby_names";
-/// Waits for the end of recovery, at most 60 s.
+/// Waits at most 60 s for the end of recovery.
 const PROMOTE: &str = "SELECT pg_promote(true, 60)";
-/// Answers one cell: how far the log reaches, in bytes.
+/// The query for how far the log reaches, in bytes, in one cell.
 const RECEIVED: &str = "SELECT CASE WHEN pg_is_in_recovery() \
      THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) \
      ELSE pg_current_wal_flush_lsn() END - '0/0'";
 
-/// The ways in which PostgreSQL's servers replicate.
 pub(super) static KINDS: [&dyn Replication; 5] = [
     &Streaming::Asynchronous,
     &Streaming::Synchronous,
@@ -73,19 +72,18 @@ pub(super) static KINDS: [&dyn Replication; 5] = [
     &Patroni::Synchronous,
 ];
 
-/// For how many standbys a commit waits.
+/// Which standbys a commit waits for.
 #[derive(Debug)]
 enum Streaming {
-    /// For none.
     Asynchronous,
-    /// For the first standby that is connected, in their order.
+    /// The first standby that is connected, in their order.
     Synchronous,
-    /// For so many that, with the primary, they are more than half of the members.
+    /// So many that, with the primary, they are more than half of the members.
     Quorum,
 }
 
 impl Streaming {
-    /// The value of `synchronous_standby_names`; `None`: a commit waits for no standby.
+    /// The value of `synchronous_standby_names`; `None` if a commit waits for no standby.
     fn awaited(&self, cluster: &Formation, primary: u32) -> Option<String> {
         let standbys = (1..=cluster.count()).filter(|number| *number != primary);
         let names: Vec<String> = standbys.map(member_name).collect();
@@ -100,8 +98,8 @@ impl Streaming {
         }
     }
 
-    /// The same for a standby that is promoted. Of two members, one is left, which would wait for
-    /// the one that has been lost.
+    /// The value of `synchronous_standby_names` of a standby that is promoted. Of two members, one
+    /// is left, and would wait for the lost one.
     fn awaited_once_promoted(&self, cluster: &Formation, standby: u32) -> Option<String> {
         let awaited = self.awaited(cluster, standby)?;
         Some(match cluster.count() {
@@ -111,7 +109,6 @@ impl Streaming {
     }
 }
 
-/// How PostgreSQL's servers acknowledge commits.
 pub(super) fn conduct(acknowledged: fn(&Configured<'_>) -> String) -> Conduct {
     Conduct {
         detector: |_| None,
@@ -127,7 +124,7 @@ pub(super) fn conduct(acknowledged: fn(&Configured<'_>) -> String) -> Conduct {
     }
 }
 
-/// Where a commit is at the primary, and at the standbys for which it waits.
+/// Where a commit is stored at the primary, and at the standbys that it waits for.
 pub(super) fn acknowledged(config: &Configured<'_>, standbys: Option<&str>) -> String {
     let (level, synced) = (
         config.value("synchronous_commit", "on"),
@@ -214,17 +211,17 @@ impl Replication for Streaming {
         files
     }
 
-    /// The primary creates the role with which standbys log in.
+    /// The primary creates the role that standbys log in to.
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
         if member.number != 1 {
             return Ok(());
         }
-        // What dyno itself changes must not wait for a standby that may be away.
+        // dyno's own changes must not wait for a standby that may be away.
         let local = format!("ALTER ROLE {SUPERUSER} SET synchronous_commit = local");
         create_roles(member, [local])
     }
 
-    /// Commits wait for standbys from now on.
+    /// From now on, commits wait for standbys.
     fn complete(&self, member: &Member<'_>) -> Result<(), Failure> {
         let Some(names) = self.awaited(member.cluster, member.number) else {
             return Ok(());
@@ -263,7 +260,8 @@ impl Replication for Streaming {
         set_and_reload(member, &settings)
     }
 
-    /// A base backup: the server that it replaces may have written what its successor never got.
+    /// A base backup, because the replaced server may have written what its successor never
+    /// received.
     fn copy(
         &self,
         cluster: &Formation,
@@ -283,7 +281,7 @@ impl Replication for Streaming {
         let beside = |program: &Path| program.with_file_name("pg_basebackup");
         let mut program = beside(&installed.program);
         if !program.is_file() {
-            // A link to the server's program may stand alone.
+            // A link to the server's program may be without links to the other programs.
             program = fs::canonicalize(&installed.program).map_or(program, |real| beside(&real));
         }
         Some(Copying {
@@ -314,8 +312,8 @@ impl Replication for Streaming {
     }
 }
 
-/// On the primary, gives the role of loads its password, creates the role with which standbys log
-/// in, and runs further statements.
+/// On the primary: gives the role of loads its password, creates the role that standbys log in to,
+/// and runs further statements.
 pub(super) fn create_roles(
     member: &Member<'_>,
     further: impl IntoIterator<Item = String>,
@@ -333,7 +331,7 @@ pub(super) fn create_roles(
     created.map_err(|error| member.refused(&error))
 }
 
-/// Changes settings of a server that runs.
+/// Changes settings of a running server.
 fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<(), Failure> {
     let set = settings
         .iter()
@@ -349,7 +347,7 @@ fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<()
     done.map_err(|error| member.refused(&error))
 }
 
-/// A member's view, from its answer to [`STATE`].
+/// The view in an answer to [`STATE`].
 pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
     let state = rows.first().map_or("", |row| cell(row, 0));
     View {
@@ -358,7 +356,6 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
     }
 }
 
-/// A member's role.
 pub(super) fn state(member: &Member<'_>) -> Result<Role, Failure> {
     let rows = as_superuser(member, async |connection| {
         connection.rows(FORMING_STATE).await
@@ -367,7 +364,7 @@ pub(super) fn state(member: &Member<'_>) -> Result<Role, Failure> {
     Ok(role(&first_cell(rows).unwrap_or_default()))
 }
 
-/// Sessions of other roles than dyno's, and standbys that are no members.
+/// Sessions of roles other than dyno's, and standbys that are not members.
 pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
     let sessions = as_superuser(member, async |connection| connection.rows(SESSIONS).await)?;
     let sessions = sessions.map_err(|error| member.login.refused(&error))?;
@@ -391,8 +388,8 @@ fn role(word: &str) -> Role {
     }
 }
 
-/// How the member `number` reaches its primary: whoever listens there without the cluster's key does
-/// not get the password.
+/// How member `number` reaches its primary. A server without the cluster's key does not get the
+/// password.
 fn source(cluster: &Formation, number: u32, primary: u32) -> String {
     let server = cluster.client_address(primary);
     let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
@@ -408,7 +405,7 @@ fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String 
     format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}")
 }
 
-/// Does something as the superuser, through the socket.
+/// Calls `work` with a connection as the superuser through the socket.
 fn as_superuser<T>(
     member: &Member<'_>,
     work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,

@@ -23,7 +23,7 @@ use crate::sql::Sql;
 /// How often dyno checks whether the user interrupts a blocking call.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A file that could be opened.
+/// A database file that could be opened.
 #[derive(Debug)]
 pub(super) struct SqliteDatabase {
     target: Arc<SqliteTarget>,
@@ -72,7 +72,7 @@ impl Database for SqliteDatabase {
         load::checksum(&self.target)
     }
 
-    /// Calls into SQLite block, so another thread checks whether the user interrupts them.
+    /// Calls into SQLite block, so another thread checks for interrupts.
     fn read_tables(&self, options: &Options, interrupted: &AtomicBool) -> Result<(), Failure> {
         let failed = |error| super::failed(&error, None);
         let connection = self.target.open().map_err(failed)?;

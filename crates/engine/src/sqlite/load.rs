@@ -1,4 +1,4 @@
-//! Loading in process. SQLite has a single writer, so one connection loads everything.
+//! Loads in process. SQLite has a single writer, so one connection loads everything.
 
 use std::sync::atomic::Ordering;
 
@@ -118,7 +118,7 @@ fn inspect(connection: &Connection, table: u32, spec: &TableSpec) -> rusqlite::R
     })
 }
 
-/// Builds one table; `tell` hears how many rows are in and says whether to stop.
+/// Builds one table; `tell` is called with the number of rows so far, and returns whether to stop.
 fn build(
     connection: &Connection,
     table: u32,

@@ -11,10 +11,10 @@ use crate::site::{Namespace, Switch};
 use crate::template;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
-/// How long a slow machine may take.
+/// Sufficient even on a slow machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A switch; `None`, and a skipped test, where this user may not make one.
+/// `None`, and a skipped test, where this user may not create a switch.
 fn switch(home: &Home) -> Option<Arc<Switch>> {
     match Switch::new(home) {
         Ok(switch) => Some(Arc::new(switch)),
@@ -30,8 +30,8 @@ fn switch(home: &Home) -> Option<Arc<Switch>> {
     }
 }
 
-/// Three servers, each in a namespace of its own, that replicate asynchronously; `None` where this
-/// user may not make namespaces.
+/// Three servers with asynchronous replication, each in a network namespace of its own; `None`
+/// where this user may not create namespaces.
 fn cluster(
     home: &Home,
     engine: &'static dyn Server,
@@ -73,7 +73,6 @@ fn cluster(
     Some(Cluster::of(nodes.collect(), &NEVER).unwrap())
 }
 
-/// Runs a statement on a member, over TCP.
 fn sql(cluster: &Cluster, index: usize, sql: &str) -> Vec<Vec<Option<String>>> {
     let database = &cluster.members()[index].database;
     let mut connection = database.connect(LIMIT).unwrap();
@@ -89,7 +88,7 @@ fn rows(cluster: &Cluster, index: usize) -> u32 {
     rows[0][0].as_deref().unwrap().parse().unwrap()
 }
 
-/// Waits until the replica has so many rows.
+/// Waits until the replica has `expected` rows.
 fn replicated(cluster: &Cluster, expected: u32) {
     replicated_to(cluster, 1, expected);
 }
@@ -116,7 +115,7 @@ fn has_sides(cluster: &Cluster, before: u32) {
     }
 }
 
-/// Writes to the primary do not arrive, while clients on this host reach both members.
+/// Writes to the primary do not reach the replicas, while clients on this host reach every member.
 fn does_not_replicate(cluster: &Cluster, before: u32) {
     add_row(cluster);
     std::thread::sleep(Duration::from_millis(500));
@@ -141,7 +140,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     does_not_replicate(&cluster, 1);
     cut.heal().unwrap();
     replicated(&cluster, 2);
-    // The primary is cut off twice, and so stays so until the second one is healed.
+    // Cut off twice: the member stays cut off until both cuts are healed.
     let [first, second] = [
         cluster.cut_off(1, Lost::Both),
         cluster.cut_off(0, Lost::Sent),
@@ -150,7 +149,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     does_not_replicate(&cluster, 2);
     second.unwrap().heal().unwrap();
     replicated(&cluster, 3);
-    // What is sent to the replica arrives.
+    // Packets to the replica still arrive.
     let cut = cluster.cut_off(1, Lost::Sent).unwrap();
     add_row(&cluster);
     replicated(&cluster, 4);
@@ -185,7 +184,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     assert_eq!(namespaces(&prefix), 0);
 }
 
-/// A text of these cannot be compressed much.
+/// A text of these letters compresses poorly.
 fn letter(number: u64) -> char {
     let hash = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31);
     let hash = hash.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
@@ -201,7 +200,6 @@ fn own_prefix(home: &Home) -> String {
     format!("dyno-{}-", run.to_str().unwrap())
 }
 
-/// How many namespaces exist that the run made.
 fn namespaces(prefix: &str) -> usize {
     let all = std::fs::read_dir("/run/netns").unwrap().flatten();
     all.filter(|entry| entry.file_name().to_str().unwrap().starts_with(prefix))
@@ -215,7 +213,7 @@ fn the_links_of_mariadb_members_break_and_heal() {
 
 #[test]
 fn the_links_of_postgresql_members_break_and_heal() {
-    // A standby wants as many as the server had that filled the empty data directory.
+    // A standby requires at least as many as the server that filled the empty data directory had.
     breaks_and_heals(engine::POSTGRES, &[("max_wal_senders", "10")]);
 }
 

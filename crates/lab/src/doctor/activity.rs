@@ -6,7 +6,6 @@ use measure::finding::check::Judged;
 
 use super::rule::at_least;
 
-/// Maximum number of processes that are named.
 const MAX_NAMED: usize = 3;
 
 pub(super) fn others(activity: &Activity) -> Judged {

@@ -14,7 +14,7 @@ pub(super) fn governor(cpu: &Cpu) -> Observed {
         ));
     }
     let driver = cpu.driver.as_deref().unwrap_or("unknown driver");
-    // With these drivers, `powersave` lets the hardware follow the load.
+    // With these drivers, `powersave` lets the hardware scale with the load.
     let follows_load = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"].contains(&driver);
     let level = match cpu.governors.as_slice() {
         [only] if only == "performance" => Passed,
@@ -52,7 +52,7 @@ pub(super) fn idle_states(cpu: &Cpu) -> Judged {
     )
 }
 
-/// Values are names, or the numbers that the driver uses for them.
+/// Drivers give values as names or as numbers.
 pub(super) fn power(settings: &[PowerSetting]) -> Observed {
     const OFF: [&str; 2] = ["performance", "0"];
     const FULL: [&str; 5] = ["power", "low-power", "quiet", "cool", "255"];

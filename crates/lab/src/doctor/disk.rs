@@ -6,7 +6,7 @@ use measure::finding::check::{Observed, note, passed, severe, unknown, warning};
 use super::rule::joined;
 use super::storage::DataStorage;
 
-/// A shorter queue keeps a disk from working in parallel.
+/// A shorter queue keeps a disk from serving requests in parallel.
 const SHORT_QUEUE: u64 = 32;
 /// The depth that the remedy sets.
 const LONG_QUEUE: u64 = 128;
@@ -90,7 +90,7 @@ pub(super) fn queue(data: &DataStorage) -> Observed {
     })
 }
 
-/// The command that makes a queue longer, up to the highest depth that the kernel accepts.
+/// The command that lengthens a queue, up to the maximum depth that the kernel accepts.
 fn lengthen(queue: &RequestQueue) -> Option<String> {
     let depth = queue.max.unwrap_or(LONG_QUEUE).min(LONG_QUEUE);
     (depth > queue.depth).then(|| format!("echo {depth} > {}", queue.file))

@@ -28,7 +28,7 @@ impl DataStorage {
         self.storage.described.mount_point.as_deref().unwrap_or("/")
     }
 
-    /// The file system and where it is mounted, for example `ext4 at /srv`.
+    /// The file system and its mount point, for example `ext4 at /srv`.
     pub(super) fn mount(&self) -> String {
         let system = self.storage.described.file_system.as_deref();
         format!("{} at {}", system.unwrap_or("?"), self.mount_point())

@@ -6,9 +6,9 @@ use super::machine::Machine;
 use super::rule::{is_enough, known};
 use crate::files::OWN_FILES;
 
-/// Open files of a server in addition to connections and tables.
+/// Open files of a server besides connections and tables.
 const SERVER_FILES: u64 = 300;
-/// Threads of a server in addition to those of its connections.
+/// Threads of a server besides those of its connections.
 const SERVER_THREADS: u64 = 60;
 /// Threads of dyno and of the user's other processes.
 const OTHER_THREADS: u64 = 200;

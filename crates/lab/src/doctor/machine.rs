@@ -10,7 +10,6 @@ use super::requirements::Requirements;
 use super::rule::at_least;
 use super::{activity, container, cpu, limits, memory, timekeeping};
 
-/// A machine, and what the trials require of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {
     pub(super) facts: HostFacts,
@@ -18,7 +17,7 @@ pub(super) struct Machine {
     pub(super) required: Option<Requirements>,
 }
 
-/// The checks of a machine by family, in the order of the reference page.
+/// By family, in the order of the reference page.
 pub(super) const FAMILIES: [(&str, &[Check<Machine>]); 6] = [
     ("Activity", ACTIVITY),
     ("CPUs", CPUS),

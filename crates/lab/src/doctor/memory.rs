@@ -8,7 +8,7 @@ use plan::shown_bytes;
 use super::machine::Machine;
 use super::rule::{at_least, known};
 
-/// The fraction of memory that the kernel and servers need in addition to buffer pools: one in
+/// The fraction of memory that the kernel and the servers need besides buffer pools: one in
 /// `RESERVE`.
 const RESERVE: u64 = 10;
 
@@ -22,7 +22,7 @@ pub(super) fn huge_pages(memory: &Memory) -> Judged {
 }
 
 pub(super) fn swappiness(memory: &Memory) -> Judged {
-    // Above 10, the kernel swaps out memory of servers while it could still drop cached files.
+    // Above 10, the kernel swaps out servers' memory while it could still drop cached files.
     let (thresholds, swap): (&[_], _) = match memory.swap_bytes {
         Some(0) => (&[], ", without swap space"),
         _ => (&[(11, Warning)], ""),

@@ -1,11 +1,9 @@
-//! Merges equal findings about several subjects.
+//! Merges findings that differ only in their subject.
 
 use measure::finding::Finding;
 
-/// Maximum number of subjects that a finding names.
 const MAX_NAMED: usize = 3;
 
-/// Merges findings that differ only in their subject.
 pub(super) fn equal_findings(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {

@@ -1,11 +1,11 @@
-//! Checks the conditions on this host and in its servers that distort a measurement.
+//! Checks this host and its servers for conditions that distort a measurement.
 //!
 //! ```text
 //! host::HostFacts, settings of servers -> tables of checks -> findings, worst first
 //! ```
 //!
-//! A check is a pure function of facts: a row with its description, its remedy, and what grades
-//! the facts. Every check yields a finding, even if it passed or could not be done.
+//! A check is a pure function of facts: a row with a description, a remedy, and the function that
+//! grades the facts. Every check yields a finding, even if it passed or could not be performed.
 
 mod activity;
 mod container;
@@ -41,9 +41,9 @@ use crate::trial::Trial;
 use machine::{FAMILIES, Machine};
 use requirements::Requirements;
 
-/// How long to sample the host's activity when a user asks for it.
+/// Sampling time of the host's activity when a user asks for it.
 pub const LONG_SAMPLE: Duration = Duration::from_secs(1);
-/// How long to sample it before a load.
+/// Sampling time of the host's activity before a load.
 pub const SHORT_SAMPLE: Duration = Duration::from_millis(200);
 /// The subject of findings about the host.
 const HOST: &str = "host";
@@ -51,15 +51,14 @@ const HOST: &str = "host";
 /// What to examine in addition to the host.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The trials that are about to run.
+    /// Trials that are about to run.
     pub trials: &'a [Trial],
-    /// Running servers, in addition to those of the trials.
+    /// Running servers besides those of the trials.
     pub servers: &'a [Database],
-    /// Directories that hold data, in addition to those of servers and trials.
+    /// Directories that hold data, besides those of servers and trials.
     pub directories: &'a [PathBuf],
-    /// The files of the host.
     pub files: &'a dyn Files,
-    /// How long to sample the host's activity.
+    /// Sampling time of the host's activity.
     pub sample_time: Duration,
 }
 
@@ -76,8 +75,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Examines host and servers, which must be without load from dyno. Returns a finding for each
-/// check and subject, the worst first; equal findings are merged.
+/// Examines host and servers, which must have no load from dyno. Returns a finding for each check
+/// and subject, the worst first; equal findings are merged.
 pub fn examine(subject: &Subject<'_>) -> Vec<Finding> {
     let servers = server::all(subject);
     let mut findings = on_host(subject, &servers);
@@ -95,7 +94,7 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     let devices: Vec<String> = devices.cloned().collect();
     let required = subject.trials.iter().map(Requirements::of);
     let machine = Machine {
-        // First, because reading the facts is activity, too.
+        // First, because reading the facts is activity itself.
         activity: Activity::watch(subject.files, subject.sample_time, &devices),
         facts: HostFacts::read(subject.files),
         required: required.reduce(Requirements::max),
@@ -122,7 +121,7 @@ fn on_host(subject: &Subject<'_>, servers: &[ServerFacts]) -> Vec<Finding> {
     findings
 }
 
-/// All checks by family, in the order of the reference page.
+/// By family, in the order of the reference page.
 fn families() -> Vec<(&'static str, Vec<About>)> {
     fn abouts<F: 'static>(checks: impl IntoIterator<Item = &'static Check<F>>) -> Vec<About> {
         checks.into_iter().map(|check| check.about).collect()

@@ -5,7 +5,7 @@ use measure::finding::check::{About, Remedy};
 
 const INTRO: &str = include_str!("reference_intro.md");
 
-/// The reference page of all checks, in Markdown.
+/// All checks, in Markdown.
 pub fn doctor_markdown() -> String {
     let mut page = INTRO.to_owned();
     for (title, checks) in families() {

@@ -1,4 +1,4 @@
-//! What trials require of the host and of servers.
+//! What trials require of the host and of the servers.
 
 use engine::checks::Demand;
 
@@ -6,25 +6,24 @@ use crate::files;
 use crate::needs;
 use crate::trial::{Target, Trial};
 
-/// What trials require. Each number is the maximum over the trials.
+/// Each number is the maximum over the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Requirements {
-    /// What the load requires of each server.
+    /// Requirements of the load on each server.
     pub(super) server: Demand,
-    /// Files that dyno has open for all loads together.
+    /// Open files of dyno for all loads together.
     pub(super) load_files: u64,
-    /// Servers that dyno starts at once.
+    /// Number of servers that dyno starts at once.
     pub(super) private_servers: u64,
-    /// Buffer pools of the servers that dyno starts at once, in bytes.
+    /// Buffer pools of the servers that dyno starts at once.
     pub(super) pool_bytes: u64,
     /// CPU quota of each server, in thousandths of a CPU; 0 without a quota.
     pub(super) cpu_thousandths: u64,
-    /// Disk space for the data of one trial, in bytes.
+    /// Disk space for the data of one trial.
     pub(super) disk_bytes: u64,
 }
 
 impl Requirements {
-    /// What one trial requires.
     pub(super) fn of(trial: &Trial) -> Self {
         let topology = &trial.planned.topology;
         let limits = &topology.node.site.limits;
@@ -52,7 +51,7 @@ impl Requirements {
         }
     }
 
-    /// The larger of each number.
+    /// The maximum of each number.
     pub(super) fn max(self, other: Self) -> Self {
         let (server, others) = (self.server, other.server);
         Self {
@@ -90,7 +89,7 @@ fn server_demand(trial: &Trial) -> Demand {
     }
 }
 
-/// The buffer pool of one server of a study.
+/// Buffer pool of one server, in bytes.
 fn pool_bytes(spec: &plan::EngineSpec) -> u64 {
     let needs = |engine: &dyn engine::Server| engine.needs(&crate::spec::config(spec), 0, 0);
     crate::spec::engine_of(spec).map_or(0, |engine| needs(engine).pool_bytes)

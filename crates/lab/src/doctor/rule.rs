@@ -1,9 +1,9 @@
-//! What most checks share: they compare a value with limits, or list values.
+//! What most checks have in common: comparing a value with limits, and listing values.
 
 use measure::finding::Level;
 use measure::finding::check::{Judged, Observed, graded, passed, unknown};
 
-/// A value that could be read.
+/// The value, or the observation that `source` could not be read.
 pub(super) fn known<T>(value: Option<T>, source: &str) -> Result<T, Observed> {
     value.ok_or_else(|| unknown(format!("{source}: not available")))
 }

@@ -1,4 +1,4 @@
-//! The facts about servers: read from a running server, derived for a planned one.
+//! The facts about servers: read from running servers, derived for planned ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ use crate::Database;
 use crate::server_process::{self, is_own};
 use crate::trial::{Target, Trial};
 
-/// A server that trials are going to start, with the first of these trials.
+/// A server that trials are going to start, and the first of these trials.
 struct PlannedServer<'a> {
     spec: &'a EngineSpec,
     trial: &'a Trial,
     required: Requirements,
 }
 
-/// The named servers and those of the trials, without duplicates.
+/// The given servers and those of the trials, without duplicates.
 pub(super) fn all(subject: &Subject<'_>) -> Vec<ServerFacts> {
     let mut given: BTreeMap<String, (&Database, Option<Requirements>)> = BTreeMap::new();
     for database in subject.servers {
@@ -72,7 +72,7 @@ fn add_planned<'a>(
     }
 }
 
-/// A running server. Its checks report what could not be read.
+/// Checks report which of its settings could not be read.
 fn running(
     files: &dyn Files,
     database: &Database,
@@ -105,8 +105,8 @@ fn running(
     })
 }
 
-/// Why a server is not known to run on this host. If it does not report the name of its host, this
-/// is determined by its process.
+/// Why a server is not known to run on this host; `None` if it does. A server that does not report
+/// a host name is identified by its process.
 fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
     let addresses = database.addresses();
     match host_name {
@@ -116,8 +116,8 @@ fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) ->
     }
 }
 
-/// Whether a server has an address and the name of this host. Neither is enough: a container has a
-/// host name of its own, and a clone of this machine has the same.
+/// Whether a server has an address and the name of this host. Neither is sufficient: a container
+/// has its own host name, and a clone of this machine has the same one.
 fn is_here(addresses: &[SocketAddr], host_name: &str) -> bool {
     let name = rustix::system::uname();
     host_name.as_bytes() == name.nodename().to_bytes()
@@ -160,8 +160,7 @@ fn planned_servers(files: &dyn Files, planned: &[PlannedServer<'_>]) -> Vec<Serv
     servers
 }
 
-/// A planned server. Its settings are those of the study, then dyno's, then the defaults of its
-/// version.
+/// Settings are the study's, then dyno's, then the defaults of the server's version.
 fn planned_server(
     files: &dyn Files,
     name: String,
@@ -192,7 +191,7 @@ fn planned_server(
     })
 }
 
-/// Settings whose values differ among the planned servers, because of a sweep or of variants.
+/// Settings whose values differ among the planned servers, because of an axis or of variants.
 fn varied(planned: &[PlannedServer<'_>]) -> BTreeSet<String> {
     let of = |server: &PlannedServer<'_>| -> BTreeMap<String, String> {
         let engine = crate::spec::engine_of(server.spec).ok();
@@ -224,7 +223,6 @@ mod tests {
             is_here(&addresses, name)
         };
         assert!(here("127.0.0.1:3306", &name));
-        // A Unix socket.
         assert!(here("", &name));
         // An address reserved for documentation (RFC 5737).
         assert!(!here("192.0.2.1:3306", &name));

@@ -1,4 +1,4 @@
-//! The directories that hold data, or are going to: what their checks examine.
+//! The facts about directories that hold data, or are going to.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,19 +13,16 @@ use super::requirements::Requirements;
 use super::{Subject, disk, file_system};
 use crate::trial::{Target, Trial};
 
-/// A directory that holds data, or is going to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct DataStorage {
     pub(super) storage: Storage,
-    /// The disks that hold the operating system.
+    /// Disks that hold the operating system.
     pub(super) system_disks: Vec<String>,
-    /// Disks of the machine.
     pub(super) disks: usize,
-    /// What the load is going to store there, in bytes.
+    /// Bytes that the load is going to store there.
     pub(super) needed_bytes: u64,
 }
 
-/// The checks of a directory that holds data.
 pub(super) const CHECKS: &[Check<DataStorage>] = checks! { data:
     "file-system", Severe => file_system::file_system(data),
         why: "A file system in memory never waits for a disk, a network file system always waits for the network, and a copy-on-write file system fragments tables.",
@@ -69,7 +66,7 @@ pub(super) const CHECKS: &[Check<DataStorage>] = checks! { data:
         remedy: Words("echo NUMBER > FILE");
 };
 
-/// The named directories, and those where servers of this host store data or are going to.
+/// The given directories, and those where servers on this host store data or are going to.
 pub(super) fn data_directories(
     subject: &Subject<'_>,
     servers: &[ServerFacts],
@@ -98,7 +95,7 @@ pub(super) fn data_directories(
     directories.collect()
 }
 
-/// Where a trial stores the data that it loads.
+/// The directory of the data that a trial loads.
 pub(super) fn data_directory(trial: &Trial) -> Option<PathBuf> {
     let cache = || crate::home::place().ok();
     match &trial.target {

@@ -8,7 +8,7 @@ use super::storage::DataStorage;
 use super::*;
 use crate::site::{Site, ThisHost};
 
-/// Checks of a machine that pass if there is nothing to read.
+/// Checks that pass on a machine where nothing can be read.
 const FIXED: [&str; 10] = [
     "battery",
     "open-files",
@@ -22,7 +22,7 @@ const FIXED: [&str; 10] = [
     "time-sync",
 ];
 
-/// What a check observes on a machine about which only this is known.
+/// What a check observes on a machine about which nothing is known except what `set` sets.
 fn observed(id: &str, set: impl FnOnce(&mut Machine)) -> Observed {
     let mut machine = Machine::default();
     set(&mut machine);
@@ -393,7 +393,7 @@ fn clock_sources_that_need_a_system_call_are_slow() {
         assert_eq!(with(source, "tsc hpet").level(), level, "{source}");
     }
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    // Only an available source is suggested.
+    // Only an available clock source is suggested.
     for (available, fast) in [("hpet tsc acpi_pm", "tsc"), ("kvm-clock hpet", "kvm-clock")] {
         let expected = severe(format!("{file}: hpet; available: {available}"));
         assert_eq!(with("hpet", available), expected.with("SOURCE", fast));
@@ -449,7 +449,7 @@ fn chrony_steps_as_configured() {
     assert_eq!(synchronized_by("chronyd", Some(closed)).level(), Unknown);
 }
 
-/// A file system at /srv on these disks, each with its scheduler.
+/// A file system at /srv on disks with the given schedulers.
 fn storage(file_system: &str, options: &str, disks: &[(&str, &str)]) -> DataStorage {
     let disk = |(name, scheduler): &(&str, &str)| Disk {
         name: (*name).to_owned(),

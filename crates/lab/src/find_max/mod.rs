@@ -1,5 +1,5 @@
-//! Searches for the highest arrival rate at which response times stay below a limit: first a closed
-//! loop, which measures the capacity, then a series of open loops. Each is a trial of its own.
+//! Searches for the highest arrival rate at which response times stay below a limit: a closed loop
+//! that measures the capacity, then a series of open loops, each a trial of its own.
 
 pub(crate) mod search;
 mod step;
@@ -21,10 +21,9 @@ use crate::failure::Failure;
 
 /// The key that is added to the point of each step.
 const RATE: &str = "load.rate";
-/// The value of that key for the closed loop.
+/// The value of [`RATE`] for the closed loop.
 const CLOSED: &str = "closed loop";
 
-/// Maximum number of trials of a search.
 pub fn max_trials() -> u32 {
     MAX_TRIALS as u32
 }
@@ -82,7 +81,7 @@ pub fn find_max(
     first.map_or(Ok(()), Err)
 }
 
-/// The column whose values are limited.
+/// The column that the limit applies to.
 fn limited_column(of: Limited) -> &'static str {
     match of {
         Limited::Mean => "response_ms.mean",
@@ -91,9 +90,9 @@ fn limited_column(of: Limited) -> &'static str {
     }
 }
 
-/// Why a search ended before it found the rate.
+/// Why a search ended without a rate.
 enum Failed {
-    /// The next search may succeed.
+    /// The next search may still succeed.
     Search(Failure),
     /// No other search may start.
     All(Failure),
@@ -107,7 +106,7 @@ struct SearchRun<'a> {
     known: &'a [TrialSummary],
     observer: &'a mut dyn Observer,
     interrupted: &'a AtomicBool,
-    /// The trials of this search and of those before it, including those taken from `known`.
+    /// The trials of this search and of earlier ones, including those taken from `known`.
     finished: Vec<TrialSummary>,
     /// `None` until the closed loop has ended.
     search: Option<Search>,
@@ -146,7 +145,6 @@ impl SearchRun<'_> {
         }
     }
 
-    /// The end of a search that failed.
     fn stopped(&self, failure: &Failure) -> SearchEnd {
         let search = self.search.as_ref();
         SearchEnd::Stopped {
@@ -156,7 +154,7 @@ impl SearchRun<'_> {
         }
     }
 
-    /// Runs a trial, or takes its summary from an earlier run.
+    /// Runs a trial, or takes its summary from an interrupted run.
     fn run(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
         let summary = match self.known(&trial) {
             Some(known) => known.clone(),
@@ -166,8 +164,8 @@ impl SearchRun<'_> {
         Ok(summary)
     }
 
-    /// The summary of this trial from an interrupted run. That run may have tried other rates after
-    /// this one, because results vary.
+    /// The trial's summary from an interrupted run. That run may have continued with other rates,
+    /// because results vary.
     fn known(&self, trial: &Trial) -> Option<&TrialSummary> {
         let planned = &trial.planned;
         let is_taken = |known: &TrialSummary| {
@@ -230,7 +228,7 @@ impl SearchRun<'_> {
         let latest = repeats.map(|trial| trial.setup.planned.repeat).max();
         let mut trial = self.trial.clone();
         trial.longest_wait = Some(self.wanted.limit);
-        // A repeated rate gets different arrivals.
+        // A repeated rate gets different arrival times.
         trial.load_seed = trial.load_seed.wrapping_add(u64::from(number));
         // The closed loop has already checked the data.
         if let Target::Given(_) = trial.target {
@@ -258,7 +256,7 @@ impl SearchRun<'_> {
     }
 }
 
-/// The label of a step. The generic label of a study with one trial is omitted.
+/// Leaves out the generic label of a study with one trial.
 fn step_label(label: &str, step: &str) -> String {
     match label {
         "" | "single" | "bench" => step.to_owned(),

@@ -40,22 +40,18 @@ pub(crate) fn max_load_time(warmup: Duration, step: Duration) -> Duration {
         .saturating_add(step.saturating_mul(MAX_LOAD_STEPS))
 }
 
-/// The next action of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
-    /// Run a short step at this rate.
     Try(f64),
-    /// Run a longer step at this rate.
     Confirm(f64),
-    /// The search has ended.
     End(SearchEnd),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StepOutcome {
-    /// The value of the limited column.
+    /// Value of the limited column.
     Value(f64),
-    /// Its value under a load that never became steady.
+    /// Value of the limited column under a load that never became steady.
     Unsteady(f64),
     /// There is no meaningful value.
     Failed,
@@ -68,7 +64,6 @@ struct RateTrial {
     long: bool,
 }
 
-/// A running search.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     capacity: f64,
@@ -76,7 +71,6 @@ pub(crate) struct Search {
     tried: Vec<RateTrial>,
 }
 
-/// The verdict on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RateVerdict {
     Holds,
@@ -85,8 +79,7 @@ enum RateVerdict {
 }
 
 impl Search {
-    /// For a server with a capacity of `capacity` transactions per second, and a limit in the unit
-    /// of the outcomes.
+    /// `capacity` is in transactions per second, `limit` in the unit of the outcomes.
     pub(crate) fn new(capacity: f64, limit: f64) -> Self {
         Self {
             capacity,
@@ -95,7 +88,6 @@ impl Search {
         }
     }
 
-    /// Adds the outcome of a step.
     pub(crate) fn observe(&mut self, rate: f64, long: bool, outcome: StepOutcome) {
         self.tried.push(RateTrial {
             rate,
@@ -104,14 +96,14 @@ impl Search {
         });
     }
 
-    /// The highest rate known to hold the limit.
+    /// The highest rate that held the limit.
     pub(crate) fn held(&self) -> Option<f64> {
         let failed = self.failed().unwrap_or(f64::INFINITY);
         let rates = self.rates_that(RateVerdict::Holds);
         rates.filter(|rate| *rate < failed).reduce(f64::max)
     }
 
-    /// The lowest rate known to exceed the limit.
+    /// The lowest rate that exceeded the limit.
     pub(crate) fn failed(&self) -> Option<f64> {
         self.rates_that(RateVerdict::Fails).reduce(f64::min)
     }
@@ -206,7 +198,6 @@ impl Search {
     }
 }
 
-/// Rounds to four significant digits.
 fn rounded(rate: f64) -> f64 {
     let factor = 10_f64.powi(3 - rate.log10().floor() as i32);
     let rounded = (rate * factor).round() / factor;

@@ -58,7 +58,7 @@ fn longer(t_s: f64, rate: f64, servers: usize, per_s: f64) -> f64 {
     served * (1.0 + waits * (1.0 - (-per_s * t_s * spare).exp()) / spare)
 }
 
-/// The rate at which exactly 1 % of the responses take longer than `limit_s`.
+/// The rate at which exactly 1 % of responses take longer than `limit_s`.
 fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
     let (mut low, mut high) = (0.0, per_s * servers as f64 * 0.999_999);
     for _ in 0..100 {
@@ -71,7 +71,7 @@ fn exact(limit_s: f64, servers: usize, per_s: f64) -> f64 {
     low
 }
 
-/// Runs a search against a simulated server; returns its end and its steps.
+/// Runs a search against a simulated server.
 fn find(seed: u64, servers: usize, per_s: f64, limit_s: f64) -> (SearchEnd, Search) {
     let mut random = Random(seed);
     let mut search = Search::new(per_s * servers as f64, limit_s);
@@ -129,7 +129,7 @@ fn no_rate_is_found_if_a_single_transaction_exceeds_the_limit() {
     assert!(search.tried.len() <= MAX_SHORT);
 }
 
-/// The steps of a search with the outcomes that `of` returns for each rate and step index.
+/// The steps of a search in which `of` gives the outcome for each rate and step index.
 fn path(limit: f64, of: impl Fn(f64, usize) -> StepOutcome) -> (Vec<(f64, bool)>, SearchEnd) {
     let mut search = Search::new(1000.0, limit);
     let mut path = Vec::new();
@@ -170,7 +170,7 @@ fn a_step_near_the_limit_is_repeated() {
         (0..=699, _) => StepOutcome::Value(3.0),
         _ => StepOutcome::Failed,
     });
-    // The mean of 19 and 22 does not hold the limit.
+    // The mean of 19 and 22 exceeds the limit.
     assert_eq!(path[..3], [(700.0, false), (700.0, false), (350.0, false)]);
     let short = path.iter().filter(|(_, long)| !long);
     let twice = short.filter(|(rate, _)| *rate == 700.0).count();

@@ -9,13 +9,12 @@ use measure::warning::Warning;
 
 use super::search::{Search, StepOutcome};
 
-/// By what fraction the completed transactions may fall short of the target rate, in addition to
-/// random variation.
+/// The fraction by which completed transactions may fall short of the target rate, besides random
+/// variation.
 const SHORTFALL: f64 = 0.02;
 /// The random variation of Poisson arrivals, in standard deviations.
 const DEVIATIONS: f64 = 4.0;
 
-/// Judges a trial at `rate` arrivals per second.
 pub(super) fn judge(
     summary: &TrialSummary,
     search: &FoundMax,
@@ -47,7 +46,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether arrivals exceeded completed transactions by more than random variation.
+/// Whether arrivals exceeded completed transactions by more than random variation explains.
 fn is_overloaded(summary: &TrialSummary, rate: f64) -> bool {
     let reports_it = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     let arrived = rate * summary.measured_s;

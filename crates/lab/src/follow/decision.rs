@@ -1,50 +1,49 @@
-//! Which member of a cluster is the primary, from what probes see of the members.
+//! Decides which member of a cluster is the primary, from what probes find.
 
 use std::time::{Duration, Instant};
 
 use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
-/// How long a member may leave a probe without an answer until it counts as hanging, where every
-/// member is a primary: a busy one is not to be left.
+/// In a cluster whose members are all primaries: how long a member may leave probes unanswered
+/// before it counts as hanging. Users must not leave one that is only busy.
 const HANG_LIMIT: Duration = Duration::from_secs(1);
 
 /// How the members of a cluster become primaries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// By themselves. Otherwise, a member that has just been started may seem to be a primary
-    /// before it knows its own.
+    /// They elect one. Otherwise, a member that was just started may seem to be a primary before it
+    /// knows its own role.
     pub(super) elects: bool,
-    /// All of them are.
+    /// Every member is a primary.
     pub(super) has_many: bool,
 }
 
-/// What is known of a cluster.
+/// What is known about the members of a cluster.
 #[derive(Debug)]
 pub(super) struct Decision {
     rules: Rules,
     /// The index of the primary that virtual users follow.
     primary: Option<usize>,
-    /// The last one, even while there is none.
+    /// The latest primary, even while there is none.
     announced: usize,
     members: Vec<Seen>,
 }
 
-/// What was seen of a member.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
-    /// Its last answer.
+    /// The latest answer.
     state: Option<Role>,
-    /// Since when it has been a primary, as far as that is credible.
+    /// Since when it has credibly claimed to be a primary.
     primary_since: Option<Instant>,
-    /// Whether the last probe was refused because nobody serves clients there.
+    /// Whether the last probe was refused because no server listens there.
     is_away: bool,
-    /// When the first one of the last probes without an answer was sent.
+    /// When the first of the latest unanswered probes was sent.
     silent_since: Option<Instant>,
 }
 
 impl Decision {
-    /// `primary` has been the primary for an unknown time.
+    /// It is unknown how long `primary` has been the primary.
     pub(super) fn new(members: usize, primary: usize, rules: Rules, now: Instant) -> Self {
         let mut seen = vec![Seen::default(); members];
         if let Some(first) = seen.get_mut(primary) {
@@ -63,8 +62,8 @@ impl Decision {
         self.primary
     }
 
-    /// Takes what a member answered to a probe that was sent at `asked_at`. Returns whether it
-    /// becomes the primary if it accepts a write. `named` is the one that an operator made the
+    /// Records the answer to a probe that was sent at `asked_at`. Returns whether the member
+    /// becomes the primary if it accepts a write. `named` is the member that an operator made the
     /// primary.
     pub(super) fn observe(
         &mut self,
@@ -84,14 +83,14 @@ impl Decision {
         self.is_next(index, named)
     }
 
-    /// Makes a member the primary that has accepted a write, unless the state has changed
-    /// meanwhile. Returns the primary before if it did.
+    /// Makes a member that has accepted a write the primary, unless the state has changed
+    /// meanwhile. Returns the previous primary if it did.
     pub(super) fn take(&mut self, index: usize, named: usize) -> Option<Option<usize>> {
         self.is_next(index, named)
             .then(|| self.primary.replace(index))
     }
 
-    /// Notes the primary; returns the one that was noted before.
+    /// Records the primary; returns the one recorded before.
     pub(super) fn announce(&mut self, index: usize) -> usize {
         std::mem::replace(&mut self.announced, index)
     }
@@ -149,7 +148,7 @@ impl Seen {
         let answered_before = !self.is_silent() && self.state.is_some();
         self.is_away = matches!(answer, Err(error) if error.kind == FailureKind::Away);
         let answer = match answer {
-            // It serves no statements, as a member of Galera without a majority.
+            // It executes no statements, for example a Galera member without a majority.
             Err(error) if error.is_from_server() && error.kind == FailureKind::Refused => {
                 &Ok(Role::Detached)
             }
@@ -230,7 +229,7 @@ mod tests {
     }
 
     impl Scene {
-        /// The first one is the primary, and all have said what they are.
+        /// The first member is the primary, and all have reported their roles.
         fn new(rules: Rules) -> Self {
             let now = Instant::now();
             let mut scene = Self {
@@ -249,7 +248,7 @@ mod tests {
             scene
         }
 
-        /// Probes a member, which accepts writes as long as it says that it is a primary.
+        /// Probes a member, which accepts writes while it reports that it is a primary.
         fn answers(&mut self, index: usize, answer: Result<Role, SessionError>) {
             self.now += Duration::from_millis(10);
             let now = self.now;
@@ -302,10 +301,10 @@ mod tests {
         assert!(!scene.decision.is_settled());
         scene.says(1, Primary);
         scene.assert_primary(Some(1));
-        // It returns, and has not noticed yet.
+        // It returns without having noticed the failover.
         scene.says(0, Primary);
         scene.assert_primary(Some(1));
-        // Its manager makes it the primary again.
+        // Its manager promotes it again.
         scene.says(1, Detached);
         scene.assert_primary(None);
         scene.says(0, Primary);
@@ -339,10 +338,10 @@ mod tests {
         scene.is_away(0);
         scene.says(2, Primary);
         scene.assert_primary(None);
-        // The old one returns.
+        // The old primary returns.
         scene.says(0, Primary);
         scene.assert_primary(Some(0));
-        // Its operator names another one.
+        // The operator names another one.
         scene.named = 2;
         scene.says(2, Primary);
         scene.assert_primary(Some(2));

@@ -1,9 +1,9 @@
-//! Follows the primary of a cluster: finds the member that accepts writes by the members' own views
-//! and a write, and routes virtual users to it.
+//! Follows the primary of a cluster: finds the member that accepts writes, by the members' own
+//! views and by a write, and routes virtual users to it.
 //!
-//! Each member has a thread that probes it. While the primary is known and answers, they look
-//! seldom, and at once when a user loses its connection; otherwise every 10 ms, side by side, so
-//! that finding the next primary takes no time that could be measured.
+//! Each member has a thread that probes it: seldom while the primary is known and answers, at once
+//! when a user loses its connection, and otherwise every 10 ms. The threads probe in parallel, so
+//! that finding the next primary takes no measurable time.
 
 mod decision;
 
@@ -32,13 +32,13 @@ use crate::trial_monitor::TrialMessage;
 
 use decision::{Decision, Rules};
 
-/// How often members are probed while no primary is known to work, at most.
+/// The probe interval while no working primary is known.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(10);
-/// How often they are probed otherwise, unless a user loses its connection.
+/// The probe interval otherwise, until a user loses its connection.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a cluster may be without a primary before the load.
 const FIND_LIMIT: Duration = Duration::from_secs(30);
-/// How long replicas may take to have the tables of a load, and how often they are asked.
+/// How long replicas may take to receive the tables of a load, and how often dyno asks.
 const TABLES_LIMIT: Duration = Duration::from_secs(600);
 const TABLES_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -54,7 +54,7 @@ pub(crate) fn prepare(rig: &Rig, interrupted: &AtomicBool) -> Result<(), Failure
     Ok(())
 }
 
-/// Removes the table of probes from servers that dyno did not start.
+/// Drops the table of probes from servers that dyno did not start.
 pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
     let has_faults = !trial.planned.topology.faults.is_empty();
     let is_left = |one: &&Instance| one.cluster.is_none() && (one.running.is_some() || has_faults);
@@ -67,7 +67,7 @@ pub(crate) fn clean_up(trial: &Trial, rig: &Rig) {
             }),
             None => Some(&instance.endpoint.database),
         };
-        // It stays if there is no primary now; it is small, and the next load replaces it.
+        // Without a primary, the table stays; it is small, and the next load replaces it.
         let _ = primary.map(drop_table);
     }
 }
@@ -77,8 +77,8 @@ fn unprepared(error: &dyn fmt::Display) -> Failure {
     Failure::server(message)
 }
 
-/// Finds the member that says it is the primary, within 30 s: the one that was, if there are
-/// several.
+/// Finds the member that claims to be the primary, within 30 s. If several do, the previous
+/// primary remains.
 pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + FIND_LIMIT;
     loop {
@@ -98,12 +98,11 @@ pub(crate) fn find_primary(group: &Group<'_>, interrupted: &AtomicBool) -> Resul
     }
 }
 
-/// What the members say of themselves.
 #[derive(Default)]
 struct Answers {
-    /// The indexes of those that say they are the primary.
+    /// The indexes of the members that claim to be the primary.
     primaries: Vec<usize>,
-    /// Why the others did not answer.
+    /// Why the remaining members did not answer.
     errors: Vec<String>,
 }
 
@@ -120,7 +119,7 @@ fn ask_members(group: &Group<'_>) -> Answers {
 }
 
 impl Answers {
-    /// The index of the primary: the one that was, if there are several.
+    /// The index of the primary; the previous one if there are several.
     fn primary(&self, group: &Group<'_>) -> Option<usize> {
         let known = Some(group.primary_index()).filter(|known| self.primaries.contains(known));
         known.or_else(|| self.primaries.first().copied())
@@ -134,7 +133,7 @@ impl Answers {
     }
 }
 
-/// Waits until every member has the tables of the primary, for at most 10 minutes.
+/// Waits at most 10 minutes until every member has the primary's tables.
 pub(crate) fn wait_for_tables(group: &Group<'_>, interrupted: &AtomicBool) -> Result<(), Failure> {
     let deadline = Instant::now() + TABLES_LIMIT;
     let Some((_, primary)) = group.primary() else {
@@ -157,7 +156,6 @@ pub(crate) fn wait_for_tables(group: &Group<'_>, interrupted: &AtomicBool) -> Re
     Ok(())
 }
 
-/// Follows the primary of one cluster.
 pub(crate) struct Follower<'a> {
     pub(crate) group: Group<'a>,
     pub(crate) follow: Follow,
@@ -166,14 +164,14 @@ pub(crate) struct Follower<'a> {
     pub(crate) sender: Sender<TrialMessage>,
 }
 
-/// A follower with what its threads share.
+/// A follower, and what its threads share.
 struct Following<'a> {
     follower: Follower<'a>,
     decision: Mutex<Decision>,
 }
 
 impl<'a> Follower<'a> {
-    /// Starts a thread for each member; they end once the trial is over.
+    /// One thread for each member, until the trial is over.
     pub(crate) fn spawn<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
@@ -222,7 +220,7 @@ impl Following<'_> {
         }
     }
 
-    /// Asks a member for its view; returns whether it is the next primary if it accepts a write.
+    /// Asks a member for its view; returns whether it becomes the primary if it accepts a write.
     fn probe(&self, index: usize, probe: &mut MemberProbe) -> bool {
         let asked_at = Instant::now();
         let state = probe.view().map(|view| view.state);
@@ -232,20 +230,19 @@ impl Following<'_> {
         let is_next = decision.observe(index, asked_at, &state, named);
         self.reroute(&decision);
         if was_settled && !decision.is_settled() {
-            // Every member is to be probed at once.
+            // All members are probed at once.
             self.follower.route.alert();
         }
         is_next
     }
 
-    /// Makes a member that has accepted a write the primary.
     fn take(&self, index: usize) {
         let group = &self.follower.group;
         let mut decision = self.decision();
         if decision.take(index, group.primary_index()).is_none() {
             return;
         }
-        // An operator may have named it before.
+        // An operator may have named it already.
         let before = decision.announce(index);
         group.primary.store(index, Ordering::Relaxed);
         self.reroute(&decision);
@@ -272,7 +269,7 @@ impl Following<'_> {
             what: NodeEventKind::BecamePrimary,
             reason: format!("server {before} was the primary"),
         };
-        // Without a receiver the trial is over.
+        // Without a receiver, the trial is over.
         let _ = self.follower.sender.send(TrialMessage::Event(event));
     }
 

@@ -1,4 +1,4 @@
-//! The search for the primary before the load, among servers that run already.
+//! The search for the primary before the load, among servers that already run.
 
 use testkit::{MariaDb, Proxy};
 

@@ -1,6 +1,6 @@
-//! Containers of which podman or docker keeps a record, under names of dyno's.
+//! Containers that podman or docker keeps a record of, under names that dyno chose.
 //!
-//! Nothing has a path there. The one that is recorded tells whose container it is:
+//! A container has no path. The path that is recorded tells which program keeps it:
 //!
 //! ```text
 //! /podman/dyno-5e1c…-7
@@ -19,25 +19,25 @@ use crate::failure::Failure;
 use crate::process::{self, POLL_INTERVAL};
 use crate::site::TOOL_DIRS;
 
-/// Maximum length of the error messages of a command, in bytes.
+/// Maximum length of a command's error messages.
 const MAX_BYTES: u64 = 64 << 10;
-/// Precedes the names of podman's containers.
+/// Precedes the names of containers that podman keeps.
 pub(crate) const PODMAN: &str = "/podman";
-/// Precedes the socket of docker's daemon.
+/// Precedes the socket of docker's daemon, and the container's name.
 const DOCKER: &str = "/docker";
-/// How docker says that a container or an image does not exist.
+/// docker's message that a container or an image does not exist.
 const NONE_SUCH: &str = "No such ";
-/// How it says that it removes a container whose program has ended.
+/// docker's message that it is removing a container whose program has ended.
 const IN_PROGRESS: &str = "is already in progress";
-/// How long that, and a command, may take.
+/// How long such a removal, or a command, may take.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Precedes the names of the containers of the daemon that listens on this socket.
+/// The prefix of containers of the daemon that listens on `socket`.
 pub(crate) fn of_docker(socket: &Path) -> PathBuf {
     Path::new(DOCKER).join(socket.strip_prefix("/").unwrap_or(socket))
 }
 
-/// A program, if it is installed.
+/// `None` if the program is not installed.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).chain(std::env::split_paths(TOOL_DIRS));
@@ -45,20 +45,20 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// docker's client, for the daemon that listens on this socket.
+/// docker's client, for the daemon that listens on `socket`.
 pub(crate) fn docker(program: &Path, socket: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg(host_option(socket)).stdin(Stdio::null());
     command
 }
 
-/// What tells docker's client where its daemon listens.
+/// The option that tells docker's client where its daemon listens.
 pub(crate) fn host_option(socket: &Path) -> String {
     format!("--host=unix://{}", socket.display())
 }
 
-/// Removes a container, which may have been removed with its program; whoever made it may be gone
-/// itself.
+/// Removes a container. It may be gone already, removed together with its program, and so may the
+/// process that created it.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     let name = path.file_name().unwrap_or_default();
     let failed = |why: String| Failure::at("remove", path)(io::Error::other(why));
@@ -79,7 +79,7 @@ pub(super) fn remove(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a command that removes something, until it is gone; an error says why it is not.
+/// Repeats a command until what it removes is gone; an error says why it is not.
 fn run<'a>(
     program: &Path,
     arguments: impl Iterator<Item = &'a &'a OsStr> + Clone,
@@ -99,7 +99,8 @@ fn run<'a>(
     }
 }
 
-/// What a command says if it fails. A daemon may hang, and Ctrl-C in a terminal must not end it.
+/// The messages of a command that fails. It has a time limit because a daemon may hang, and a
+/// process group of its own because Ctrl-C in a terminal must not end it.
 fn said<'a>(
     program: &Path,
     arguments: impl Iterator<Item = &'a &'a OsStr>,

@@ -1,5 +1,5 @@
-//! Which host a run is on, since hosts may share a cache: what one has set up, another neither sees
-//! nor can remove, and locks of some network file systems hold only on one host.
+//! Tells which host a run is on, since hosts may share a cache: a host can neither see nor remove
+//! what another one set up, and the locks of some network file systems hold on one host only.
 //!
 //! ```text
 //! CACHE/run/5e1c…/host   "machine-id boot-id name"
@@ -11,9 +11,9 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// Its name in a run directory.
+/// The file's name in a run directory.
 pub(super) const FILE: &str = "host";
-/// What identifies a host: its installation, and what it has booted since.
+/// What identifies a host: its installation and its current boot.
 const FILES: [&str; 3] = [
     "/etc/machine-id",
     "/proc/sys/kernel/random/boot_id",
@@ -37,21 +37,21 @@ impl Host {
         words.try_into().ok().map(Self)
     }
 
-    /// Containers of a host may have several names, and copies of a machine its ID.
+    /// The containers of a host may have different names, and copies of a machine the same ID.
     fn is(&self, other: &Self) -> bool {
         let ([machine, boot, name], [others, its_boot, its_name]) = (&self.0, &other.0);
         boot == its_boot || (machine == others && name == its_name && machine != "-")
     }
 }
 
-/// Records this host in a new run directory.
 pub(super) fn record(run: &Path) -> Result<(), Failure> {
     let path = run.join(FILE);
     let text = format!("{}\n", Host::this().0.join(" "));
     fs::write(&path, text).map_err(Failure::at("write", &path))
 }
 
-/// Checks that a run is this host's. One that was killed before it recorded that has set up nothing.
+/// Checks that a run is on this host. A run that was killed before it recorded its host has set up
+/// nothing.
 pub(super) fn check(run: &Path) -> Result<(), Failure> {
     let path = run.join(FILE);
     let text = match fs::read_to_string(&path) {

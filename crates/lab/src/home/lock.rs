@@ -12,14 +12,14 @@ use super::trust;
 use crate::failure::{Fact, Failure};
 use crate::home::trust::untrusted;
 
-/// A lock that is held. Servers do not inherit it: the file is closed on exec.
+/// Servers do not inherit a held lock: the file is closed on exec.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Waits until no other process holds it.
+    /// Waits until no other process holds the lock.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Failure> {
         loop {
             let file = open_or_create(path)?;
@@ -30,13 +30,13 @@ impl Lock {
         }
     }
 
-    /// `None` while another process holds it in any mode.
+    /// `None` while another process holds the lock in any mode.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, Failure> {
         Self::attempt(path, open_or_create, File::try_lock)
     }
 
-    /// Takes an existing lock. `None` if there is no such file, or while another process holds it in
-    /// any mode.
+    /// Takes an existing lock. `None` if there is no such file, or while another process holds the
+    /// lock in any mode.
     pub(crate) fn try_existing(path: &Path) -> Result<Option<Self>, Failure> {
         match Self::attempt(path, open_existing, File::try_lock) {
             Err(error) if error.is(Fact::Io(io::ErrorKind::NotFound)) => Ok(None),
@@ -44,7 +44,7 @@ impl Lock {
         }
     }
 
-    /// `None` while another process holds it exclusively.
+    /// `None` while another process holds the lock exclusively.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, Failure> {
         Self::attempt(path, open_or_create, File::try_lock_shared)
     }
@@ -74,7 +74,7 @@ fn open_existing(path: &Path) -> Result<File, Failure> {
     open(&mut OpenOptions::new(), path)
 }
 
-/// Opens a file that only this user can have created; anything else in its place is refused.
+/// Opens a file that only this user can have created, and refuses anything else in its place.
 fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Failure> {
     // Opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -91,7 +91,7 @@ fn open(options: &mut OpenOptions, path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Whether the locked file is still the one at `path`: its previous holder may have removed it.
+/// Whether the locked file is still the one at `path`: its last holder may have removed it.
 fn is_current(file: &File, path: &Path) -> Result<bool, Failure> {
     let held = file.metadata().map_err(Failure::at("inspect", path))?;
     match fs::symlink_metadata(path) {
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
     }
 
-    /// Otherwise a process that waited for a lock whose file was removed would hold nothing.
+    /// A process that waited for a lock whose file was removed would otherwise hold nothing.
     #[test]
     fn a_removed_lock_is_not_mistaken_for_the_new_one() {
         let dir = tempfile::tempdir().unwrap();

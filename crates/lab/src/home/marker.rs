@@ -1,4 +1,4 @@
-//! The file that marks a directory as created by dyno: others are never cleaned up.
+//! The file that marks a directory as created by dyno. Directories without it are never cleaned up.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,14 +10,13 @@ use rustix::fs::OFlags;
 use super::trust;
 use crate::failure::Failure;
 
-/// Its name.
 pub(crate) const MARKER: &str = ".dyno-directory";
 const TEXT: &str = "dyno made this directory, and deletes what it no longer needs in it.\n\
                     Keep no files of your own here.\n";
 
-/// Marks an empty directory. One that is already marked is left unchanged.
+/// Marks an empty directory; leaves a marked one unchanged.
 pub(crate) fn ensure(dir: &Path) -> Result<(), Failure> {
-    // Checked before the marker: another process may be writing that now.
+    // Checked before the marker: another process may be writing it at this moment.
     let is_new = is_empty(dir)?;
     if is_marked(dir)? {
         return Ok(());
@@ -28,7 +27,7 @@ pub(crate) fn ensure(dir: &Path) -> Result<(), Failure> {
     let path = dir.join(MARKER);
     match options().write(true).create_new(true).open(&path) {
         Ok(file) => write(file).map_err(|error| {
-            // An empty directory can be marked later.
+            // The directory is still empty, so it can be marked later.
             let _ = fs::remove_file(&path);
             Failure::at("write", &path)(error)
         }),
@@ -53,7 +52,7 @@ pub(crate) fn is_marked(dir: &Path) -> Result<bool, Failure> {
     let limit = u64::try_from(TEXT.len() + 1).unwrap_or(u64::MAX);
     let read = file.take(limit).read_to_end(&mut text);
     read.map_err(Failure::at("read", &path))?;
-    // Its writer may have been killed halfway.
+    // The process that wrote it may have been killed halfway.
     Ok(TEXT.as_bytes().starts_with(&text))
 }
 
@@ -75,7 +74,6 @@ fn write(mut file: File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The error about a directory without the marker.
 pub(super) fn unmarked(dir: &Path) -> Failure {
     Failure::usage(format!(
         "{} is not empty and was not created by dyno: it has no file {MARKER}",

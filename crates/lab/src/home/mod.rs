@@ -4,7 +4,7 @@
 //! CACHE/.dyno-directory   marks the directory as dyno's: see `marker`
 //! CACHE/lock              held while a run directory is created, claimed or removed
 //! CACHE/templates/        prepared data: see `template`
-//! CACHE/run/5e1c…/host    whose it is: see `host`
+//! CACHE/run/5e1c…/host    the host that it belongs to: see `host`
 //! CACHE/run/5e1c…/lock    held as long as that process lives
 //! CACHE/run/5e1c…/s1.0/   one of its servers: see `servers::DataDir`
 //! ```
@@ -44,13 +44,13 @@ use crate::failure::Failure;
 pub use outside::Unmounted;
 pub(crate) use root::check_reachable;
 
-/// The name of the lock files in the cache and in each run directory.
+/// Name of the lock files in the cache and in each run directory.
 const LOCK: &str = "lock";
 /// The default of `DYNO_CACHE_LIMIT`.
 const CACHE_LIMIT_BYTES: u64 = 20 << 30;
 
 /// The cache, and this process's run directory in it. Clones share both; the run directory is
-/// removed with the last of them and the last server in it.
+/// removed with the last clone and the last server in it.
 #[derive(Debug, Clone)]
 pub struct Home {
     inner: Arc<Inner>,
@@ -68,29 +68,27 @@ struct Inner {
     _lock: Lock,
 }
 
-/// What was removed.
+/// What a cleanup removed, and what it could not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Processes of dead runs that were killed.
+    /// Killed processes of dead runs.
     pub processes: u32,
-    /// Run directories of dead runs.
+    /// Removed run directories of dead runs.
     pub run_dirs: u32,
     pub templates: u32,
-    /// Disk space of all of them.
+    /// Disk space of everything that was removed.
     pub bytes: u64,
     /// Directories on disks that are not mounted; their run directories stay.
     pub unmounted: Vec<Unmounted>,
-    /// What could not be removed.
     pub left: Vec<Leftover>,
 }
 
-/// Something of a dead run that could not be removed.
+/// Something that a dead run left behind and that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Its directory in the cache.
     pub path: PathBuf,
     pub why: String,
-    /// What to do about it.
     pub remedy: Option<String>,
 }
 
@@ -119,7 +117,6 @@ pub fn place() -> Result<PathBuf, Failure> {
     root::from_environment()
 }
 
-/// The directory of templates in the cache at `root`.
 pub(crate) fn templates_in(root: &Path) -> PathBuf {
     root.join(root::TEMPLATES)
 }
@@ -132,7 +129,7 @@ impl Home {
         Self::open_in(&root::from_environment()?, cache_limit()?)
     }
 
-    /// The same in a given directory with a given limit.
+    /// Like [`Home::open`], in the directory `root` and with a given limit.
     pub fn open_in(root: &Path, cache_limit_bytes: u64) -> Result<Self, Failure> {
         let account = Account::for_servers()?;
         let root = root::prepare(root, &account)?;
@@ -157,22 +154,21 @@ impl Home {
         Ok(home)
     }
 
-    /// The cache's directory.
+    /// The directory of the cache.
     pub fn root(&self) -> &Path {
         &self.inner.root
     }
 
-    /// What was removed when it was opened.
+    /// What opening the cache removed.
     pub fn swept(&self) -> &Cleaned {
         &self.inner.swept
     }
 
-    /// The user that servers run as.
     pub fn account(&self) -> &Account {
         &self.inner.account
     }
 
-    /// This process's run directory, which does not outlive dyno for long.
+    /// This process's run directory, which is removed soon after dyno ends.
     pub fn run_dir(&self) -> &Path {
         &self.inner.run
     }
@@ -183,12 +179,13 @@ impl Home {
         self.inner.run.join(format!("{prefix}{number}"))
     }
 
-    /// A program to start as the servers' account, whose environment identifies this run.
+    /// A command that runs `program` as the servers' account, with an environment that identifies
+    /// this run.
     pub(crate) fn command(&self, program: &Path) -> Command {
         self.command_via(&[], program)
     }
 
-    /// The same by an entry, as of [`process::command`].
+    /// Like [`Home::command`], through an entry as in [`process::command`].
     pub(crate) fn command_via(&self, entry: &[OsString], program: &Path) -> Command {
         let mut command = process::command(&self.inner.account, entry, program);
         command.env(survivors::RUN_DIR, &self.inner.run);
@@ -206,13 +203,13 @@ impl Home {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // What remains is removed by the next run.
+        // The next run removes what remains.
         let _ = sweep::remove_run_dir(&self.root, &self.run, &self.account);
     }
 }
 
-/// Removes what dead runs left behind in the cache at `root`, which it returns with its links
-/// resolved; `None` if there is none. Creates nothing, so that it works on a full disk.
+/// Removes what dead runs left behind in the cache at `root`; returns its path without symbolic
+/// links, `None` if there is no cache. Creates nothing, so that it works on a full disk.
 pub(crate) fn remove_dead_runs(root: &Path) -> Result<Option<(PathBuf, Cleaned)>, Failure> {
     let Some(root) = root::find(root)? else {
         return Ok(None);

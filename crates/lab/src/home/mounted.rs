@@ -1,5 +1,5 @@
 //! Where the file system of a path is mounted, and whether it is mounted now; unmounts what dyno
-//! has mounted.
+//! mounted.
 //!
 //! A mount point is identified by its depth: of `/mnt/nvme/a`, `/` has depth 0 and `/mnt/nvme`
 //! depth 2. Device numbers do not help: many file systems get a new one with each mount.
@@ -18,14 +18,14 @@ use crate::failure::Failure;
 use crate::process::POLL_INTERVAL;
 use crate::volume::{release, wipe_own};
 
-/// How long a file system may stay in use by processes that were killed.
+/// How long killed processes may keep a file system in use.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
 
 /// File systems that lose their content when they are unmounted.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
-/// The directory at which dyno mounts the file system that it made for a volume.
+/// The directory at which dyno mounts a file system that it created for a volume.
 pub(crate) const MOUNT_POINT: &str = "mounted";
-/// Stands for a file system that is mounted on first access.
+/// The type of a file system that is mounted on first access.
 const PLACEHOLDER: &str = "autofs";
 
 /// The depth of the mount point above `path`, which is absolute and without symbolic links;
@@ -34,22 +34,22 @@ pub(super) fn depth(path: &Path) -> Option<usize> {
     depth_in(&mounts::all(&LOCAL), path)
 }
 
-/// Whether a file system is mounted at this depth above `path` and not covered by another.
+/// Whether a file system is mounted at this depth above `path` and not hidden by another.
 pub(super) fn is_at(depth: usize, path: &Path) -> bool {
     is_at_in(&mounts::all(&LOCAL), depth, path)
 }
 
-/// Unmounts the file systems that dyno made and mounted in a directory of its own, the last one first.
-/// What others mounted there stays.
+/// Unmounts the file systems that dyno created and mounted below a directory of its own, the last
+/// one first. Other mounts stay.
 pub(crate) fn unmount_below(dir: &Path) -> Result<(), Failure> {
     made_below(dir).try_for_each(|mount| take_down(&mount))
 }
 
-/// Unmounts what [`unmount_below`] does for good: devices that a study named are empty afterward.
+/// Like [`unmount_below`], for good: devices that a study named are empty afterward.
 pub(crate) fn end_below(dir: &Path) -> Result<(), Failure> {
     for mount in made_below(dir) {
         let source = Path::new(&mount.source);
-        // The kernel detaches a loop device of dyno's, and may give it to somebody else.
+        // The kernel detaches dyno's loop devices, and may give their numbers to other programs.
         let is_named = !is_loop_on_file_in(source, dir);
         take_down(&mount)?;
         if is_named {
@@ -69,7 +69,7 @@ fn take_down(mount: &Mount) -> Result<(), Failure> {
     let files = release(&mount.point, Path::new(&mount.source));
     unmount(&mount.point)?;
     for file in files {
-        // Without a scrub, there is none.
+        // The file exists only for file systems that can scrub.
         let _ = fs::remove_file(file);
     }
     Ok(())
@@ -81,14 +81,14 @@ fn is_loop_on_file_in(device: &Path, dir: &Path) -> bool {
     host::line(&LOCAL, file).is_some_and(|file| Path::new(&file).starts_with(dir))
 }
 
-/// A whole device at the place where dyno mounts one.
+/// Whether a whole device is mounted where dyno mounts one.
 fn is_made(mount: &Mount) -> bool {
     mount.point.ends_with(MOUNT_POINT)
         && mount.root == Path::new("/")
         && mount.source.starts_with("/dev/")
 }
 
-/// What was just killed may still have files open.
+/// Retries, because processes that were just killed may still have files open.
 fn unmount(point: &Path) -> Result<(), Failure> {
     let deadline = Instant::now() + BUSY_LIMIT;
     loop {
@@ -128,7 +128,7 @@ mod tests {
 
     const ROOT: &str = "27 1 254:0 / / rw - ext4 /dev/vda rw\n";
     const DISK: &str = "28 27 259:1 / /mnt/nvme rw - xfs /dev/nvme0n1 rw\n";
-    /// The same disk with another number.
+    /// The same disk with another device number.
     const AGAIN: &str = "31 27 259:4 / /mnt/nvme rw - xfs /dev/nvme1n1 rw\n";
     const PLACE_HELD: &str = "29 27 0:41 / /mnt/nvme rw - autofs systemd-1 rw\n";
     const MEMORY: &str = "30 27 0:42 / /mnt/nvme rw - tmpfs none rw\n";

@@ -1,4 +1,4 @@
-//! What a run creates outside of its directory: control groups, network namespaces, containers, and
+//! What a run creates outside its directory: control groups, network namespaces, containers, and
 //! directories on other disks.
 //!
 //! ```text
@@ -31,20 +31,20 @@ use crate::tree;
 
 /// Precedes the depth of the mount point in a link's name.
 const MOUNTED_AT: char = '@';
-/// How long the kernel may take to notice that a group's last process is gone.
+/// How long the kernel may take to notice that a group's last process has ended.
 const EMPTY_LIMIT: Duration = Duration::from_secs(5);
 
 /// Where `ip` keeps named network namespaces.
 pub(crate) const NAMESPACES: &str = "/run/netns";
 
-/// What was created, which decides how it is removed.
+/// The kind of a target, which decides how it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A control group, empty when it is removed.
     Group,
-    /// A network namespace with a name.
+    /// A named network namespace.
     Namespace,
-    /// A container of podman or docker, which they create.
+    /// A container that podman or docker creates.
     Container,
     /// A directory with its contents.
     Directory,
@@ -58,7 +58,7 @@ impl Kind {
         Self::Directory,
     ];
 
-    /// The prefix of its links' names.
+    /// The prefix of the links' names.
     fn prefix(self) -> &'static str {
         match self {
             Self::Group => "group",
@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// Something outside of the run directory; removed with this value.
+/// Something outside the run directory; removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Outside {
     kind: Kind,
@@ -78,7 +78,7 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// Creates one in `parent` under a unique name.
+    /// Creates a target in `parent` under a unique name.
     pub(crate) fn make(home: &Home, kind: Kind, parent: &Path) -> Result<Self, Failure> {
         let mut link = home.new_path(kind.prefix());
         let number = number(&link, kind).unwrap_or_default();
@@ -114,13 +114,13 @@ impl Outside {
         &self.path
     }
 
-    /// The last part of its path, which nothing else has.
+    /// The last part of the target's path, which is unique.
     pub(crate) fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Removes it, unless its disk is not mounted.
+    /// Removes the target, unless its disk is not mounted.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         remove(self.kind, &self.link, &self.path).map(drop)
     }
@@ -133,10 +133,9 @@ impl Drop for Outside {
     }
 }
 
-/// The outcome of removing what a run created outside of its directory.
+/// The outcome of removing what a run created outside its directory.
 #[derive(Debug, Default)]
 pub(crate) struct Removed {
-    /// Disk space freed.
     pub(crate) bytes: u64,
     /// Directories whose disk is not mounted.
     pub(crate) unmounted: Vec<Unmounted>,
@@ -145,13 +144,12 @@ pub(crate) struct Removed {
 /// A directory of a dead run on a disk that is not mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmounted {
-    /// The directory.
     pub path: PathBuf,
-    /// The link that records it, to remove if the disk is gone for good.
+    /// The link that records the directory; it can be removed if the disk is gone for good.
     pub link: PathBuf,
 }
 
-/// Removes everything that the run of this directory created outside of it.
+/// Removes everything that the run of the directory `run` created outside it.
 pub(crate) fn remove_all(run: &Path) -> Result<Removed, Failure> {
     let (mut all, mut failed) = (Removed::default(), Ok(()));
     for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
@@ -171,7 +169,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<Removed, Failure> {
         match remove(kind, &link, &path) {
             Ok(true) => all.bytes += bytes,
             Ok(false) => all.unmounted.push(Unmounted { path, link }),
-            // The others can be removed all the same.
+            // One failure does not keep the others from being removed.
             Err(error) => failed = failed.and(Err(error)),
         }
     }
@@ -184,7 +182,7 @@ pub(crate) fn own_prefix(run: &Path) -> String {
     format!("dyno-{run}-")
 }
 
-/// Whether this is the name of the target of this link of a run.
+/// Whether `path` has the name of the target of this link.
 fn is_named_by(path: &Path, link: &Path, kind: Kind, run: &Path) -> bool {
     let name = number(link, kind).map(|number| format!("{}{number}", own_prefix(run)));
     path.is_absolute() && name.is_some_and(|name| path.file_name() == Some(name.as_ref()))
@@ -198,13 +196,13 @@ fn number(link: &Path, kind: Kind) -> Option<u32> {
     number.parse().ok()
 }
 
-/// The depth in a link's name.
+/// The depth in a link's name, `None` without one.
 fn recorded_depth(link: &Path) -> Option<usize> {
     let name = link.file_name()?.to_str()?;
     name.split_once(MOUNTED_AT)?.1.parse().ok()
 }
 
-/// Removes the target, then the link. `false`: its disk is not mounted.
+/// Removes the target, then the link. Returns false if its disk is not mounted.
 fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, Failure> {
     let removed = match kind {
         Kind::Group => remove_group(path).map_err(Failure::at("remove", path)),
@@ -224,7 +222,7 @@ fn remove(kind: Kind, link: &Path, path: &Path) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Removes a directory with dyno's marker, if nobody else can replace its parents.
+/// Removes a directory that has dyno's marker, if nobody else can replace its parents.
 fn remove_directory(path: &Path) -> Result<(), Failure> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let real = fs::canonicalize(parent).map_err(Failure::at("open", parent))?;
@@ -236,7 +234,7 @@ fn remove_directory(path: &Path) -> Result<(), Failure> {
     }
     trust::check(parent)?;
     root::check_own_dir(path)?;
-    // An empty one was created just before dyno was killed.
+    // dyno was killed just after it created the directory.
     if marker::is_empty(path)? {
         return fs::remove_dir(path).map_err(Failure::at("remove", path));
     }
@@ -249,10 +247,10 @@ fn remove_directory(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Its interfaces disappear with it, once its last process has ended.
+/// The kernel removes a namespace's interfaces once its last process has ended.
 fn remove_namespace(path: &Path) -> io::Result<()> {
     match rustix::mount::unmount(path, UnmountFlags::DETACH) {
-        // Its creator was killed before it was mounted.
+        // dyno was killed before it mounted the namespace.
         Ok(()) | Err(Errno::INVAL) => fs::remove_file(path),
         Err(error) => Err(error.into()),
     }

@@ -19,7 +19,7 @@ const MAX_SOCKET_BYTES: usize = 107;
 /// The longest path below the root: a server's socket.
 const BELOW_ROOT: &str = "/run/ffffffffffffff/s100.100000/own/s.sock";
 
-/// The cache's directory according to the environment.
+/// The directory that the environment selects.
 pub(super) fn from_environment() -> Result<PathBuf, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     place(|name| std::env::var_os(name), is_root).ok_or_else(|| {
@@ -44,8 +44,8 @@ fn place(variable: impl Fn(&str) -> Option<OsString>, is_root: bool) -> Option<P
     Some(cache?.join("dyno"))
 }
 
-/// Creates the cache if it does not exist, and checks that it is dyno's and nobody else can change
-/// it. Returns its path without symbolic links.
+/// Creates the cache if it does not exist, and checks that it belongs to dyno and that nobody else
+/// can change it. Returns its path without symbolic links.
 pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure> {
     let root = resolve(root)?;
     if let Some(parent) = root.parent() {
@@ -62,7 +62,7 @@ pub(super) fn prepare(root: &Path, account: &Account) -> Result<PathBuf, Failure
     Ok(root)
 }
 
-/// The existing cache, checked as by [`prepare`]; `None` if there is none. Creates nothing.
+/// Like [`prepare`], but creates nothing; `None` if there is no cache.
 pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, Failure> {
     let root = resolve(root)?;
     if !exists(&root)? {
@@ -84,8 +84,8 @@ pub(super) fn find(root: &Path) -> Result<Option<PathBuf>, Failure> {
     Ok(Some(root))
 }
 
-/// The path without symbolic links above its last name, whose directories need not exist; only
-/// root and this user can change where it leads.
+/// Resolves symbolic links above the last name of a path whose directories need not exist, and
+/// checks that only root and this user can change where it leads.
 fn resolve(root: &Path) -> Result<PathBuf, Failure> {
     check_characters(root)?;
     if fs::symlink_metadata(root).is_ok_and(|meta| meta.is_symlink()) {
@@ -147,7 +147,7 @@ fn check_characters(root: &Path) -> Result<(), Failure> {
 /// Creates a directory that others may enter but not change.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o755).create(path)?;
-    // The umask applies to the mode above.
+    // The mode of `DirBuilder` is subject to the umask.
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 

@@ -24,7 +24,6 @@ pub(super) fn make(root: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Whether [`make`] creates such names.
 pub(super) fn is_name(name: &str) -> bool {
     let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
     NAME_DIGITS.contains(&name.len()) && name.bytes().all(is_digit)

@@ -1,8 +1,8 @@
-//! Removes the shared memory of servers that were killed.
+//! Removes the shared memory of killed servers.
 //!
 //! A System V segment outlives the processes that use it, and a host allows a few thousand. A
-//! server's directory records its process ID: a segment that was created by that process, belongs to
-//! the servers' account and is not attached was the server's.
+//! server's directory records its process ID: a segment was the server's if that process created
+//! it, it belongs to the servers' account, and no process has it attached.
 
 use std::fs;
 use std::path::Path;
@@ -14,34 +14,33 @@ use crate::process::{self, NEVER, TOOL_LIMIT};
 
 /// The kernel's list of segments.
 const SEGMENTS: &str = "/proc/sysvipc/shm";
-/// Removes a segment, which would otherwise take `unsafe` code.
+/// Removes a segment; doing so directly would require `unsafe` code.
 const IPCRM: &str = "ipcrm";
-/// The file in a server's directory with its process ID.
+/// The file in a server's directory that holds its process ID.
 const PROCESS: &str = "process";
 
-/// Records a server's process ID in its directory.
 pub(crate) fn record(dir: &Path, pid: u32) -> Result<(), Failure> {
     let path = dir.join(PROCESS);
     fs::write(&path, pid.to_string()).map_err(Failure::at("write", &path))
 }
 
-/// Removes the segments of the process that a server's directory records and that has ended.
+/// Removes the segments of an ended process, whose ID a server's directory records.
 pub(crate) fn remove_recorded(dir: &Path, account: &Account) {
     let pid = fs::read_to_string(dir.join(PROCESS)).ok();
     let Some(pid) = pid.and_then(|text| text.parse().ok()) else {
         return;
     };
-    // Without the list the kernel has no System V segments.
+    // A kernel without this list has no System V segments.
     let list = fs::read_to_string(SEGMENTS).unwrap_or_default();
     for id in unused(&list, pid, account.uid()) {
         let mut ipcrm = Command::new(IPCRM);
         ipcrm.args(["-m", &id.to_string()]);
-        // On failure a page of memory is lost.
+        // Not fatal: some memory stays allocated.
         let _ = process::output(ipcrm, TOOL_LIMIT, &NEVER);
     }
 }
 
-/// The segments of this user that the process created and that are not attached.
+/// The segments that `pid` created, that `uid` owns, and that no process has attached.
 fn unused(list: &str, pid: u32, uid: u32) -> Vec<u32> {
     let segments = list.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -24,26 +24,26 @@ use crate::account::Account;
 use crate::failure::Failure;
 use crate::process::POLL_INTERVAL;
 
-/// The environment variable with the run directory of a program.
+/// The environment variable that holds a program's run directory.
 pub(crate) const RUN_DIR: &str = "DYNO_RUN_DIR";
-/// The environment variable with the file that a program reads from its standard input, which in a
-/// container of docker is a pipe.
+/// The environment variable that names the file on a program's standard input; in a container of
+/// docker, the input itself is a pipe.
 pub(crate) const INPUT: &str = "DYNO_INPUT";
 /// How long a process may take to end after SIGKILL; it may be writing to a slow disk.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
-/// How many consecutive searches must find no process: during exec, a process shows neither
-/// environment nor arguments for a moment, and a killed one may just have started another.
+/// How many consecutive searches must find no process: during exec, a process briefly shows neither
+/// environment nor arguments, and a killed process may just have started another.
 const EMPTY_SEARCHES: u32 = 4;
 
 const UNPROVEN: &str = "its command line names the directory, but dyno cannot tell whether it started \
                         that process, and does not kill it";
 
-/// The processes that have to do with a run.
+/// The processes that are related to a run.
 #[derive(Default)]
 struct Found {
-    /// Each with a handle that stays valid even if its number is reused.
+    /// With a handle each, which stays valid even if the process ID is reused.
     own: Vec<(u32, OwnedFd)>,
-    /// One that may be using the directory.
+    /// A process that may be using the directory.
     unproven: Option<u32>,
 }
 
@@ -51,15 +51,15 @@ struct Found {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     None,
-    /// The run started it.
+    /// The run started the process.
     Own,
-    /// It is of the same user, and its command line names the directory like a server's would,
-    /// without proof that the run started it.
+    /// The process has the same user, and its command line names the directory as a server's would,
+    /// but nothing proves that the run started it.
     Unproven,
 }
 
-/// Kills every process that was started for this run directory, or for a server's directory
-/// in it, and waits until all are gone; returns how many there were.
+/// Kills every process that was started for this run directory, or for a server's directory in it,
+/// and waits until all are gone. Returns how many there were.
 pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, Failure> {
     let deadline = Instant::now() + GONE_LIMIT;
     let mut ended = BTreeSet::new();
@@ -71,7 +71,7 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, Failure> {
         } else {
             0
         };
-        // One that cannot be killed must not save the others.
+        // A process that cannot be killed must not keep the others alive.
         let mut failed = Ok(());
         for (pid, handle) in own {
             failed = failed.and(signal(pid, &handle));
@@ -93,14 +93,14 @@ pub(crate) fn end(run: &Path, account: &Account) -> Result<u32, Failure> {
     }
 }
 
-/// Whether a process was started for this directory and still runs.
+/// Whether a process was started for this directory and is still running.
 pub(crate) fn is_of(pid: u32, dir: &Path, account: &Account) -> bool {
     matches!(relation(pid, dir, account), Ok(Relation::Own))
 }
 
 fn signal(pid: u32, handle: &OwnedFd) -> Result<(), Failure> {
     match pidfd_send_signal(handle, Signal::KILL) {
-        // Ended in the meantime.
+        // The process has ended in the meantime.
         Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(error) => Err(still_running(pid, format!("it cannot be killed: {error}"))),
     }
@@ -126,7 +126,7 @@ fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
         let Some(handle) = open(pid).map_err(|error| still_running(pid, error.to_string()))? else {
             continue;
         };
-        // Checked again: the number may have been reused before the handle was opened.
+        // Checked again, because the process ID may have been reused before the handle was opened.
         match relation(pid, run, account)? {
             Relation::None => {}
             Relation::Own => found.own.push((pid, handle)),
@@ -136,7 +136,7 @@ fn find(run: &Path, account: &Account) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// `None`: there is no such process.
+/// `None` if there is no such process.
 fn open(pid: u32) -> Result<Option<OwnedFd>, Errno> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     match pidfd_open(raw.ok_or(Errno::INVAL)?, PidfdFlags::empty()) {
@@ -162,7 +162,7 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, Failure
         return Ok(Relation::Own);
     }
     let arguments = read(pid, "cmdline")?.unwrap_or_default();
-    // What another user runs, the run has not started.
+    // The run starts no processes of other users.
     Ok(
         match names_option_below(&arguments, run) && is_ours(pid, account)? {
             true => Relation::Unproven,
@@ -171,13 +171,14 @@ fn relation(pid: u32, run: &Path, account: &Account) -> Result<Relation, Failure
     )
 }
 
-/// Whether its standard input is a file in the directory; false if the link cannot be read.
+/// Whether the process's standard input is a file in the directory; false if the link cannot be
+/// read.
 fn reads_below(pid: u32, dir: &Path) -> bool {
     let input = fs::read_link(format!("/proc/{pid}/fd/0"));
     input.is_ok_and(|path| path.starts_with(dir))
 }
 
-/// A file of a process; `None` if the process has ended or the file is not readable.
+/// Reads a file of a process; `None` if the process has ended or the file is not readable.
 fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, Failure> {
     let path = format!("/proc/{pid}/{file}");
     match fs::read(&path) {
@@ -193,7 +194,7 @@ fn read(pid: u32, file: &str) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// Whether all its user IDs are this user's, or all are the servers' account's.
+/// Whether all of the process's user IDs are this user's, or all are the servers' account's.
 fn is_ours(pid: u32, account: &Account) -> Result<bool, Failure> {
     let status = read(pid, "status")?.unwrap_or_default();
     let status = String::from_utf8_lossy(&status);
@@ -205,7 +206,7 @@ fn is_ours(pid: u32, account: &Account) -> Result<bool, Failure> {
     Ok(users.all(|uid| uid.parse().is_ok_and(|uid| own.contains(&uid))))
 }
 
-/// Whether an option `--name=PATH` names something below `dir`, as servers' do.
+/// Whether an option `--name=PATH` names something below `dir`, as options of servers do.
 fn names_option_below(cmdline: &[u8], dir: &Path) -> bool {
     let mut below = dir.as_os_str().as_bytes().to_vec();
     below.push(b'/');
@@ -226,7 +227,7 @@ mod tests {
         Account::for_servers().unwrap()
     }
 
-    /// A process that waits, with this run in its environment and this option, if any.
+    /// A process that waits, with the run directory in its environment and an optional argument.
     struct Waiting(Child);
 
     impl Waiting {
@@ -239,7 +240,7 @@ mod tests {
         fn of(mut command: Command, run: Option<&Path>, option: &str) -> Self {
             if !option.is_empty() {
                 command = Command::new("sh");
-                // It waits for an end of its input, which is ours to close.
+                // The shell waits for the end of its input, which the test closes.
                 command.args(["-c", "read line", "sh", option]);
             }
             if let Some(run) = run {
@@ -252,7 +253,7 @@ mod tests {
             self.0.try_wait().unwrap().is_none()
         }
 
-        /// Reaps it as soon as it ends, as init does for orphans.
+        /// Reaps the process as soon as it ends, as init does for orphans.
         fn reaped(mut self) -> std::thread::JoinHandle<()> {
             let input = self.0.stdin.take();
             std::thread::spawn(move || {
@@ -294,7 +295,7 @@ mod tests {
         for pid in [own.0.id(), stopped.0.id()] {
             wait_for(run, Relation::Own, pid);
         }
-        // One that hangs ends all the same.
+        // A stopped process ends, too.
         let pid = Pid::from_child(&stopped.0);
         rustix::process::kill_process(pid, Signal::STOP).unwrap();
         let mut others = [
@@ -325,7 +326,7 @@ mod tests {
             "{error}"
         );
         assert!(waiting.is_running());
-        // It saves none of the run's own.
+        // It does not protect the run's own processes.
         own.join().unwrap();
     }
 
@@ -338,7 +339,7 @@ mod tests {
         let mut command = Command::new("setpriv");
         let words = ["--clear-groups", "sh", "-c", "read line", "sh"];
         command.args(["--reuid=4242", "--regid=4242"]).args(words);
-        // Nor does it keep the directory.
+        // It does not keep the directory either.
         command.arg("--datadir=/c/run/644a1f2b3c4d8/s1.0/own/data");
         let mut waiting = Waiting::of(command, Some(run), "");
         let pid = waiting.0.id();
@@ -359,7 +360,7 @@ mod tests {
         let mut child = child;
         child.wait().unwrap();
         assert!(open(pid).unwrap().is_none());
-        // Other errors are not mistaken for that.
+        // Other errors do not count as an ended process.
         assert_eq!(open(0).unwrap_err(), Errno::INVAL);
     }
 

@@ -1,5 +1,5 @@
-//! Removes what killed runs left behind: first their processes, then their directories and what
-//! they created elsewhere.
+//! Removes what killed runs left behind: first their processes, then their directories and
+//! everything that they created elsewhere.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,7 @@ use crate::site::machine;
 use crate::tree;
 use crate::volume::put_back_all;
 
-/// The directory of a dead run, claimed by this process.
+/// A dead run's directory, claimed by this process.
 #[derive(Debug)]
 struct Dead {
     dir: PathBuf,
@@ -28,12 +28,12 @@ struct Dead {
 #[derive(Debug, Default)]
 pub(super) struct DeadRuns {
     dead: Vec<Dead>,
-    /// Directories with a run's name that are not certain to be a dead run's.
+    /// Directories that are named like a run's and are not certain to be a dead run's.
     left: Vec<Leftover>,
 }
 
-/// Claims every run directory of this host that no live process holds. The caller prevents the creation of new
-/// ones meanwhile.
+/// Claims every run directory of this host that no live process holds. Meanwhile, the caller
+/// prevents the creation of new ones.
 pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
     let run = root.join(root::RUN);
     let mut found = DeadRuns::default();
@@ -56,7 +56,6 @@ pub(super) fn claim(root: &Path) -> Result<DeadRuns, Failure> {
     Ok(found)
 }
 
-/// Claims the directory if it belongs to a dead run.
 fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     let meta = fs::symlink_metadata(dir).map_err(Failure::at("inspect", dir))?;
     if !meta.is_dir() || trust::check_owner(meta.uid()).is_err() {
@@ -67,7 +66,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
         let dir = dir.to_owned();
         return Ok(Some(Dead { dir, _lock: lock }));
     }
-    // The run may have died before it created its lock. Otherwise it has more, and stays.
+    // The run may have died before it created its lock. If it created anything else, it stays.
     let entries = fs::read_dir(dir).map_err(Failure::at("read", dir))?;
     if entries
         .flatten()
@@ -79,8 +78,7 @@ fn try_claim(dir: &Path) -> Result<Option<Dead>, Failure> {
     Ok(None)
 }
 
-/// Kills the processes of dead runs and removes their directories. What cannot be removed is
-/// reported.
+/// Kills the processes of dead runs and removes their directories. Reports what it cannot remove.
 pub(super) fn remove(root: &Path, found: DeadRuns, account: &Account) -> Cleaned {
     let mut cleaned = Cleaned {
         left: found.left,
@@ -120,7 +118,7 @@ fn remove_dead(
 }
 
 /// Removes a run directory whose lock the caller holds, except links to directories whose disk is
-/// not mounted; nothing while a process of the run remains.
+/// not mounted. Removes nothing while a process of the run remains.
 pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Result<(), Failure> {
     survivors::end(dir, account)?;
     let released = release(dir);
@@ -129,8 +127,8 @@ pub(super) fn remove_run_dir(root: &Path, dir: &Path, account: &Account) -> Resu
     remove_content(root, dir, &unmounted)
 }
 
-/// Puts back, unmounts, and removes what a run has set up besides files. A host that is gone keeps
-/// nothing else from being removed; the first error is returned.
+/// Undoes everything but files that a run set up: settings, mounts, and what is outside its
+/// directory. Continues if a host is gone; returns the first error.
 fn release(dir: &Path) -> Result<(), Failure> {
     [
         put_back_all(dir),
@@ -141,8 +139,8 @@ fn release(dir: &Path) -> Result<(), Failure> {
     .fold(Ok(()), Result::and)
 }
 
-/// The lock is removed last and while nobody searches for dead runs, so that nobody finds a
-/// directory without one.
+/// Removes the lock last, while nobody searches for dead runs, so that nobody finds a directory
+/// without one.
 fn remove_content(root: &Path, dir: &Path, unmounted: &[Unmounted]) -> Result<(), Failure> {
     let lasting = [LOCK, host::FILE].map(|name| dir.join(name));
     for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {

@@ -1,5 +1,5 @@
-//! Checks who could replace a directory: its owner, and everybody who may write to a directory
-//! above it.
+//! Checks who could replace a directory: its owner, and everyone who may write to a directory above
+//! it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// What to do about a cache that others control, or the servers' user cannot enter.
+/// The remedy for a cache that others control, or that the servers' user cannot enter.
 pub(super) const OWN_DIRECTORY: &str =
     "set DYNO_CACHE_DIR to a directory of your own, such as /var/cache/dyno";
-/// The group or others may write.
+/// Mode bits of a directory that the group or others may write to.
 pub(crate) const SHARED: u32 = 0o022;
-/// Nobody may rename or remove entries of another user.
+/// Mode bit of a directory in which nobody may rename or remove entries of another user.
 const STICKY: u32 = 0o1000;
 
 /// Checks that `path`, which is absolute and without symbolic links, and each directory above it
@@ -21,7 +21,7 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     check_named(path, path)
 }
 
-/// The same of a path that messages show as `shown`.
+/// Like [`check`], for a path that messages show as `shown`.
 pub(crate) fn check_named(path: &Path, shown: &Path) -> Result<(), Failure> {
     let own = rustix::process::geteuid().as_raw();
     for dir in path.ancestors() {
@@ -54,12 +54,10 @@ pub(crate) fn check_named(path: &Path, shown: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file or directory of the cache that cannot be trusted.
 pub(crate) fn untrusted(path: &Path, why: &str) -> Failure {
     Failure::usage(format!("{} {why}", path.display())).remedy(OWN_DIRECTORY)
 }
 
-/// Checks that something belongs to this user.
 pub(crate) fn check_owner(uid: u32) -> Result<(), String> {
     let own = rustix::process::geteuid().as_raw();
     match uid == own {

@@ -1,4 +1,4 @@
-//! A user of the ledger, who reads a list and appends to another one in each transaction.
+//! A user of the ledger that reads one list and appends to another in each transaction.
 
 use std::time::Instant;
 
@@ -13,15 +13,15 @@ use super::recorder::Full;
 use super::schedule::{Schedule, Turns};
 use super::user::is_rolled_back;
 
-/// The rate of all appenders, as a share of that of transfers: their transactions are to be few.
+/// The rate of all appenders, as a fraction of the rate of transfers. Few suffice.
 const SHARE: f64 = 0.2;
-/// Longest list that is recorded, so that it fits in a line of the history.
+/// Length of the longest list that is recorded, so that it fits in a line of the history.
 const MAX_VALUES: usize = 300;
 
 pub(super) struct Appender<'a> {
     ledger: &'a Ledger<'a>,
     schedule: Schedule<'a>,
-    /// From 1.
+    /// Counted from 1.
     number: u32,
     connection: Connection<'a>,
 }
@@ -36,7 +36,7 @@ impl<'a> Appender<'a> {
         }
     }
 
-    /// Appends until the measurement ends, or nothing more can be recorded.
+    /// Appends until the measurement ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
         let Some(begun) = self.schedule.clock.begun() else {
             return;
@@ -51,7 +51,6 @@ impl<'a> Appender<'a> {
         }
     }
 
-    /// Appends a value if a member accepts writes.
     fn append(&mut self, sequence: u64) -> Result<(), Full> {
         let Some(mut connected) = self.connection.connected() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The connection of a user of the ledger to a member that accepts writes.
+//! Connects a user of the ledger to a member that accepts writes.
 
 use std::time::{Duration, Instant};
 
@@ -9,28 +9,28 @@ use workload::session::{FailureKind, SessionError};
 use super::Ledger;
 use crate::Database;
 
-/// For how long a user that stays with its server tries one that it cannot reach, as clients do
-/// whose address is cached.
+/// How long a user that stays with its server retries an unreachable one, like clients that cache
+/// its address.
 const STALE_LIMIT: Duration = Duration::from_secs(10);
-/// How long a server may take to answer; longer ones leave a transaction's fate unknown.
+/// How long a server may take to answer; the outcome of a transaction that takes longer is unknown.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// A connection to a member that said that it accepts writes.
+/// A connection to a member that claims to accept writes.
 pub(super) struct Connected {
-    /// Its index in its cluster.
+    /// The member's index in its cluster.
     member: usize,
     pub(super) sql: Box<dyn Sql>,
 }
 
-/// Whom a user writes to.
+/// The server that a user writes to.
 pub(super) struct Connection<'a> {
     ledger: &'a Ledger<'a>,
-    /// The user's, from 1.
+    /// The user's number, counted from 1.
     number: u32,
     kept: Option<Connected>,
-    /// The index of the server that it stays with; `None` if it follows the primary.
+    /// The index of the server that the user stays with; `None` if it follows the primary.
     home: Option<usize>,
-    /// Since when it has not reached that server.
+    /// When that server became unreachable for the user.
     away_since: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Keeps a connection after a transaction, unless it failed: after most errors, another member
+    /// Keeps a connection after a transaction unless it failed: after most errors, another member
     /// may be the primary.
     pub(super) fn keep(&mut self, mut connected: Connected, error: Option<&SessionError>) {
         let is_usable = error.is_none_or(|error| {
@@ -54,7 +54,7 @@ impl<'a> Connection<'a> {
         self.kept = is_usable.then_some(connected);
     }
 
-    /// The connection to its server; a new one if it was lost, or the primary has moved.
+    /// The user's connection; a new one if it was lost or the primary has moved.
     pub(super) fn connected(&mut self) -> Option<Connected> {
         let member = self.home.unwrap_or_else(|| self.ledger.primary_index());
         let kept = self.kept.take();
@@ -83,12 +83,12 @@ impl<'a> Connection<'a> {
         Ok((self.ledger.role(database, &mut *sql)?, sql))
     }
 
-    /// Whether it stays with a server that it cannot reach.
+    /// Whether the user stays with a server that it cannot reach.
     fn is_patient(&self) -> bool {
         stays(self.number)
     }
 
-    /// Chooses another server for the next transfer, if it stays with one.
+    /// Chooses another server for the next transfer if the user stays with one.
     fn move_on<T>(&mut self, from: usize) -> Option<T> {
         self.away_since = None;
         self.home = self.home.map(|_| match self.ledger.has_many_primaries() {
@@ -99,14 +99,14 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Whether a user stays with its server until that says that it is not the primary, or is out of
-/// reach for long: half of them, because a server that was cut off loses only what it is sent.
+/// Whether a user stays with its server until that denies being the primary, or is unreachable
+/// for long. Half of the users do: a server that was cut off can only lose what it receives.
 fn stays(user: u32) -> bool {
     user.is_multiple_of(2)
 }
 
-/// The index of the server that a user stays with at first. Where all are primaries, each user has
-/// one.
+/// The index of the server that a user starts with. In a cluster whose members are all primaries,
+/// users are spread over all of them.
 fn home(ledger: &Ledger<'_>, user: u32) -> Option<usize> {
     let members = ledger.databases().len().max(1);
     match ledger.has_many_primaries() {

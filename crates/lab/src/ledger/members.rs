@@ -1,4 +1,4 @@
-//! Reads what the members of an instance have of its ledger, once they have the same.
+//! Reads the ledger on each member of an instance, once all members hold the same.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -12,25 +12,24 @@ use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_tr
 use super::Ledger;
 use crate::Database;
 
-/// How long replicas may make no progress, and how long they may take in all, to apply what the
-/// primary has.
+/// How long replicas may take to apply what the primary has: without progress, and in total.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
 const APPLY_LIMIT: Duration = Duration::from_secs(600);
-/// How long a member may be out of reach or detached, and the cluster without a primary.
+/// How long a member may be unreachable or detached, and the cluster without a primary.
 const RETURN_LIMIT: Duration = Duration::from_secs(10);
 /// How often members are compared.
 const COMPARE_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a member may take to open a connection, and for a statement.
+/// How long a member may take to open a connection or execute a statement.
 const LOGIN_LIMIT: Duration = Duration::from_secs(2);
 const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
-/// Why a member is not judged that could be read.
+/// Why a readable member is not judged.
 const NO_PRIMARY: &str = "no member accepts writes, so nobody knows what was committed";
-/// Transfers that are read at once.
+/// Number of transfers per query.
 const PAGE: usize = 10_000;
 
 type Rows = Vec<Vec<Option<String>>>;
 
-/// What the members have: the primary's first, and those that could not be read, and why.
+/// The contents of the members, the primary's first, and why other members could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) contents: Vec<Contents>,
@@ -38,7 +37,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Nothing of it can be judged.
+    /// Records that nothing can be judged.
     pub(super) fn refuse(&mut self, why: &str) {
         let members = std::mem::take(&mut self.contents).into_iter();
         let refused = members.map(|member| (member.member, why.to_owned()));
@@ -46,17 +45,17 @@ impl Found {
     }
 }
 
-/// A member at one moment.
+/// A member's state at one moment.
 enum Seen {
-    /// A short form of what it has.
+    /// A short form of its contents.
     Digest { is_primary: bool, digest: Rows },
-    /// It may return.
+    /// Not reachable, but may return; why.
     Away(String),
-    /// It does not belong to the cluster, or is down.
+    /// Down, or no longer part of the cluster; why.
     Out(String),
 }
 
-/// Waits until all members have the same, and reads them. At most `limit` transfers are read of each.
+/// Waits until all members hold the same, and reads them: at most `limit` transfers of each.
 pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) -> Found {
     let began = Instant::now();
     let (mut before, mut changed_at) = (Vec::new(), began);
@@ -75,7 +74,7 @@ pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) 
         let is_late = is_interrupted || has_stalled;
         if is_late || is_settled(&seen, reference, may_return) {
             let found = read_all(ledger, &seen, reference, limit);
-            // What changed in the meantime may have been read in parts.
+            // Contents that changed in the meantime may have been read partially.
             if is_late || have_same_digests(&seen, &look(ledger)) {
                 return found;
             }
@@ -85,7 +84,7 @@ pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) 
     }
 }
 
-/// Leaves out members that have not applied what the reference has: nobody waits until they do.
+/// Leaves out members that have not applied what the reference has.
 fn leave_out_unsettled(seen: &mut [Seen], reference: Option<usize>) {
     let wanted = digest_of(seen, reference).cloned();
     for one in seen {
@@ -166,7 +165,7 @@ fn digest_of(seen: &[Seen], member: Option<usize>) -> Option<&Rows> {
 
 fn is_settled(seen: &[Seen], reference: Option<usize>, may_return: bool) -> bool {
     let Some(primary) = digest_of(seen, reference) else {
-        // One that is down does not become the primary.
+        // A member that is down does not become the primary.
         return !may_return || seen.iter().all(|one| matches!(one, Seen::Out(_)));
     };
     seen.iter().all(|one| match one {
@@ -199,7 +198,7 @@ fn read_all(ledger: &Ledger<'_>, seen: &[Seen], reference: Option<usize>, limit:
 
 fn contents(member: u32, database: &Database, limit: usize) -> Result<Contents, String> {
     let mut sql = connect(database)?;
-    // One more than there should be, so that too many are noticed.
+    // One more than expected, to notice surplus accounts.
     let accounts = usize::try_from(ACCOUNTS).unwrap_or(usize::MAX) + 1;
     let accounts = numbers::<2>(&rows(&mut *sql, &read_accounts(accounts))?)?;
     let mut contents = Contents {

@@ -1,4 +1,4 @@
-//! The ledger of an instance: transfers beside its load, and afterwards the proof of what became of
+//! The ledger of an instance: transfers beside its load, and afterward the proof of what became of
 //! each acknowledged commit, on every member.
 
 mod appender;
@@ -38,12 +38,11 @@ use recorder::Recorder;
 pub(crate) use schedule::Schedule;
 use user::User;
 
-/// Most transfers of which nothing was recorded that are read of a member.
+/// Maximum number of transfers without a record in the history that are read from a member.
 const MAX_FOREIGN: usize = 100_000;
 
-/// The ledger of one instance.
 pub(crate) struct Ledger<'a> {
-    /// The instance's, from 1.
+    /// The instance's number, counted from 1.
     number: u32,
     instance: &'a Instance,
     planned: &'a plan::Ledger,
@@ -51,17 +50,17 @@ pub(crate) struct Ledger<'a> {
     recorder: Recorder,
 }
 
-/// What a ledger showed.
+/// The outcome of an instance's ledger.
 pub(crate) struct Verified {
     pub(crate) summary: LedgerSummary,
-    /// Why nothing could be judged: the history cannot be read.
+    /// Why nothing could be judged: the history is unreadable.
     pub(crate) unreadable: Option<String>,
     history: History,
     contents: Vec<Contents>,
 }
 
 impl Verified {
-    /// Adds to the faults of its instance what became of transfers around them.
+    /// Adds what became of the transfers around each fault of its instance.
     pub(crate) fn add_to(&self, faults: Vec<&mut FaultRecord>) {
         let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
         let losses = losses(&self.history, &self.contents, &known);
@@ -75,8 +74,8 @@ impl Verified {
     }
 }
 
-/// Creates the tables of each instance's ledger, if the trial has one, and waits until every member
-/// has them.
+/// Creates the tables of each instance's ledger, if the trial has ledgers, and waits until every
+/// member has them.
 pub(crate) fn open<'a>(
     trial: &'a Trial,
     rig: &'a Rig,
@@ -99,7 +98,7 @@ pub(crate) fn open<'a>(
             number,
             instance,
             planned,
-            // Users of different instances are different users.
+            // Users of different instances must differ.
             seed: trial.load_seed.wrapping_add(u64::from(number)),
             recorder: Recorder::create(path.clone(), opening).map_err(failed)?,
         };
@@ -112,7 +111,7 @@ pub(crate) fn open<'a>(
     Ok(ledgers)
 }
 
-/// Starts the users of all ledgers; they end with the measurement.
+/// The users end with the measurement.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     schedule: Schedule<'env>,
@@ -146,7 +145,8 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 impl Ledger<'_> {
-    /// Finds out what became of each transfer, and drops the tables of a server that stays.
+    /// Determines what became of each transfer, and drops the tables of a server that dyno did not
+    /// start.
     pub(crate) fn verify(self, observer: &mut dyn Observer, interrupted: &AtomicBool) -> Verified {
         observer.stage("checking the ledger");
         let path = self.recorder.path().display();
@@ -186,7 +186,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Drops the tables of a server that stays.
+    /// Drops the tables of a server that dyno did not start.
     pub(crate) fn clean_up(&self, observer: &mut dyn Observer) {
         if self.instance.cluster.is_none()
             && let Err(error) = tables::remove(&**self.primary())
@@ -199,29 +199,27 @@ impl Ledger<'_> {
         self.instance.endpoint.database.engine().dialect()
     }
 
-    /// Its servers, if there are several.
+    /// `None` for a single server.
     fn group(&self) -> Option<Group<'_>> {
         self.instance.as_group()
     }
 
-    /// The databases of all servers, with their numbers.
+    /// Numbers and databases of all servers.
     fn databases(&self) -> Vec<(u32, &Database)> {
         let single = || vec![(self.number, &self.instance.endpoint.database)];
         self.group().map_or_else(single, |group| group.members)
     }
 
-    /// The index of the server that accepts writes, as far as dyno knows.
     fn primary_index(&self) -> usize {
         self.group().map_or(0, |group| group.primary_index())
     }
 
-    /// The server that accepts writes, as far as dyno knows.
     fn primary(&self) -> &Database {
         let primary = self.databases().get(self.primary_index()).copied();
         primary.map_or(&self.instance.endpoint.database, |(_, database)| database)
     }
 
-    /// Asks a server for its own role. A single server is its own primary.
+    /// Asks a server for its role. A single server is its own primary.
     fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<Role, SessionError> {
         if let Some(replication) = self.group().and_then(|group| group.replication) {
             let rows = sql.rows(replication.view_query(), ANSWER_LIMIT)?;

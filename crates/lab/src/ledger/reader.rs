@@ -1,5 +1,5 @@
-//! Reads a member beside the load, to find out how stale it is: also the primary, and one that was
-//! cut off and does not know that another one has taken over.
+//! Reads a member beside the load to find out how stale it is. The primary is read, too, and so is
+//! a member that was cut off and does not know that another one has taken over.
 
 use std::time::Instant;
 
@@ -16,7 +16,6 @@ use crate::Database;
 pub(super) struct Reader<'a> {
     ledger: &'a Ledger<'a>,
     schedule: Schedule<'a>,
-    /// The index of the member.
     member: u32,
     connection: Option<Box<dyn Sql>>,
 }
@@ -31,7 +30,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads for one user after the other, in turns with the readers of the other members, until the
+    /// Reads for one user after another, in turns with the readers of the other members, until the
     /// measurement ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
         let members = self.ledger.databases();
@@ -49,7 +48,7 @@ impl<'a> Reader<'a> {
                 return;
             }
             let at_s = self.schedule.now_s();
-            // A member that does not answer shows nothing.
+            // No answer, no evidence.
             let Ok(sequence) = self.read(database, user) else {
                 continue;
             };

@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use measure::ledger::{History, HistoryError, Opening, Record};
 
-/// Writes a history as it happens: each record is the kernel's before the next statement is sent, so
+/// Writes a history as it happens. The kernel has each record before the next statement is sent, so
 /// that it survives a crash of dyno.
 #[derive(Debug)]
 pub(super) struct Recorder {
     path: PathBuf,
-    /// `None` after a failure: what follows a torn line cannot be read.
+    /// `None` after a failure: nothing that follows a torn line can be read.
     file: Mutex<Option<File>>,
 }
 
@@ -61,7 +61,6 @@ impl Recorder {
         file.is_some()
     }
 
-    /// Reads it from the file.
     pub(super) fn history(&self) -> Result<History, HistoryError> {
         History::read(std::io::BufReader::new(File::open(&self.path)?))
     }
@@ -93,7 +92,7 @@ mod tests {
         };
         let recorder = Recorder::create(dir.path().join("ledger"), opening).unwrap();
         recorder.record(begun.clone()).unwrap();
-        // It is still open, as in a process that is killed now.
+        // The file is still open, as in a process that is killed at this moment.
         let history = recorder.history().unwrap();
         assert_eq!(history.entries()[0].transfer, transfer);
         assert!(recorder.is_complete());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::clock::Clock;
 use crate::trial::Trial;
 
-/// The time of a trial, for what runs beside its loads.
+/// The times of a trial that its ledgers depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct Schedule<'a> {
     pub(crate) trial: &'a Trial,
@@ -13,7 +13,7 @@ pub(crate) struct Schedule<'a> {
 }
 
 impl Schedule<'_> {
-    /// Waits until an instant; false if the measurement ends before.
+    /// Waits until `due`; false if the measurement ends first.
     pub(super) fn wait(self, due: Option<Instant>, begun: Instant) -> bool {
         let load = &self.trial.planned.load;
         let end = load.longest().map(|time| begun + load.warmup + time);
@@ -21,25 +21,25 @@ impl Schedule<'_> {
         due.is_some_and(|due| self.clock.wait(due))
     }
 
-    /// Now, on the trial's clock.
+    /// The current time on the trial's clock.
     pub(super) fn now_s(self) -> f64 {
         self.clock.seconds(Instant::now())
     }
 }
 
-/// The instants of one of several users who take turns, from a start, at a common rate. What is due
-/// while a user is busy is left out: an outage is not made up for.
+/// The instants at which one of several users acts. They take turns at a common rate. Turns that
+/// pass while a user is busy are dropped: there is no catching up after an outage.
 pub(super) struct Turns {
     begun: Instant,
-    /// Of all users.
+    /// The rate of all users together.
     per_s: f64,
     users: u32,
-    /// The next turn, counted over all users.
+    /// Index of the next turn, counted over all users.
     next: u64,
 }
 
 impl Turns {
-    /// Those of a user, from 1.
+    /// The turns of user number `user`, counted from 1.
     pub(super) fn new(begun: Instant, per_s: f64, user: u32, users: u32) -> Self {
         Self {
             begun,
@@ -49,8 +49,8 @@ impl Turns {
         }
     }
 
-    /// The first turn that is not more than one turn of this user past; `None` in a time that no clock
-    /// reaches.
+    /// The first turn that is not overdue by more than one interval of this user; `None` if the
+    /// clock cannot represent it.
     pub(super) fn next(&mut self, now: Instant) -> Option<Instant> {
         let users = u64::from(self.users.max(1));
         let elapsed_s = now.saturating_duration_since(self.begun).as_secs_f64();

@@ -1,4 +1,4 @@
-//! The ledger beside a load on a real server, whose commits are lost, made up, and doubled.
+//! The ledger beside a load on a real server whose commits are lost, made up, or doubled.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::rig::Rig;
 use crate::testing::{Silent, trial};
 use crate::{Database, drive};
 
-/// What the ledger of a load of four seconds finds, during which something is done to its server.
+/// The result of the ledger beside a load of four seconds, while `during` manipulates the server.
 fn judged(during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
     let keep = tempfile::tempdir().unwrap();
     let (node, never) = (crate::testing::node(keep.path()), AtomicBool::new(false));
@@ -54,7 +54,7 @@ fn database(cluster: &Cluster) -> &Database {
     &cluster.primary().unwrap().database
 }
 
-/// Waits until the ledger has made this many transfers.
+/// Waits until the ledger holds `count` transfers.
 fn wait_for_transfers(cluster: &Cluster, count: usize) {
     let began = Instant::now();
     let select = "SELECT id FROM dyno_transfers";

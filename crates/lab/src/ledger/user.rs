@@ -1,4 +1,4 @@
-//! A user of the ledger, who makes one transfer after the other on a connection of its own.
+//! A user of the ledger that makes one transfer after another on a connection of its own.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use super::schedule::{Schedule, Turns};
 pub(super) struct User<'a> {
     ledger: &'a Ledger<'a>,
     schedule: Schedule<'a>,
-    /// From 1.
+    /// Counted from 1.
     number: u32,
     sequence: u64,
     connection: Connection<'a>,
@@ -32,7 +32,7 @@ impl<'a> User<'a> {
         }
     }
 
-    /// Makes transfers until the measurement ends, or nothing more can be recorded.
+    /// Makes transfers until the measurement ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
         let Some(begun) = self.schedule.clock.begun() else {
             return;
@@ -46,7 +46,6 @@ impl<'a> User<'a> {
         }
     }
 
-    /// Makes a transfer if a member accepts writes.
     fn transfer(&mut self) -> Result<(), Full> {
         let Some(mut connected) = self.connection.connected() else {
             return Ok(());
@@ -77,8 +76,8 @@ impl<'a> User<'a> {
         Ok(())
     }
 
-    /// A transfer is acknowledged only by the reply to its commit. Before the commit is sent, every
-    /// error rolls it back; after that, only errors that say so do.
+    /// Only the reply to its commit acknowledges a transfer. Before the commit is sent, every error
+    /// rolls it back; after that, only errors that say so do.
     fn attempt(&self, sql: &mut dyn Sql, movement: &Movement) -> (Fate, Option<SessionError>) {
         let dialect = self.ledger.dialect();
         let statements = movement.statements(self.number, self.sequence);
@@ -96,9 +95,9 @@ impl<'a> User<'a> {
     }
 }
 
-/// Whether the reply to a commit says that it was rolled back: SQLSTATEs of class 40, except that of
-/// a statement whose completion is unknown. A group that cannot tell whether it broadcast a
-/// transaction says that it rolled it back, too, and may commit it.
+/// Whether the reply to a commit says that it was rolled back: SQLSTATEs of class 40, except that
+/// of a statement whose completion is unknown. A replication group that cannot tell whether it
+/// broadcast a transaction also reports a rollback, and may commit it.
 pub(super) fn is_rolled_back(error: &SessionError) -> bool {
     const COMPLETION_UNKNOWN: &[u8; 5] = b"40003";
     const ROLLED_BACK_DURING_COMMIT: u32 = 3101;
@@ -125,7 +124,7 @@ mod tests {
         };
         assert!(is_rolled_back(&error(Some(b"40001"), Some(1213))));
         assert!(is_rolled_back(&error(Some(b"40P01"), None)));
-        // Unknown: the group may have it, the server ended, or did not answer.
+        // Unknown: the group may have it, or the server ended or did not answer.
         assert!(!is_rolled_back(&error(Some(b"40000"), Some(3101))));
         assert!(!is_rolled_back(&error(Some(b"40003"), None)));
         assert!(!is_rolled_back(&error(Some(b"57P01"), None)));

@@ -1,7 +1,7 @@
 //! Monitors host and servers under load: a thread samples all of them once a second on the load's
 //! clock.
 //!
-//! A snapshot has counters; the metrics of an interval are derived from two snapshots
+//! A snapshot holds counters; the metrics of an interval are derived from two snapshots
 //! ([`snapshot`]). `host` reads the counters of the machine. `measure::metric::METRICS` names and
 //! explains all metrics.
 
@@ -30,46 +30,42 @@ const SECOND: Duration = Duration::from_secs(1);
 /// second.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Other programs are looked for once they use more of the CPUs (0 to 1).
+/// Share of the CPUs (0 to 1) used by other programs above which they are identified.
 const OTHERS_SHARE: f64 = 0.1;
 
-/// What to monitor.
 #[derive(Debug, Clone)]
 pub struct Monitored {
-    /// The machine on which dyno runs.
+    /// The host that dyno runs on.
     pub site: Arc<dyn Site>,
-    /// The servers under load.
     pub servers: Vec<MonitoredServer>,
 }
 
 #[derive(Debug, Clone)]
 pub struct MonitoredServer {
-    /// Its number in the metrics' names, starting with 1.
+    /// The number in the metrics' names, counted from 1.
     pub number: u32,
-    /// The site on which it runs.
     pub site: Arc<dyn Site>,
-    /// Its process, if known. Follows restarts of the server.
+    /// The server's process, if known. Follows restarts.
     pub process: ProcessId,
-    /// The directories of its data and of its log, as far as they are on its site.
+    /// The directories of data and log, as far as they are on the server's site.
     pub directories: Vec<PathBuf>,
-    /// The database whose counters are read over a connection, if they are monitored.
+    /// The database whose counters are read over a connection; `None` if they are not monitored.
     pub database: Option<Database>,
 }
 
-/// When to sample, on the load's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleClock {
     /// The origin of [`MonitorPoint::t_s`].
     pub origin: Instant,
     /// The start of the load, and the time of the first sample.
     pub begin: Instant,
-    /// The start of the measure phase. A sample is taken then, and each second after it.
+    /// The start of the measure phase. A sample is taken then and every second after it.
     pub measure: Instant,
 }
 
 impl SampleClock {
     /// When the next sample is due after one that was due at `due` and taken `at`. Samples that are
-    /// past by then are skipped, and so is one that would follow too soon.
+    /// already overdue are skipped, and so is one that would follow too soon.
     fn after(&self, due: Instant, at: Instant) -> Instant {
         let missed = (at + MIN_INTERVAL).saturating_duration_since(due).as_secs();
         let next = due + SECOND + Duration::from_secs(missed);
@@ -80,18 +76,18 @@ impl SampleClock {
     }
 }
 
-/// Monitors, which end when dropped.
+/// Running monitors, which end when dropped.
 #[derive(Debug)]
 pub struct Monitors {
-    /// Sends the clock when the load begins. Dropped to stop the thread.
+    /// Sends the clock when the load begins; dropped to stop the thread.
     clock: Sender<SampleClock>,
     thread: JoinHandle<Metrics>,
 }
 
-/// Prepares the monitors: finds disks and connects to the servers, which may take seconds on another
-/// machine, and longer once it is under load. `on_interval` receives the metrics of each interval on
-/// the monitors' thread. A server that cannot be reached is absent from the metrics and is retried;
-/// everything else continues to be sampled.
+/// Prepares the monitors: finds disks and connects to the servers, which may take seconds on
+/// another machine, and longer once it is under load. `on_interval` receives the metrics of each
+/// interval on the monitors' thread. A server that cannot be reached is missing from the metrics
+/// and retried; everything else is still sampled.
 pub fn prepare(
     monitored: Monitored,
     mut on_interval: Box<dyn FnMut(MonitorPoint) + Send>,
@@ -104,7 +100,7 @@ pub fn prepare(
             let mut sampler = Sampler::new(monitored);
             sampler.sample(Duration::ZERO);
             drop(prepared);
-            // The load may fail to begin.
+            // Disconnected if the load fails to begin.
             let clock = clocks.recv().ok();
             let sampled = clock.map(|clock| sample(sampler, clock, &clocks, &mut *on_interval));
             sampled.unwrap_or_default()
@@ -115,7 +111,7 @@ pub fn prepare(
 }
 
 impl Monitors {
-    /// Begins to sample on this clock.
+    /// Starts sampling.
     pub fn begin(&self, clock: SampleClock) {
         // The thread has ended only if it panicked.
         let _ = self.clock.send(clock);
@@ -160,13 +156,13 @@ fn sample(
     }
 }
 
-/// Waits until a sample is due; returns whether the monitors were stopped before that.
+/// Waits until a sample is due; returns whether the monitors were stopped first.
 fn stopped_before(due: Instant, stop: &Receiver<SampleClock>) -> bool {
     let wait = due.saturating_duration_since(Instant::now());
     matches!(stop.recv_timeout(wait), Err(RecvTimeoutError::Disconnected))
 }
 
-/// Returns the share of the CPUs that was neither the servers' nor dyno's.
+/// Returns the share of the CPUs (0 to 1) that neither the servers nor dyno used.
 fn report_interval(
     before: &Snapshot,
     after: &Snapshot,

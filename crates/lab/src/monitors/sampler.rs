@@ -14,29 +14,28 @@ use super::{Monitored, MonitoredServer};
 use crate::servers::ProcessId;
 use crate::site::Site;
 
-/// What is sampled, and the connections to the servers.
 pub(super) struct Sampler {
     site: Arc<dyn Site>,
     servers: Vec<SampledServer>,
-    /// The directories of the servers' data and logs here; the devices below them may be replaced.
+    /// Directories of the servers' data and logs on this host; faults may replace the devices below
+    /// them.
     directories: Vec<PathBuf>,
-    /// The server's own counters, if they are monitored.
+    /// Each server's own counters, if they are monitored.
     counters: Vec<Option<Counters>>,
     reactor: Option<Reactor>,
     others: OtherPrograms,
     last: Instant,
 }
 
-/// A server whose process is sampled.
 struct SampledServer {
     number: u32,
     site: Arc<dyn Site>,
     process: ProcessId,
-    /// The machine on which it runs, if that is not this host.
+    /// `None` if the server runs on this host.
     machine: Option<SampledMachine>,
 }
 
-/// Another machine.
+/// A machine other than this host.
 #[derive(Default)]
 struct SampledMachine {
     /// The disks of the server's data.
@@ -66,7 +65,7 @@ impl SampledServer {
                 let machine = std::mem::take(machine);
                 let asked = Instant::now();
                 let files = ReadAhead::new(files, machine.paths);
-                // Nobody knows when within the exchange it read its files.
+                // The files were read at some moment during the exchange; take its middle.
                 let at = asked + asked.elapsed() / 2;
                 let sample = host::Sample::take(&files, &machine.disks);
                 let snapshot = self.snapshot(at, &files, Some(sample));
@@ -112,7 +111,7 @@ impl Sampler {
                 .into_iter()
                 .map(|server| server.database?.counters())
                 .collect(),
-            // Without a reactor, the servers' own counters are absent.
+            // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),
             others: OtherPrograms::default(),
             last: Instant::now(),
@@ -140,8 +139,8 @@ impl Sampler {
         snapshot
     }
 
-    /// Looks for the programs that used the CPUs besides the trial since the last sample, or leaves
-    /// that interval out.
+    /// Identifies the programs besides the trial that used the CPUs since the last sample, or skips
+    /// that interval.
     pub(super) fn look_for_others(&mut self, are_others: bool) {
         if !are_others {
             return self.others.skip();
@@ -168,13 +167,12 @@ impl Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         if let Some(reactor) = &self.reactor {
-            // An error has no consequence any more.
+            // The monitors are ending, so an error no longer matters.
             let _ = reactor.block_on(leave_all(&mut self.counters));
         }
     }
 }
 
-/// The disks below directories of a site.
 fn disks(site: &dyn Site, directories: &[PathBuf]) -> Vec<String> {
     let disks = directories.iter();
     let mut disks: Vec<String> = disks

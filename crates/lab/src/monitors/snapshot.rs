@@ -10,39 +10,37 @@ use measure::metric::{Metric, bracketed};
 
 use super::values::Values;
 
-/// What precedes the metrics of a server's machine.
+/// Precedes the metrics of a server's machine.
 const SITE: &str = "site";
 
-/// The counters at an instant. Those that could not be read are absent.
+/// The counters at one instant, except those that could not be read.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot {
     pub(super) at: Instant,
-    /// The time since it was due.
+    /// How late the snapshot was taken.
     pub(super) late: Duration,
-    /// CPU time of the monitors' thread so far.
+    /// CPU time that the monitors' thread has used.
     pub(super) own_cpu: Duration,
     pub(super) host: host::Sample,
-    /// The process of dyno.
+    /// dyno's own process.
     pub(super) generator: Option<ProcessStat>,
     pub(super) servers: Vec<ServerSnapshot>,
-    /// CPU time of other programs so far, in seconds.
+    /// CPU time that other programs have used, in seconds.
     pub(super) others_s: BTreeMap<String, f64>,
 }
 
-/// The counters of a server.
 #[derive(Debug, Clone)]
 pub(super) struct ServerSnapshot {
     pub(super) number: u32,
-    /// When it was read; another machine takes a while to answer.
+    /// When the counters were read; another machine takes a while to answer.
     pub(super) at: Instant,
     pub(super) process: Option<ProcessStat>,
-    /// Its cluster manager's.
+    /// The process of the cluster manager.
     pub(super) manager: Option<ProcessStat>,
-    /// The machine it runs on, if that is not this host.
+    /// The machine that the server runs on, if it is not this host.
     pub(super) machine: Option<host::Sample>,
-    /// What its control groups use.
+    /// Usage of the server's control groups.
     pub(super) usage: Option<Usage>,
-    /// The server's own counters.
     pub(super) counters: Option<Reading>,
 }
 
@@ -77,7 +75,7 @@ pub(super) fn derive(before: &Snapshot, after: &Snapshot) -> Values {
     values
 }
 
-/// The share of all CPUs (0 to 1) that neither the servers of this host nor dyno used.
+/// The share of all CPUs (0 to 1) that neither the servers on this host nor dyno used.
 pub(super) fn others_share(values: &Values) -> Option<f64> {
     let get = |name: &str| values.0.get(name).copied();
     let is_core = |name: &&String| name.starts_with("cpu[") && name.ends_with("].idle");
@@ -139,7 +137,7 @@ fn servers(before: &Snapshot, after: &Snapshot, values: &mut Values) {
     }
 }
 
-/// The metrics of the machine of a server, `site[1].…`; also without the number for the first one.
+/// The metrics of a server's machine, `site[1].…`; those of the first one also without the number.
 fn machine(
     number: u32,
     before: &host::Sample,

@@ -14,13 +14,13 @@ pub(super) struct MeasureWindow {
     stats: BTreeMap<String, MetricStats>,
 }
 
-/// The statistics of a metric over intervals.
+/// Statistics of a metric over intervals.
 #[derive(Debug, Clone, Copy)]
 struct MetricStats {
     count: f64,
     sum: f64,
     seconds: f64,
-    /// Sum of values times the lengths of their intervals.
+    /// Sum of the values, each times the length of its interval.
     weighted: f64,
     min: f64,
     max: f64,
@@ -93,7 +93,7 @@ impl MetricStats {
         self.max = self.max.max(value);
     }
 
-    /// `whole` is the metric between the first and the last snapshot; absent if its counter was
+    /// `whole` is the metric between the first and the last snapshot; `None` if its counter was
     /// reset in between.
     fn summary(&self, name: &str, whole: Option<f64>) -> MetricSummary {
         let is_level = Metric::find(name).is_some_and(|metric| metric.reading == Reading::Level);

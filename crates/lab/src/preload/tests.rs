@@ -12,7 +12,7 @@ use crate::testing::{Silent, node, trial};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A private server without tables that has received this signal.
+/// A private server without tables that has received `signal`.
 fn node_after(signal: Signal, keep: &Path) -> Rig {
     let server = node(keep);
     let pid = Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
@@ -29,7 +29,7 @@ fn of(instance: Instance) -> Rig {
     }
 }
 
-/// The failure of a preload that the user ends after a while.
+/// The failure of a preload that the user interrupts after a while.
 fn stopped(rig: Rig) -> Failure {
     let interrupted = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -22,20 +22,20 @@ fn of(peer: Option<Peer>) -> Result<FoundProcess, String> {
 fn a_process_that_is_not_found_has_a_reason() {
     let hidden = of(Some(Peer::Unix { pid: None })).unwrap_err();
     assert!(hidden.contains("PID namespace"), "{hidden}");
-    // An address for documentation (RFC 5737), which no host has.
+    // An address reserved for documentation (RFC 5737).
     let [local, remote] = ["127.0.0.1:1", "192.0.2.1:3306"].map(|at| at.parse().unwrap());
     let elsewhere = of(Some(Peer::Tcp { local, remote })).unwrap_err();
     assert!(
         elsewhere.contains("192.0.2.1 is another host"),
         "{elsewhere}"
     );
-    // A connection of this host that nobody has.
+    // A connection that no process has.
     let remote = "127.0.0.1:2".parse().unwrap();
     let forwarded = of(Some(Peer::Tcp { local, remote })).unwrap_err();
     assert!(forwarded.contains("container"), "{forwarded}");
 }
 
-/// Over TCP a child of the server has the connection, over its socket the server itself.
+/// A child of the server holds a TCP connection; the server itself holds its Unix socket.
 #[test]
 fn the_server_is_found_from_its_connections_process() {
     let server = testkit::Postgres::start(&[]);
@@ -66,7 +66,7 @@ fn a_process_in_another_directory_is_not_the_server() {
     assert!(proxy.contains("a proxy or a tunnel"), "{proxy}");
 }
 
-/// Whoever has the port is another user's, who has no server or several.
+/// The port belongs to another user, who runs no server or several.
 #[test]
 fn a_server_is_not_guessed() {
     let host = ThisHost::default();

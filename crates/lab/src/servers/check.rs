@@ -15,13 +15,13 @@ use crate::servers::{DataDir, log, write_for_server};
 
 /// How long the program may take to read its settings; it usually takes 50 ms.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Maximum size of a server's list of its variables; current ones have 200 kB.
+/// Maximum size of a server's list of variables; current servers print 200 kB.
 const LISTING_BYTES: usize = 4 << 20;
 
 /// Checks that the program accepts the settings.
 ///
-/// Only complaints about these settings count. Whatever else keeps a server from starting, such as a
-/// value that it rejects only then, is reported when it is started.
+/// Only complaints about these settings count. Anything else that keeps a server from starting,
+/// such as a value that it rejects only then, is reported when it starts.
 pub(crate) fn check(
     home: &Home,
     installed: &Installed,
@@ -49,7 +49,7 @@ pub(crate) fn check(
         true => validator.nearest(&rejected.name)?,
         false => None,
     };
-    // Nothing has been started.
+    // No server has been started.
     Err(Failure {
         exit: Exit::Usage,
         ..log::rejected(&installed.shown(), &rejected, near.as_deref())
@@ -81,7 +81,6 @@ struct Validator<'a> {
     interrupted: &'a AtomicBool,
 }
 
-/// The output of a program.
 struct Output {
     stdout: String,
     stderr: String,
@@ -108,7 +107,7 @@ impl Validator<'_> {
         })
     }
 
-    /// The server variable whose name is closest to this one.
+    /// The server variable whose name is closest to `name`.
     fn nearest(&self, name: &str) -> Result<Option<String>, Failure> {
         let engine = self.installed.engine;
         let listing = engine.listing(self.installed, &self.paths);

@@ -1,4 +1,5 @@
-//! The configuration of a server: for itself, and without secrets for the result.
+//! Writes the configuration of a server: one for the server, and one without secrets for the
+//! result.
 
 use engine::Paths;
 
@@ -12,8 +13,8 @@ use crate::servers::start::Launcher;
 const HIDDEN: &str = "(hidden)";
 
 impl Launcher {
-    /// Writes the configuration for the server, and without secrets for the result. `of_restart`
-    /// replaces settings of the same names.
+    /// Writes the configuration for the server, and a copy without secrets for the result.
+    /// `of_restart` replaces settings of the same names.
     pub(super) fn write_config(
         &self,
         paths: &Paths,
@@ -29,7 +30,7 @@ impl Launcher {
         write_readable(&self.keep.join(engine.config_file()), &text(&kept))
     }
 
-    /// Those that make it a member of its cluster, then the study's.
+    /// The settings that make the server a member of its cluster, then the study's.
     fn settings(&self, of_restart: &[(String, String)]) -> Vec<(String, String)> {
         let own = self.membership.as_ref().map(Membership::settings);
         let is_replaced = |name: &String| of_restart.iter().any(|(other, _)| other == name);
@@ -39,7 +40,7 @@ impl Launcher {
         own.chain(rest.cloned()).collect()
     }
 
-    /// A setting for the result: a value that may be a secret is hidden.
+    /// A setting as the result shows it: a value that may be a secret is hidden.
     fn shown(&self, (name, value): &(String, String)) -> (String, String) {
         let engine = self.installed.engine;
         let value = match engine.is_secret(&engine.plain_name(name), value) {

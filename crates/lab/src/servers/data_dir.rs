@@ -1,4 +1,4 @@
-//! The directory of one server, with its data.
+//! The directory of a server, with its data.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -28,7 +28,7 @@ use crate::volume::{self, Scheduler, Volume};
 /// The subdirectory that belongs to the server's account.
 const OWN: &str = "own";
 
-/// A server's directory in the run directory; it is removed with this value.
+/// A server's directory in the run directory; removed when this value is dropped.
 ///
 /// ```text
 /// my.cnf, …     its configuration and other files that it reads; they belong to dyno
@@ -39,24 +39,24 @@ const OWN: &str = "own";
 /// own/data/     its data, unless it is on another disk
 /// ```
 ///
-/// A log with a volume of its own is in the directory `log` there.
+/// If the log has a volume of its own, it is in the directory `log` there.
 #[derive(Debug)]
 pub struct DataDir {
     home: Home,
     dir: PathBuf,
-    /// Put back before the volumes end.
+    /// Restored before the volumes end.
     schedulers: Vec<Scheduler>,
-    /// Contains `data`.
+    /// Contains the directory `data`.
     volume: Arc<dyn Volume>,
-    /// Contains `log`; `None`: the log is in `data`.
+    /// Contains the directory `log`; `None` if the log is in `data`.
     log_volume: Option<Arc<dyn Volume>>,
-    /// Whether a process that could not be ended may be using it.
+    /// Whether a process that could not be ended may still use the directory.
     is_in_use: Arc<AtomicBool>,
 }
 
 impl DataDir {
-    /// A new directory, and the volumes of a node. The caller creates `data`, then hands the directory
-    /// over.
+    /// Creates the directory and the volumes of a node. The caller creates `data`, then hands the
+    /// directory over.
     pub(crate) fn new(
         home: &Home,
         prefix: &str,
@@ -100,7 +100,7 @@ impl DataDir {
         Ok(volume)
     }
 
-    /// Fills it with a copy of prepared data of this engine.
+    /// Fills `data` with a copy of prepared data.
     pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, Failure> {
         let account = self.home.account();
         let Some(log) = self.log() else {
@@ -115,7 +115,7 @@ impl DataDir {
         Ok(data.and(copied))
     }
 
-    /// Creates the links by which the server finds its log.
+    /// Creates the links through which the server finds its log.
     fn link(&self, log: &Path, entries: LogEntries) -> Result<(), Failure> {
         if !entries.are_linked {
             return Ok(());
@@ -138,12 +138,11 @@ impl DataDir {
         self.dir.join(OWN)
     }
 
-    /// The server's data directory.
     pub fn data(&self) -> PathBuf {
         self.volume.path().join("data")
     }
 
-    /// Where its data or its log is stored; `None` if the log has no volume of its own.
+    /// The volume of the data or of the log; `None` if the log has no volume of its own.
     pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
         match which {
             FaultVolume::Data => Some(Arc::clone(&self.volume)),
@@ -151,24 +150,24 @@ impl DataDir {
         }
     }
 
-    /// The directory of its log; `None`: the log is in the data.
+    /// The directory of the log; `None` if the log is in the data directory.
     pub(crate) fn log(&self) -> Option<PathBuf> {
         let volume = self.log_volume.as_ref()?;
         Some(volume.path().join("log"))
     }
 
-    /// The directories of its data and of its log.
+    /// The directories of data and log.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         std::iter::once(self.data()).chain(self.log()).collect()
     }
 
-    /// Where its data and its log are stored.
+    /// The volumes of data and log.
     pub(super) fn volumes(&self) -> impl Iterator<Item = &dyn Volume> {
         let log = self.log_volume.iter();
         std::iter::once(&self.volume).chain(log).map(|one| &**one)
     }
 
-    /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
+    /// A file of dyno's that fills a volume; `None` for a volume in dyno's cache.
     pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
         let volume = self.volume(which);
         let Some(volume) = volume.filter(|volume| volume.path() != self.own()) else {
@@ -181,7 +180,7 @@ impl DataDir {
         Ok(Some(volume.path().join("filler")))
     }
 
-    /// Its paths, for the engine.
+    /// The paths that the engine needs.
     pub(crate) fn paths(
         &self,
         engine: &dyn Server,
@@ -214,20 +213,21 @@ impl DataDir {
         &self.home
     }
 
-    /// Creates a directory in `own` that also belongs to the server's account, before `own` is handed
-    /// over.
+    /// Creates a directory in `own` that will also belong to the server's account. Called before
+    /// `own` is handed over.
     pub(crate) fn make_own(&self, name: &str) -> Result<(), Failure> {
         let path = self.own().join(name);
         make(&path, 0o700)?;
         self.home.account().own(&path)
     }
 
-    /// Has equal blocks of its data shared, if the study wants that.
+    /// Shares equal blocks of the data if the study asks for it.
     pub(crate) fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         self.volume.deduplicate(interrupted)
     }
 
-    /// Limits what the processes of a site do to the devices of these volumes, before it has any.
+    /// Limits what the processes of a site do to the devices of the volumes, before there are any
+    /// processes.
     pub(crate) fn limit_io(&self, site: &dyn Site, node: &plan::Node) -> Result<(), Failure> {
         let mut limited = Vec::new();
         for (volume, plan) in self.volumes().zip(node.volumes()) {
@@ -247,7 +247,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// The disk space that its data and its log take; `None` if that cannot be read.
+    /// Disk space of data and log; `None` if it cannot be read.
     pub(crate) fn space(&self) -> Option<Space> {
         let mut all: Option<Space> = None;
         for (volume, directory) in self.volumes().zip(self.directories()) {
@@ -267,17 +267,17 @@ impl DataDir {
         all
     }
 
-    /// Removes a file of its data, if it exists.
+    /// Removes a file of the data directory, if it exists.
     pub(crate) fn remove_data_file(&self, name: &str) -> Result<(), Failure> {
         self.open_data()?.remove_file(name)
     }
 
-    /// Removes all its data, but not the directory.
+    /// Removes the content of the data directory.
     pub(crate) fn empty(&self) -> Result<(), Failure> {
         self.open_data()?.remove_content()
     }
 
-    /// Writes a file of its data, while no server uses it.
+    /// Writes a file of the data directory, while no server uses it.
     pub(crate) fn write_data_file(&self, name: &str, text: &str) -> Result<(), Failure> {
         let mut file = File::from(self.open_data()?.create_file(name)?);
         let owned = self.home.account().own_file(&file).map_err(io::Error::from);
@@ -285,31 +285,33 @@ impl DataDir {
         written.map_err(Failure::at("write", &self.data().join(name)))
     }
 
-    /// For how long nothing has been written to its data; `None` if that is unknown.
+    /// How long nothing has been written to the data; `None` if that is unknown.
     pub(crate) fn quiet_for(&self) -> Option<Duration> {
         let last = self.open_data().ok()?.last_write()?;
-        // A time ahead of the clock is as good as now.
+        // Timestamps ahead of the clock count as now.
         Some(last.elapsed().unwrap_or_default())
     }
 
-    /// The server's account could replace what it owns, but nothing above that.
+    /// The server's account could replace what it owns, but nothing above it.
     fn open_data(&self) -> Result<OpenDir, Failure> {
         let data = self.data();
         let parent = data.parent().unwrap_or(&self.dir);
         OpenDir::open(parent)?.open_dir("data")
     }
 
-    /// Becomes true when a process of its node could not be ended: it then stays for the next run.
+    /// Becomes true when a process of the node could not be ended: then the directory stays for the
+    /// next run.
     pub(super) fn is_in_use(&self) -> &Arc<AtomicBool> {
         &self.is_in_use
     }
 
-    /// Removes it with all its data, unless it is in use.
+    /// Removes the directory with all data, unless it is in use.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         if self.is_in_use.load(Ordering::Relaxed) {
             return Ok(());
         }
-        // While its devices still exist, and the last one first: both volumes may be on one disk.
+        // While the devices still exist, and the last one first, because both volumes may be on one
+        // disk.
         let put_back = self.schedulers.iter().rev().map(Scheduler::end);
         let put_back = put_back.fold(Ok(()), Result::and);
         let removed = tree::remove(&self.dir);
@@ -317,7 +319,7 @@ impl DataDir {
         ended.fold(put_back.and(removed), Result::and)
     }
 
-    /// Hands `own` over to the server's account. From then on dyno creates nothing in it by its path,
+    /// Hands `own` over to the server's account. From then on, dyno creates nothing in it by path,
     /// because the account could redirect that with a symbolic link.
     pub(crate) fn hand_over(&self) -> Result<(), Failure> {
         self.home.account().own(&self.own())
@@ -347,17 +349,17 @@ fn make(path: &Path, mode: u32) -> Result<(), Failure> {
         .mode(mode)
         .create(path)
         .map_err(Failure::at("create", path))?;
-    // The mode above is subject to the umask.
+    // `DirBuilder`'s mode is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
     fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
 }
 
 impl Drop for DataDir {
     fn drop(&mut self) {
-        // What cannot be removed now goes with the run directory.
+        // What cannot be removed now is removed with the run directory.
         let _ = self.end();
         if self.is_in_use.load(Ordering::Relaxed) {
-            // Nothing ends them.
+            // Keeps the volumes from ending.
             std::mem::forget((Arc::clone(&self.volume), self.log_volume.clone()));
         }
     }
@@ -398,8 +400,8 @@ mod tests {
         assert!(place.join("theirs").exists());
     }
 
-    /// The server's account replaces what it owns by a link to root's files and back, as fast as it
-    /// can, while dyno removes a file of the data and then all of it.
+    /// While dyno removes a file of the data and then all data, the server's account keeps
+    /// replacing what it owns with a link to root's files and back.
     #[test]
     fn links_by_the_servers_account_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The processes of a server: itself, and what it started.
+//! The processes of a server: the first one and its descendants.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,12 +8,13 @@ use rustix::process::Signal;
 
 use crate::site::{Process, Site};
 
-/// How often to look whether all of them have obeyed a signal.
+/// How often to check whether all of them have obeyed a signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// How long they may take; one that waits for a disk obeys only afterwards.
+/// How long processes may take to obey; one that waits for a disk obeys only afterward.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A server's processes, while the first one has not ended: then its ID may be another process's.
+/// A server's processes, valid until the first one is reaped: then its ID may become another
+/// process's.
 pub(super) struct Family<'a> {
     site: &'a dyn Site,
     pub(super) first: u32,
@@ -21,15 +22,15 @@ pub(super) struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// The family of a process; `None` if it has ended. `is_own` says whether the process of this ID
-    /// is the one that is meant.
+    /// The family of a process; `None` if it has ended. `is_own` checks that the process of this ID
+    /// is the intended one.
     pub(super) fn of(
         site: &'a dyn Site,
         first: u32,
         is_own: impl FnOnce() -> bool,
     ) -> Option<Self> {
         let handle = site.process(first)?;
-        // Asked once the handle is open: the ID may have been reused before.
+        // Checked once the handle is open, because the ID may have been reused before.
         is_own().then_some(Self {
             site,
             first,
@@ -37,30 +38,30 @@ impl<'a> Family<'a> {
         })
     }
 
-    /// Stops all of them; returns when the last one was stopped, or `None` at the limit.
+    /// Stops all processes; returns when the last one was stopped, `None` at the limit.
     pub(super) fn stop(&self) -> Option<Instant> {
         self.signal_until(Signal::STOP, |one| one.is_stopped)
     }
 
-    /// Lets all of them go on; returns when they did, or `None` at the limit.
+    /// Resumes all processes; returns when they were resumed, `None` at the limit.
     pub(super) fn resume(&self) -> Option<Instant> {
         self.signal_until(Signal::CONT, |one| !one.is_stopped)
     }
 
-    /// The descendants of the first, which may outlive it.
+    /// The descendants of the first process, which may outlive it.
     pub(super) fn descendants(&self) -> Vec<Process> {
         let mut all = self.list();
         all.retain(|one| one.pid != self.first);
         self.open(&all)
     }
 
-    /// All of them.
+    /// The first process and its descendants.
     pub(super) fn all(&self) -> Vec<Process> {
         self.open(&self.list())
     }
 
-    /// Sends a signal to those that have not obeyed it yet, until all have: until then, they may
-    /// start others. `None` if the first one ends.
+    /// Repeatedly sends a signal to processes that have not obeyed it, until all have: meanwhile,
+    /// they may start others. `None` if the first process ends.
     fn signal_until(&self, signal: Signal, obeys: fn(&Relative) -> bool) -> Option<Instant> {
         let deadline = Instant::now() + LIMIT;
         while Instant::now() < deadline {
@@ -82,11 +83,11 @@ impl<'a> Family<'a> {
         process::family(self.site.files(), self.first)
     }
 
-    /// Handles that are certain to be of these processes.
+    /// Handles that are certain to refer to these processes.
     fn open(&self, processes: &[Relative]) -> Vec<Process> {
         let open = |one: &Relative| Some((one.pid, self.site.process(one.pid)?));
         let handles: Vec<_> = processes.iter().filter_map(open).collect();
-        // A number may have been reused before its handle was opened.
+        // An ID may have been reused before its handle was opened.
         let now = self.list();
         if !self.handle.is_running() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Files of servers: logs that dyno appends to, and what servers and users may read.
+//! Files of servers: logs that dyno appends to, and files that servers and users may read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +15,8 @@ pub(super) fn append(path: &Path) -> Result<File, Failure> {
     open(OpenOptions::new().append(true), path).map_err(Failure::at("write", path))
 }
 
-/// Opens or creates a regular file. A result directory may be in one that other users can change: no
-/// link of theirs leads dyno to another file, and no pipe makes it wait.
+/// Opens or creates a regular file. A result directory may be below one that other users can
+/// change: their links must not lead dyno to another file, nor their pipes block it.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     options
@@ -29,12 +29,12 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a file that the server's user may read, whatever the umask.
+/// Writes a file that the server's user can read, whatever the umask.
 pub(crate) fn write_readable(path: &Path, text: &str) -> Result<(), Failure> {
     write_with_mode(path, text, 0o644)
 }
 
-/// Writes a program that the server's user may run.
+/// Writes a program that the server's user can execute.
 pub(super) fn write_program(path: &Path, text: &str) -> Result<(), Failure> {
     write_with_mode(path, text, 0o755)
 }

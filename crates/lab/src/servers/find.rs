@@ -13,10 +13,10 @@ use crate::process;
 
 /// How long a program may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
-/// How much of a program's output is read.
+/// Bytes that are read of a program's output.
 const PRINTED_BYTES: u64 = 2000;
 
-/// Finds an engine's server program as [`engine::find`] does.
+/// Like [`engine::find`], on this host.
 pub fn find(
     engine: &'static dyn Server,
     basedir: Option<&Path>,
@@ -28,7 +28,7 @@ pub fn find(
     })
 }
 
-/// Runs a program to its end; returns its output, or why it failed.
+/// Runs a program to its end; the inner `Err` says why it failed.
 fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, Failure> {
     let mut command = process::command(account, &[], &invocation.program);
     command.args(&invocation.arguments);

@@ -10,13 +10,13 @@ use engine::{Rejected, Server};
 
 use crate::failure::{Fact, Failure};
 
-/// How much of a log is read, from its end.
+/// Bytes that are read from the end of a log.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// How many lines a message quotes, and how much of each.
+/// Maximum number of lines that a message quotes, and maximum length of each.
 const SHOWN_LINES: usize = 15;
 const SHOWN_CHARS: usize = 400;
 
-/// The end of the log, not from before `start`, where this run of the server began.
+/// The end of the log, but nothing before `start`, where this run of the server began.
 pub(crate) fn read_tail(path: &Path, start: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
@@ -29,8 +29,7 @@ pub(crate) fn read_tail(path: &Path, start: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
-/// What lines say that contain one of these words, from those words on, each once. No line of the
-/// log is too old.
+/// The distinct messages that contain one of `words`, from those words on. Searches the whole log.
 pub(super) fn said(path: &Path, words: &[&str]) -> BTreeSet<String> {
     let lines = File::open(path).map(|file| BufReader::new(file).split(b'\n'));
     let lines = lines.into_iter().flatten().map_while(Result::ok);
@@ -54,7 +53,7 @@ pub(super) fn last_lines(log: &str) -> String {
     shown.join("\n")
 }
 
-/// Why a server ended before it was ready: a rejected setting, or the last lines of its log.
+/// Why a server ended before it was ready: a rejected setting, or the last lines of the log.
 pub(crate) fn failure(
     engine: &dyn Server,
     server: &str,
@@ -72,7 +71,7 @@ pub(crate) fn failure(
     failure.fact(Fact::NotStarted)
 }
 
-/// The server refused a setting of the study; `near` has a similar name that it knows.
+/// The server refused a setting of the study; `near` is a similar name that it knows.
 pub(super) fn rejected(server: &str, setting: &Rejected, near: Option<&str>) -> Failure {
     let Rejected { name, words, .. } = setting;
     let remedy = match near {
@@ -84,7 +83,7 @@ pub(super) fn rejected(server: &str, setting: &Rejected, near: Option<&str>) -> 
         .key(format!("server.config.{name}"))
 }
 
-/// A server runs but does not do what it was asked for.
+/// A server runs but does not do what it was asked to.
 pub(super) fn too_slow(server: &str, what: &str, limit: Duration, log: &str) -> Failure {
     Failure::server(format!(
         "{server} did not {what} within {} s; its log ends:\n{}",

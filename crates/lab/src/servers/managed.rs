@@ -9,7 +9,7 @@ use crate::servers::files::{write_for_server, write_program, write_readable};
 use crate::servers::start::Launcher;
 
 impl Launcher {
-    /// The manager that starts the server in place of the laboratory, with its files written.
+    /// Writes the files of the manager that starts the server in place of the laboratory.
     pub(super) fn managed(
         &self,
         paths: &Paths,

@@ -14,7 +14,7 @@ use crate::servers::password::Password;
 use crate::servers::running::ProcessId;
 use crate::servers::{DataDir, port};
 
-/// Hexadecimal digits of a cluster's id.
+/// Hexadecimal digits of a cluster's ID.
 const ID_CHARS: usize = 32;
 
 /// One member of a cluster.
@@ -22,15 +22,15 @@ const ID_CHARS: usize = 32;
 pub struct Membership {
     pub(super) replication: &'static dyn Replication,
     pub(super) formation: Arc<Formation>,
-    /// Its place among the members, from 1.
+    /// The member's number in the cluster, counted from 1.
     pub(super) number: u32,
-    /// All members have the account of the load, with one password.
+    /// All members share the load's account and its password.
     pub(super) password: Password,
 }
 
 impl Membership {
-    /// The memberships of a new cluster, one for each address and port; a free port for those that
-    /// the study does not set. Its services listen on `shared`.
+    /// The memberships of a new cluster, one for each address and port; a free port where the study
+    /// sets none. Shared services listen on `shared`.
     pub(crate) fn of_cluster(
         replication: &'static dyn Replication,
         places: &[(Ipv4Addr, Option<u16>)],
@@ -79,18 +79,18 @@ impl Membership {
         self.replication.settings(&self.formation, self.number)
     }
 
-    /// The process of the server with this data.
+    /// The process of the server that uses `data`.
     pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
         let file = self.replication.process_file();
         file.map_or_else(ProcessId::default, |name| ProcessId::managed(data, name))
     }
 
-    /// Whether it is the member that becomes the first primary, by its cluster manager.
+    /// Whether the cluster manager makes this member the first primary.
     pub(super) fn is_promoted(&self) -> bool {
         self.number == 1 && self.replication.has_manager()
     }
 
-    /// How the server is managed, if the laboratory does not start it itself.
+    /// `None` if the laboratory starts the server itself.
     pub(super) fn manager(&self, server: &Managed<'_>) -> Result<Option<Manager>, Failure> {
         self.replication
             .manager(&self.formation, self.number, server)

@@ -1,4 +1,4 @@
-//! A node: one server process on a site with its data on a volume.
+//! A node: a server process on a site, with its data on a volume.
 
 mod role;
 mod signals;
@@ -27,23 +27,24 @@ use crate::volume::Volume;
 
 /// How long a server may take to shut down, which includes writing its dirty pages.
 const STOP_LIMIT: Duration = Duration::from_secs(300);
-/// How long a restarted member may take to join its cluster again, and how often it tries.
+/// How long a restarted member may take to rejoin its cluster, and how often it tries.
 const REJOIN_LIMIT: Duration = Duration::from_secs(60);
-/// How long its manager may take to make the first member the primary.
+/// How long the cluster manager may take to make the first member the primary.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 const REJOIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A server process on a site. Dropping it kills it, reaps it, and removes its directory.
+/// Dropping a node kills its process, reaps it, and removes its directory.
 #[derive(Debug)]
 pub struct Node {
-    /// The first field: the process ends before its site and its directory are removed.
+    /// The first field, so that the process ends before its site and its directory are removed.
     running: Option<Running>,
     launcher: Launcher,
     port: u16,
     notes: Vec<String>,
     public_key: Option<Vec<u8>>,
     data: DataDir,
-    /// What it has of what its group agreed on, once its program was asked while it does not run.
+    /// The position in the group's log that the server's program reported while the server was
+    /// down.
     recovered: Option<u64>,
 }
 
@@ -60,32 +61,32 @@ impl Node {
         }
     }
 
-    /// Where it runs.
     pub fn site(&self) -> &Arc<dyn Site> {
         &self.launcher.site
     }
 
-    /// Its number among the servers of the trial.
+    /// The number among the servers of the trial.
     pub fn number(&self) -> u32 {
         self.launcher.number
     }
 
-    /// Its number, engine and version.
+    /// For messages: number, engine, and version.
     pub fn name(&self) -> String {
         self.launcher.name()
     }
 
-    /// Its server's process, which a cluster manager may have restarted; `None` while there is none.
+    /// The server's process ID, which changes when a cluster manager restarts it; `None` while
+    /// there is none.
     pub fn pid(&self) -> Option<u32> {
         self.launcher.process.get()
     }
 
-    /// The process of its cluster manager, if it has one that runs.
+    /// The process ID of the cluster manager, if one is running.
     pub fn manager_pid(&self) -> Option<u32> {
         self.launcher.process.manager()
     }
 
-    /// The same, followed through restarts.
+    /// The server's process, followed through restarts.
     pub fn process(&self) -> &ProcessId {
         &self.launcher.process
     }
@@ -94,17 +95,17 @@ impl Node {
         self.port
     }
 
-    /// Where clients connect to it.
+    /// The address that clients connect to.
     pub fn address(&self) -> SocketAddr {
         self.site().reached_at(self.port)
     }
 
-    /// Its Unix socket.
+    /// The path of the Unix socket.
     pub fn socket(&self) -> PathBuf {
         self.launcher.socket(&self.data, self.port)
     }
 
-    /// Its data directory on its site.
+    /// The data directory on the site.
     pub fn data_dir(&self) -> PathBuf {
         let here = self.data.data();
         match self.site().machine() {
@@ -113,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The directories of its data and of its log on its site.
+    /// The directories of data and log on the site.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let here = self.data.directories().into_iter();
         here.map(|here| match self.site().machine() {
@@ -123,24 +124,24 @@ impl Node {
         .collect()
     }
 
-    /// The disk space that its data takes; `None` if that cannot be read, or is on another machine.
+    /// Disk space of the data; `None` if it cannot be read or is on another machine.
     pub(crate) fn space(&self) -> Option<Space> {
         self.data
             .space()
             .filter(|_| self.site().machine().is_none())
     }
 
-    /// Where its data or its log is stored; `None` if the log has no volume of its own.
+    /// The volume of the data or of the log; `None` if the log has no volume of its own.
     pub(crate) fn volume(&self, which: FaultVolume) -> Option<Arc<dyn Volume>> {
         self.data.volume(which)
     }
 
-    /// A file of dyno's that fills a volume; `None` if that is dyno's cache.
+    /// A file of dyno's that fills a volume; `None` for a volume in dyno's cache.
     pub(crate) fn filler(&self, which: FaultVolume) -> Result<Option<PathBuf>, Failure> {
         self.data.filler(which)
     }
 
-    /// Its error log in the result, which outlives it.
+    /// The error log in the result directory, which outlives the node.
     pub fn log_path(&self) -> PathBuf {
         self.launcher.log_path()
     }
@@ -150,12 +151,12 @@ impl Node {
         self.launcher.installed.engine.url(self.address(), database)
     }
 
-    /// The administrator's password, for this run.
+    /// The administrator's password for this run.
     pub fn password(&self) -> &str {
         self.launcher.password.text()
     }
 
-    /// Opens a database as the administrator over TCP, without TLS.
+    /// Opens a database as the administrator over TCP without TLS.
     pub fn open(&self, database: &str) -> Result<Arc<dyn Database>, Failure> {
         let (password, key) = (self.password(), self.public_key.as_deref());
         let engine = self.launcher.installed.engine;
@@ -167,13 +168,13 @@ impl Node {
         self.public_key.as_deref()
     }
 
-    /// How it replicates; `None` if it is no member of a cluster.
+    /// `None` if the node is not a member of a cluster.
     pub(crate) fn replication(&self) -> Option<&'static dyn Replication> {
         let membership = self.launcher.membership.as_ref();
         membership.map(|member| member.replication)
     }
 
-    /// Joins the cluster that it is a member of, if it is.
+    /// Joins its cluster, if it is a member of one.
     pub(crate) fn join(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let membership = self.launcher.membership.as_ref();
         if membership.is_some_and(Membership::is_promoted) {
@@ -182,8 +183,8 @@ impl Node {
         self.as_member(Replication::join).map(drop)
     }
 
-    /// Joins it again after a restart, within 60 s: the others may still have to notice that it was
-    /// gone.
+    /// Rejoins its cluster after a restart, within 60 s: the other members may still have to notice
+    /// that it was gone.
     pub(crate) fn rejoin(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let deadline = Instant::now() + REJOIN_LIMIT;
         loop {
@@ -195,7 +196,7 @@ impl Node {
         }
     }
 
-    /// Has the member with the index `to` become the primary in place of this one.
+    /// Makes the member with index `to` the primary in place of this one.
     pub(crate) fn switch_over(&self, to: usize) -> Result<(), Failure> {
         let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
         let switched = self.as_member(|kind, member| kind.switchover(member, number));
@@ -208,12 +209,13 @@ impl Node {
         Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
     }
 
-    /// Does what remains to be done on this node, which is the primary, once the others replicate.
+    /// Performs what remains to be done on this node, the primary, once the other members
+    /// replicate.
     pub(crate) fn complete_cluster(&self) -> Result<(), Failure> {
         self.as_member(Replication::complete).map(drop)
     }
 
-    /// Waits until it applies what its primary writes.
+    /// Waits until the node applies what its primary writes.
     pub(crate) fn wait_until_it_replicates(
         &mut self,
         limit: Duration,
@@ -227,7 +229,7 @@ impl Node {
         self.wait_until_it_is(wanted, limit, interrupted)
     }
 
-    /// Waits until it has this role, unless it is no member of a cluster.
+    /// Waits until the node has this role; returns at once if it is not a member of a cluster.
     fn wait_until_it_is(
         &mut self,
         wanted: Role,
@@ -237,7 +239,7 @@ impl Node {
         let deadline = Instant::now() + limit;
         loop {
             let role = self.role();
-            // Its end explains more than that it does not answer.
+            // That the server has ended explains more than a missing answer.
             if let Some(how) = self.died(role.is_err()) {
                 return Err(Failure::server(how));
             }
@@ -259,7 +261,8 @@ impl Node {
         }
     }
 
-    /// Does something with its account for administration; `None` if it is no member of a cluster.
+    /// Calls `work` with the administrator's account; `None` if the node is not a member of a
+    /// cluster.
     fn as_member<T>(
         &self,
         work: impl FnOnce(&'static dyn Replication, &Member<'_>) -> Result<T, Failure>,
@@ -279,13 +282,13 @@ impl Node {
         Ok(Some(work(membership.replication, &member)?))
     }
 
-    /// The settings of the study that the server corrected or warned about, in its words.
+    /// Messages of the server about settings of the study that it corrected or warned about.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Removes the administrator's password, also for restarts. For tests, whose clients are not all
-    /// dyno's.
+    /// Removes the administrator's password, also for restarts. For tests with clients other than
+    /// dyno.
     pub fn remove_password(&mut self) -> Result<(), Failure> {
         let none = Password::default();
         let login = Login {
@@ -299,7 +302,7 @@ impl Node {
         Ok(())
     }
 
-    /// `None` while it runs; else how it ended, with the last lines of its log.
+    /// How the process ended, with the last lines of its log; `None` while it runs.
     pub fn exited(&mut self) -> Option<String> {
         match self.running {
             Some(_) => self.died(false),
@@ -307,8 +310,8 @@ impl Node {
         }
     }
 
-    /// How it ended, unless it is running or dyno ended it. With `is_likely`, waits a moment for it to
-    /// end, because a connection to it has just broken.
+    /// How the process ended; `None` if it is running or dyno ended it. With `is_likely`, waits
+    /// briefly for its end, because a connection to it has just broken.
     pub fn died(&mut self, is_likely: bool) -> Option<String> {
         let running = self.running.as_mut()?;
         let how = match is_likely {
@@ -318,7 +321,7 @@ impl Node {
         how.map(|how| self.describe_end(&how))
     }
 
-    /// Stops it if it is running, and starts it with the same data, port and password.
+    /// Stops the server if it is running, and starts it with the same data, port, and password.
     pub fn restart(&mut self, interrupted: &AtomicBool) -> Result<(), Failure> {
         if self.died(false).is_some() {
             self.kill();
@@ -328,8 +331,8 @@ impl Node {
         self.rejoin(interrupted)
     }
 
-    /// Starts it with the same data, port, and password, or what was killed of it; returns when it
-    /// accepted connections. `bootstraps`: it begins its group anew.
+    /// Starts the server, or those of its processes that were killed, with the same data, port, and
+    /// password; returns when it accepted connections. With `bootstraps`, it bootstraps its group.
     pub(crate) fn start_again(
         &mut self,
         bootstraps: bool,
@@ -350,12 +353,12 @@ impl Node {
         Ok(Instant::now())
     }
 
-    /// Shuts it down, waiting at most 300 s, and removes its directory.
+    /// Shuts the server down, waiting at most 300 s, and removes its directory.
     pub fn stop(self, interrupted: &AtomicBool) -> Result<(), Failure> {
         self.stop_and_keep_data(interrupted).map(drop)
     }
 
-    /// The same, but its data stays.
+    /// Like [`Node::stop`], but keeps the data.
     pub(crate) fn stop_and_keep_data(
         mut self,
         interrupted: &AtomicBool,
@@ -364,7 +367,7 @@ impl Node {
         Ok(self.data)
     }
 
-    /// Kills it and takes down its site and its data, as dropping it does.
+    /// Kills the server and takes down its site and data, as dropping the node does.
     pub fn end(mut self) -> Result<(), Failure> {
         let process = self.running.take().map_or(Ok(()), |mut one| one.end());
         let site = self.launcher.site.end();

@@ -12,10 +12,10 @@ const RANDOM: &str = "/dev/urandom";
 /// 192 bits cannot be guessed.
 const RANDOM_BYTES: usize = 24;
 const MAX_REPLICATION_CHARS: usize = 32;
-/// Further characters that password validation plugins require: a symbol, a capital letter.
+/// Appended to satisfy password validation plugins, which require a symbol and a capital letter.
 const ALL_CLASSES: &str = "-A1";
 
-/// A password for one run. It is never printed.
+/// Random, for one run; never printed.
 #[derive(Clone, Default)]
 pub(super) struct Password(String);
 
@@ -26,7 +26,6 @@ impl fmt::Debug for Password {
 }
 
 impl Password {
-    /// A new random one.
     pub(super) fn random() -> Result<Self, Failure> {
         let mut bytes = [0; RANDOM_BYTES];
         File::open(RANDOM)
@@ -36,7 +35,7 @@ impl Password {
         Ok(Self(format!("{digits}{ALL_CLASSES}")))
     }
 
-    /// One of 32 characters, the most that some engines accept for replication.
+    /// 32 characters, the maximum that some engines accept for replication.
     pub(super) fn for_replication() -> Result<Self, Failure> {
         let Self(long) = Self::random()?;
         let shorter = long.len() - MAX_REPLICATION_CHARS;

@@ -1,4 +1,4 @@
-//! Ports: free ones, and which process has taken one.
+//! Free ports, and which process has taken one.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,27 +12,27 @@ use host::sockets;
 
 use crate::failure::{Fact, Failure};
 
-/// Below Linux's default range of ephemeral ports: a client could be given a port before the server
-/// listens on it.
+/// Below Linux's default range of ephemeral ports, from which a client could get a port before the
+/// server listens on it.
 const RANGE: Range<u16> = 20_000..32_768;
-/// How many ports are tried.
+/// Number of ports that are tried.
 const TRIES: u32 = 1_000;
-/// How many reservations are kept: more than the servers of a trial have ports.
+/// Number of reservations that are kept: more ports than the servers of a trial use.
 const KEPT: usize = 64;
 
 /// Reservations, the oldest first: UDP sockets bound to the same numbers, which no server uses and
 /// every dyno of this host tries to bind.
 static RESERVED: Mutex<VecDeque<UdpSocket>> = Mutex::new(VecDeque::new());
 
-/// A port that is free on 127.0.0.1 and reserved among the dynos of this host. In a network namespace
-/// of its own, a server has all ports.
+/// A port that is free on 127.0.0.1 and reserved among the dynos of this host. For servers without
+/// a network namespace of their own, which would have all ports.
 pub(crate) fn free() -> Result<u16, Failure> {
     let (reservation, port) = reserve()?;
     keep(reservation);
     Ok(port)
 }
 
-/// As many free ports, all of them different.
+/// `count` different free ports.
 pub(super) fn several(count: usize) -> Result<Vec<u16>, Failure> {
     let reserved = (0..count).map(|_| reserve());
     let reserved = reserved.collect::<Result<Vec<_>, Failure>>()?;
@@ -71,20 +71,20 @@ fn keep(reservation: UdpSocket) {
     }
 }
 
-/// Checks that no process of this host's network listens there.
+/// Checks that no process in this host's network listens at `address`.
 pub(super) fn check_free(address: SocketAddrV4) -> Result<(), Failure> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),
         Err(error) => match error.kind() {
             io::ErrorKind::AddrInUse => Err(taken(address.port())),
-            // It belongs to a network namespace, where only the server listens.
+            // The address belongs to a network namespace, in which only the server listens.
             io::ErrorKind::AddrNotAvailable => Ok(()),
             _ => Err(Failure::at("listen on", &address.to_string())(error)),
         },
     }
 }
 
-/// The error for a port that is taken.
+/// The failure for a port that is taken.
 pub(super) fn taken(port: u16) -> Failure {
     let by = listener(port).map_or(String::new(), |by| format!(" by {by}"));
     Failure::server(format!("port {port} is taken{by}"))
@@ -93,7 +93,7 @@ pub(super) fn taken(port: u16) -> Failure {
         .fact(Fact::PortTaken)
 }
 
-/// The process that listens on a port, as far as this user may see it.
+/// The process that listens on a port, if this user may see it.
 fn listener(port: u16) -> Option<String> {
     let pid = sockets::holder(&sockets::listening(port)?)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;

@@ -1,4 +1,4 @@
-//! The process of a node.
+//! The processes of a node.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -20,30 +20,31 @@ use crate::site::{Launched, Process, Site};
 
 /// How long a busy kernel may take to report the end of a process whose connections have closed.
 pub(crate) const REPORT_LIMIT: Duration = Duration::from_secs(5);
-/// As many bytes of a file as contain the number of a process.
+/// Bytes of a file that are sufficient to contain a process ID.
 const PID_BYTES: usize = 32;
 
-/// The IDs of a node's processes. Clones share them, so that monitors follow a node that restarts.
+/// The IDs of a node's processes. Clones share them, so that monitors follow a restarting node.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessId {
-    /// The process that dyno started; 0: none.
+    /// The process that dyno started; 0 without one.
     child: Arc<AtomicU32>,
-    /// Where a server that a cluster manager starts says which process it is. The child is the
-    /// manager.
+    /// The file in which a server that a cluster manager starts records its process ID. `child` is
+    /// then the manager.
     server: Option<Arc<ProcessFile>>,
 }
 
-/// A file that begins with the number of a process.
+/// A file that begins with a process ID.
 #[derive(Debug)]
 struct ProcessFile {
     path: PathBuf,
-    /// The directory of the node, which identifies its processes.
+    /// The node's directory, which identifies its processes.
     dir: PathBuf,
     account: Account,
 }
 
 impl ProcessId {
-    /// The process of a server that a cluster manager starts, with the name of a file in its data.
+    /// The process of a server that a cluster manager starts; `file` is the name of a file in the
+    /// data directory.
     pub(super) fn managed(data: &DataDir, file: &str) -> Self {
         Self {
             child: Arc::default(),
@@ -55,7 +56,7 @@ impl ProcessId {
         }
     }
 
-    /// The server's process; `None` while there is none.
+    /// The server's process ID; `None` while there is no process.
     pub fn get(&self) -> Option<u32> {
         match &self.server {
             Some(file) => file.process(),
@@ -63,7 +64,7 @@ impl ProcessId {
         }
     }
 
-    /// The process of its cluster manager; `None` while there is none.
+    /// The cluster manager's process ID; `None` while there is no process.
     pub fn manager(&self) -> Option<u32> {
         self.server.as_ref().and_then(|_| self.child())
     }
@@ -87,9 +88,9 @@ impl From<Option<u32>> for ProcessId {
 }
 
 impl ProcessFile {
-    /// The process, if it runs and is one of this node's.
+    /// The process ID, if the process runs and belongs to this node.
     fn process(&self) -> Option<u32> {
-        // The servers' account can put anything there, also what would block.
+        // The servers' account can put anything there, even something that would block.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
         let mut bytes = [0; PID_BYTES];
@@ -100,15 +101,15 @@ impl ProcessFile {
     }
 }
 
-/// A server's process; it and the processes that it started end with this value.
+/// A server's process. It and all processes that it started end when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Running {
     first: Launched,
     site: Arc<dyn Site>,
     has_ended: bool,
-    /// Whether a signal has stopped it.
+    /// Whether it was stopped by a signal.
     is_paused: bool,
-    /// Whether dyno has killed the first one, a cluster manager, but not its server.
+    /// Whether dyno has killed the cluster manager but not its server.
     is_orphaned: bool,
     id: ProcessId,
     /// The node's directory, which identifies its processes.
@@ -119,7 +120,6 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// A process that has just been started.
     pub(super) fn new(
         first: Launched,
         site: &Arc<dyn Site>,
@@ -142,28 +142,27 @@ impl Running {
         Ok(running)
     }
 
-    /// Replaces the cluster manager that was killed.
+    /// Replaces a cluster manager that was killed.
     pub(super) fn adopt(&mut self, manager: Launched) {
         self.id.set(manager.pid);
         self.first = manager;
         self.is_orphaned = false;
     }
 
-    /// Whether its cluster manager was killed, but not the server.
     pub(super) fn is_orphaned(&self) -> bool {
         self.is_orphaned
     }
 
-    /// Records the process of a server that a cluster manager starts: its shared memory is removed
-    /// with the node.
+    /// Records the process ID of a server that a cluster manager starts, so that its shared memory
+    /// is removed with the node.
     pub(super) fn record_server(&self) {
         if let Some(server) = self.id.get() {
-            // On failure a page of memory is lost.
+            // Not fatal: some memory may stay allocated.
             let _ = self.site.record(&self.dir, server);
         }
     }
 
-    /// How it ended, if it has.
+    /// How the process ended; `None` if it has not.
     pub(super) fn ended(&mut self) -> Option<String> {
         if self.is_orphaned {
             return None;
@@ -172,7 +171,7 @@ impl Running {
         Some(self.forget(status))
     }
 
-    /// The same, for a process that is about to end: waits for it.
+    /// Like [`Running::ended`], for a process that is about to end: waits for it.
     pub(super) fn ended_soon(&mut self) -> Option<String> {
         if self.is_orphaned {
             return None;
@@ -181,21 +180,21 @@ impl Running {
         Some(self.forget(status))
     }
 
-    /// It has ended, and its ID may become another process's.
+    /// The process has ended, and its ID may be reused.
     fn forget(&self, status: ExitStatus) -> String {
         self.id.set(0);
         self.site.how_it_ended(status)
     }
 
-    /// Stops these of its processes by a signal; returns when the last one was stopped, or `None`
-    /// if one did not.
+    /// Stops the selected processes with a signal; returns when the last one was stopped, `None` if
+    /// one was not.
     pub(super) fn pause(&mut self, which: FaultProcess) -> Option<Instant> {
         self.is_paused = true;
         let families = self.families(which);
         last(families.iter().map(Family::stop))
     }
 
-    /// Lets all its processes go on; returns when they did, or `None` if one did not.
+    /// Resumes all processes; returns when they were resumed, `None` if one was not.
     pub(super) fn resume(&mut self) -> Option<Instant> {
         self.is_paused = false;
         let families = self.families(FaultProcess::Both);
@@ -206,7 +205,7 @@ impl Running {
         self.is_paused
     }
 
-    /// Kills all its processes, as [`Running::end`] does afterwards; returns when it was killed.
+    /// Kills all processes, as [`Running::end`] does later; returns when the first one was killed.
     pub(super) fn kill(&mut self) -> Instant {
         let others = self.others(FaultProcess::Both);
         let killed_at = self.site.kill(&mut self.first);
@@ -216,8 +215,8 @@ impl Running {
         killed_at
     }
 
-    /// Kills the server, but not its cluster manager; returns when it was killed, or `None` if it
-    /// was not running.
+    /// Kills the server but not its cluster manager; returns when it was killed, `None` if it was
+    /// not running.
     pub(super) fn kill_server(&mut self) -> Option<Instant> {
         self.id.get()?;
         self.record_server();
@@ -226,8 +225,8 @@ impl Running {
         Some(Instant::now())
     }
 
-    /// Kills the cluster manager, but not its server; returns when it was killed, or `None` if it
-    /// was not running.
+    /// Kills the cluster manager but not its server; returns when it was killed, `None` if it was
+    /// not running.
     pub(super) fn kill_manager(&mut self) -> Option<Instant> {
         if std::mem::replace(&mut self.is_orphaned, true) {
             return None;
@@ -238,7 +237,8 @@ impl Running {
         Some(killed_at)
     }
 
-    /// The processes that a fault strikes, the manager's first, without those of one that has ended.
+    /// The processes that a fault affects, the manager's first, without those of a process that has
+    /// ended.
     fn families(&mut self, which: FaultProcess) -> Vec<Family<'_>> {
         let (site, first, id) = (&*self.site, &mut self.first, &self.id);
         let mut of_child = || Family::of(site, id.child()?, || first.has_its_pid());
@@ -254,7 +254,7 @@ impl Running {
         child.into_iter().chain(server).collect()
     }
 
-    /// These processes except the one that dyno started.
+    /// The selected processes except the one that dyno started.
     fn others(&mut self, which: FaultProcess) -> Vec<Process> {
         let child = self.id.child();
         let families = self.families(which).into_iter();
@@ -266,7 +266,7 @@ impl Running {
             .collect()
     }
 
-    /// Asks it to end, and waits at most `limit`; otherwise as [`process::finish`].
+    /// Asks the process to end and waits at most `limit`, like [`process::finish`].
     pub(super) fn stop(
         &mut self,
         signal: Signal,
@@ -277,7 +277,7 @@ impl Running {
         self.first.finish(limit, interrupted)
     }
 
-    /// Kills it and all processes that it started, and removes their shared memory.
+    /// Kills the process and all processes that it started, and removes their shared memory.
     pub(super) fn end(&mut self) -> Result<(), Failure> {
         if std::mem::replace(&mut self.has_ended, true) {
             return Ok(());
@@ -286,8 +286,8 @@ impl Running {
         self.id.set(0);
         self.site.kill(&mut self.first);
         self.site.reap(&mut self.first);
-        // Some servers consist of processes that each lead a group, and outlive their parent for a
-        // moment.
+        // Some servers consist of processes that each lead a process group and briefly outlive
+        // their parent.
         let ended = self.site.end_processes(&self.dir, &self.account);
         self.is_in_use.fetch_or(ended.is_err(), Ordering::Relaxed);
         ended
@@ -296,12 +296,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What survives is found when the run directory is swept.
+        // The sweep of the run directory finds survivors.
         let _ = self.end();
     }
 }
 
-/// The last of these times; `None` if there is none, or one of them is missing.
+/// The latest of these times; `None` if there is none or one of them is missing.
 fn last(times: impl Iterator<Item = Option<Instant>>) -> Option<Instant> {
     times.reduce(|one, other| Some(one?.max(other?))).flatten()
 }
@@ -323,7 +323,7 @@ mod tests {
         command.arg("600").process_group(0).spawn().unwrap()
     }
 
-    /// A process of a node, and one of somebody else's with a child.
+    /// A process of a node, and a foreign process with a child.
     fn running(home: &Home, program: &str) -> (Running, Child) {
         let data = DataDir::new(home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader(program);
@@ -333,7 +333,7 @@ mod tests {
         let mut other = Command::new("sh");
         other.args(["-c", "sleep 600 & echo; wait"]);
         let mut other = other.stdout(Stdio::piped()).spawn().unwrap();
-        // Its child runs.
+        // The child is running.
         other.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         (running, other)
     }
@@ -356,7 +356,7 @@ mod tests {
             } else {
                 running.first.child.wait().unwrap();
             }
-            // As if the kernel had given it the number.
+            // As if the kernel had reused the process ID.
             running.id.set(other.id());
             running.first.pid = other.id();
             assert_eq!(running.pause(FaultProcess::Server), None);
@@ -384,7 +384,7 @@ mod tests {
         let site: Arc<dyn Site> = Arc::new(ThisHost::default());
         let id = ProcessId::default();
         let mut running = Running::new(Launched::here(child), &site, &id, &data).unwrap();
-        // Started by hand, to look at the data.
+        // A user may start a server by hand to examine the data.
         let mut other = Command::new("sh");
         other.args(["-c", "echo; read line", "sh"]);
         other.arg(format!("--datadir={}", data.data().display()));

@@ -1,5 +1,5 @@
-//! Programs that the members of a cluster share, from before the first member starts until after
-//! the last one has ended.
+//! Programs that the members of a cluster share. They start before the first member and end after
+//! the last one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use crate::home::Home;
 use crate::process::POLL_INTERVAL;
 use crate::site::Site;
 
-/// How long a service may take until it is ready.
+/// How long a service may take to become ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The services of a cluster. Dropping them kills them and removes their site and directory.
+/// Dropping the services kills them and removes their site and directory.
 #[derive(Debug)]
 pub(crate) struct Services {
-    /// The first field: the processes end before their site and their directory are removed.
+    /// The first field, so that the processes end before their site and directory are removed.
     running: Mutex<Vec<Running>>,
     services: Vec<Service>,
-    /// The directory of the result for their logs.
+    /// The directory in the result for the services' logs.
     keep: PathBuf,
     site: Arc<dyn Site>,
     data: DataDir,
 }
 
 impl Services {
-    /// Starts the services of a member's cluster on a site, and waits until they are ready, at most
-    /// 60 s each. `keep` is the directory of the result for their logs.
+    /// Starts the services of a member's cluster on a site, and waits at most 60 s for each until
+    /// it is ready. `keep` is the directory in the result for their logs.
     pub(crate) fn start(
         member: &Membership,
         site: Arc<dyn Site>,
@@ -58,15 +58,15 @@ impl Services {
         Ok(started)
     }
 
-    /// Kills them; returns when the last one was killed.
+    /// Kills the services; returns when the last one was killed.
     pub(crate) fn kill(&self) -> Instant {
         let mut running = self.lock();
         let killed = running.iter_mut().map(Running::kill).max();
         killed.unwrap_or_else(Instant::now)
     }
 
-    /// Ends what is left of them and starts them, with what they have stored; returns when the last
-    /// one was ready.
+    /// Ends what is left of the services and starts them with their stored data; returns when the
+    /// last one was ready.
     pub(crate) fn start_again(&self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
         let mut running = self.lock();
         running.clear();
@@ -86,7 +86,7 @@ impl Services {
         for file in &service.files {
             write_for_server(&self.data.dir().join(file.name), &file.text, home.account())?;
         }
-        // Identifies its processes: see `survivors`.
+        // Identifies the services' processes: see `survivors`.
         let first = self
             .site
             .spawn(home, &service.invocation, self.data.dir(), log)?;
@@ -114,12 +114,12 @@ impl Services {
         Ok(running)
     }
 
-    /// Where they run.
     pub(crate) fn site(&self) -> &Arc<dyn Site> {
         &self.site
     }
 
-    /// Kills them, takes down their site, and removes their directory, as dropping them does.
+    /// Kills the services, takes down their site, and removes their directory, as dropping them
+    /// does.
     pub(crate) fn end(self) -> Result<(), Failure> {
         let ended = self
             .lock()

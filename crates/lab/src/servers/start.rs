@@ -21,52 +21,50 @@ use crate::servers::{DataDir, log, port};
 use crate::site::{Launched, Site};
 use crate::volume::Volume;
 
-/// How long a server that has not accepted connections yet may write nothing to its data: a member
-/// may be getting all of it from another one.
+/// How long a server that does not accept connections yet may write nothing to its data. A member
+/// may be copying all data from another one.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How many free ports to try if other processes take them before the server does, and the pause
 /// between two attempts.
 const MAX_PORT_TRIES: u32 = 5;
 const PORT_PAUSE: Duration = Duration::from_millis(100);
-/// The name of a server's log in its directory of the result.
+/// Name of a server's log in its directory of the result.
 const ERROR_LOG: &str = "error.log";
 
-/// A server to start.
 #[derive(Debug)]
 pub struct NodeSpec<'a> {
-    /// Its number among the servers of the trial, from 1; 0 for one that only loads data.
+    /// The number among the servers of the trial, counted from 1; 0 for a server that only loads
+    /// data.
     pub number: u32,
-    /// Its data, which the node owns from now on.
+    /// The node owns the data from now on.
     pub data: DataDir,
-    /// The study's settings, as names and values.
+    /// Names and values of the study's settings.
     pub config: &'a [(String, String)],
-    /// The port of the study; `None`: any free one.
+    /// The study's port; `None` for any free one.
     pub port: Option<u16>,
-    /// Maximum number of open connections. Use one number for a whole study: it decides
-    /// `max_connections`.
+    /// Maximum number of open connections. Must be the same for a whole study, because
+    /// `max_connections` depends on it.
     pub connections: u32,
-    /// Where it runs.
     pub site: Arc<dyn Site>,
-    /// The cluster that it is a member of.
+    /// `None` outside a cluster.
     pub membership: Option<Membership>,
-    /// The directory of the result for its configuration and `error.log`.
+    /// The directory in the result for the configuration and `error.log`.
     pub keep: &'a Path,
     /// Becomes true when the user interrupts.
     pub interrupted: &'a AtomicBool,
 }
 
-/// Whether a server has run before.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Start {
     First,
-    /// It has, on this port. `bootstraps`: it begins its group anew.
+    /// The server has run before, on this port. With `bootstraps`, it bootstraps its group.
     Again {
         port: u16,
         bootstraps: bool,
     },
 }
 
-/// Everything that is needed to start a server, the first time and again.
+/// Everything needed to start a server, also repeatedly.
 #[derive(Debug)]
 pub(super) struct Launcher {
     pub(super) number: u32,
@@ -81,17 +79,16 @@ pub(super) struct Launcher {
     pub(super) password: Password,
 }
 
-/// A server that accepts connections.
 pub(super) struct Started {
     pub(super) running: Running,
     pub(super) port: u16,
     pub(super) notes: Vec<String>,
-    /// Its key for passwords over TCP (PEM), if it has one.
+    /// The server's key for passwords over TCP (PEM), if it has one.
     pub(super) public_key: Option<Vec<u8>>,
 }
 
-/// Starts a server and waits until it accepts connections, as long as it writes to its data and for at
-/// most 60 s more.
+/// Starts a server and waits until it accepts connections: as long as it writes to its data, and at
+/// most 60 s after its last write.
 pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, Failure> {
     installed.engine.check_settings(spec.config)?;
     fs::create_dir_all(spec.keep).map_err(Failure::at("create", spec.keep))?;
@@ -127,7 +124,7 @@ pub fn start(installed: &Installed, spec: NodeSpec<'_>) -> Result<Node, Failure>
 }
 
 impl Launcher {
-    /// Its number, engine and version.
+    /// For messages: number, engine, and version.
     pub(super) fn name(&self) -> String {
         match self.number {
             0 => format!("the loading server ({})", self.installed.shown()),
@@ -139,7 +136,7 @@ impl Launcher {
         self.keep.join(ERROR_LOG)
     }
 
-    /// Its log twice, for the output and the errors of a program.
+    /// The log, opened twice: for a program's output and for its errors.
     pub(super) fn log(&self) -> Result<(File, File), Failure> {
         let path = self.log_path();
         let file = append(&path)?;
@@ -147,7 +144,7 @@ impl Launcher {
         Ok((file, copy))
     }
 
-    /// Starts it on its port of before, or on a free one.
+    /// Starts the server on its previous port, or on a free one.
     pub(super) fn start(
         &self,
         data: &DataDir,
@@ -168,7 +165,8 @@ impl Launcher {
         loop {
             let port = fixed.map_or_else(port::free, Ok)?;
             match self.try_start(data, port, start, interrupted) {
-                // Another process took it in the meantime, perhaps only for an outgoing connection.
+                // Another process took the port in the meantime, perhaps only for an outgoing
+                // connection.
                 Err(error)
                     if error.is(Fact::PortTaken)
                         && self.fixed_port.is_none()
@@ -191,7 +189,7 @@ impl Launcher {
     ) -> Result<Started, Failure> {
         let engine = self.installed.engine;
         let paths = self.paths(data, port);
-        // A killed server leaves its socket, which must not be mistaken for the new one's.
+        // A killed server leaves its socket behind, which must not be mistaken for the new one.
         let _ = fs::remove_file(&paths.socket);
         let of_restart = match start {
             Start::First => Vec::new(),
@@ -240,7 +238,7 @@ impl Launcher {
     }
 
     /// Copies the files that the server reads to its site, if that is another machine, and connects
-    /// a socket of this host to the server's; returns the paths with that socket.
+    /// a socket on this host to the server's; returns the paths with that socket.
     fn bring(
         &self,
         data: &DataDir,
@@ -257,7 +255,7 @@ impl Launcher {
         Ok(Paths { socket, ..here })
     }
 
-    /// The socket of this host through which dyno logs in.
+    /// The socket on this host through which dyno logs in.
     pub(super) fn socket(&self, data: &DataDir, port: u16) -> PathBuf {
         let engine = self.installed.engine;
         match self.site.machine() {
@@ -267,7 +265,8 @@ impl Launcher {
         }
     }
 
-    /// Starts the cluster manager if it was killed, and waits until the server accepts connections.
+    /// Starts the cluster manager again if it was killed, and waits until the server accepts
+    /// connections.
     pub(super) fn start_rest(
         &self,
         running: &mut Running,
@@ -288,7 +287,8 @@ impl Launcher {
             .map(drop)
     }
 
-    /// Starts the server's program, which appends to the log; returns where in the log that begins.
+    /// Starts the server's program, which appends to its log; returns the offset in the log at
+    /// which that begins.
     fn spawn(
         &self,
         data: &DataDir,
@@ -298,7 +298,7 @@ impl Launcher {
         let path = self.log_path();
         let log = append(&path)?;
         let metadata = log.metadata().map_err(Failure::at("inspect", &path))?;
-        // Identifies its processes: see `survivors`.
+        // Identifies the server's processes: see `survivors`.
         let config = paths.config(self.installed.engine);
         let first = self.site.spawn(data.home(), invocation, &config, log)?;
         Ok((first, metadata.len()))
@@ -325,8 +325,8 @@ impl Launcher {
         Ok(replication.restart_settings(formation, &printed, bootstraps))
     }
 
-    /// How far the data of a member that does not run goes, in the words of its program; `None` if it
-    /// is not asked.
+    /// How far the data of a member goes that is down, as its program reports it; `None` if the
+    /// engine does not need to know.
     pub(super) fn recover(
         &self,
         data: &DataDir,

@@ -17,18 +17,17 @@ const CLIENT_LIMIT: Duration = Duration::from_secs(30);
 /// A program that a site has started.
 #[derive(Debug)]
 pub struct Launched {
-    /// Ends when the program does. On another machine, it is the connection to the program; with
-    /// podman and docker, it is their client.
+    /// Ends when the program does: the program itself, the connection to it on another machine, or
+    /// the client of podman or docker.
     pub child: Child,
-    /// The program's process on the site.
+    /// The program's process ID on the site.
     pub pid: u32,
-    /// The program, if the child is its client on this host: others reap it, and it may outlive the
+    /// The program, if `child` is its client on this host: others reap it, and it may outlive the
     /// client.
     program: Option<OwnedFd>,
 }
 
 impl Launched {
-    /// A program on this host.
     pub fn here(child: Child) -> Self {
         Self {
             pid: child.id(),
@@ -37,7 +36,7 @@ impl Launched {
         }
     }
 
-    /// A program on another machine, with the connection to it.
+    /// `child` is the connection to the program.
     pub fn elsewhere(child: Child, pid: u32) -> Self {
         Self {
             child,
@@ -46,7 +45,7 @@ impl Launched {
         }
     }
 
-    /// A program on this host with its client.
+    /// `child` is the program's client on this host.
     pub(super) fn by_client(child: Child, pid: u32) -> Self {
         Self {
             child,
@@ -55,8 +54,8 @@ impl Launched {
         }
     }
 
-    /// Whether the program has its process ID still: it has not ended. Once it has, and was reaped,
-    /// the ID may be another process's.
+    /// Whether the program still owns its process ID. Once it has ended and was reaped, the ID may
+    /// be reused.
     pub(crate) fn has_its_pid(&mut self) -> bool {
         match &self.program {
             Some(program) => is_running(program),
@@ -64,16 +63,16 @@ impl Launched {
         }
     }
 
-    /// Sends the program a signal, such as that to shut down.
+    /// Sends the program a signal, for example to shut down.
     pub(super) fn signal(&mut self, signal: Signal) {
         match &self.program {
-            // It may have ended.
+            // The program may have ended.
             Some(program) => drop(pidfd_send_signal(program, signal)),
             None => process::terminate(&mut self.child, signal),
         }
     }
 
-    /// Kills the program, and all of its process group if it is a child; returns when.
+    /// Kills the program and, if it is a child, its process group. Returns when it was killed.
     pub(super) fn kill(&mut self) -> Instant {
         match &self.program {
             Some(program) => {
@@ -84,7 +83,7 @@ impl Launched {
         }
     }
 
-    /// Waits for its end once it has been killed.
+    /// Waits for the end of a killed program.
     pub(super) fn reap(&mut self) {
         let ended = match &self.program {
             Some(_) => process::wait(&mut self.child, CLIENT_LIMIT).is_some(),
@@ -95,7 +94,7 @@ impl Launched {
         }
     }
 
-    /// Waits for its end, as [`process::finish`] does.
+    /// Waits for the program's end like [`process::finish`].
     pub(crate) fn finish(
         &mut self,
         limit: Duration,
@@ -103,14 +102,14 @@ impl Launched {
     ) -> Result<Option<ExitStatus>, Failure> {
         let finished = process::finish(&mut self.child, limit, interrupted);
         if let Some(program) = &self.program {
-            // A client that was killed has told nobody.
+            // A client that is killed does not pass that on.
             let _ = pidfd_send_signal(program, Signal::KILL);
         }
         finished
     }
 }
 
-/// Whether a process has not ended: the kernel then has nothing to tell of it.
+/// Whether a process has not ended: then it has no exit status to wait for.
 fn is_running(process: &OwnedFd) -> bool {
     let mut events = [PollFd::new(process, PollFlags::IN)];
     matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
@@ -121,17 +120,16 @@ fn open(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// A process of a site.
 #[derive(Debug)]
 pub enum Process {
-    /// On this host: a handle that stays valid even if its number is reused.
+    /// On this host: a handle that stays valid even if the process ID is reused.
     Here(OwnedFd),
-    /// On another machine: its number there.
+    /// On another machine: the process ID there.
     Elsewhere(u32),
 }
 
 impl Process {
-    /// Whether it has not ended, as far as this host can tell.
+    /// Whether the process has not ended, as far as this host can tell.
     pub(crate) fn is_running(&self) -> bool {
         match self {
             Self::Here(handle) => is_running(handle),
@@ -159,7 +157,7 @@ mod tests {
         launched.kill();
         launched.reap();
         assert!(!launched.has_its_pid());
-        // The client has not noticed yet that its program has ended, and was reaped.
+        // The client has not noticed yet that its program has ended and was reaped.
         let mut program = sleeping();
         let mut launched = Launched::by_client(sleeping(), program.id());
         assert!(launched.has_its_pid());

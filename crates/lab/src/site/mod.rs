@@ -37,19 +37,20 @@ pub use network::{Namespace, Switch};
 pub use ssh::Ssh;
 pub use this_host::ThisHost;
 
-/// The power of a machine, its programs and the content of its memory included.
+/// The power supply of a machine: without it, the machine loses its processes and the content of
+/// its memory.
 pub trait Power {
-    /// Switches it off; returns when that was done.
+    /// Switches the machine off; returns when that was done.
     fn cut(&self) -> Instant;
 
-    /// Switches it on again, with what was on its disk.
+    /// Switches the machine on again, with what was on its disk.
     fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure>;
 }
 
-/// Where a node runs. Dropping it ends it.
+/// Where a node runs. Dropping a site takes it down.
 pub trait Site: fmt::Debug + Send + Sync {
-    /// Starts a program of this run as the servers' account. Its standard input is the file `input`,
-    /// and its output goes to `log`.
+    /// Starts a program of this run as the servers' account. Standard input is the file `input`;
+    /// output goes to `log`.
     fn spawn(
         &self,
         home: &Home,
@@ -58,39 +59,39 @@ pub trait Site: fmt::Debug + Send + Sync {
         log: File,
     ) -> Result<Launched, Failure>;
 
-    /// Lets its programs read the first and use the second of these directories; by default they
-    /// can.
+    /// Lets programs read the directories `readable` and write to `writable`. By default, they
+    /// already can.
     fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
         let _ = (readable, writable);
     }
 
-    /// Sends a program that it started the signal to shut down.
+    /// Sends a program the signal to shut down.
     fn terminate(&self, first: &mut Launched, signal: Signal) {
         first.signal(signal);
     }
 
-    /// Kills a program that it started; returns when it was killed.
+    /// Kills a program; returns when it was killed.
     fn kill(&self, first: &mut Launched) -> Instant {
         first.kill()
     }
 
-    /// Waits for the end of a program that was killed.
+    /// Waits for the end of a killed program.
     fn reap(&self, first: &mut Launched) {
         first.reap();
     }
 
-    /// How a program that it started ended, for a sentence that begins with its name.
+    /// How a program ended, as the rest of a sentence that begins with its name.
     fn how_it_ended(&self, status: ExitStatus) -> String {
         process::how_it_ended(status)
     }
 
-    /// One of its processes, to send signals to; `None` if it has ended.
+    /// A process to send signals to; `None` if it has ended.
     fn process(&self, pid: u32) -> Option<Process> {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         Some(Process::Here(pidfd_open(pid, PidfdFlags::empty()).ok()?))
     }
 
-    /// Sends a signal to its processes, some of which may have ended.
+    /// Sends a signal to processes, some of which may have ended.
     fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             if let Process::Here(handle) = process {
@@ -99,83 +100,82 @@ pub trait Site: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Records a process of the node with this directory, whose shared memory
-    /// [`Site::end_processes`] removes.
+    /// Records a process of the node with this directory, so that [`Site::end_processes`] removes
+    /// its shared memory.
     fn record(&self, dir: &Path, pid: u32) -> Result<(), Failure> {
         shared_memory::record(dir, pid)
     }
 
-    /// Kills all processes that were started for the node with this directory, and removes their
-    /// shared memory.
+    /// Kills all processes of the node with this directory, and removes their shared memory.
     fn end_processes(&self, dir: &Path, account: &Account) -> Result<(), Failure> {
         let ended = survivors::end(dir, account).map(drop);
         shared_memory::remove_recorded(dir, account);
         ended
     }
 
-    /// Removes what was set up for it, after its processes have ended.
+    /// Removes what was set up for the site, after its processes have ended.
     fn end(&self) -> Result<(), Failure>;
 
-    /// The address that its servers listen on, with the prefix length of the network from which
-    /// clients and other members connect to them.
+    /// The address that servers listen on, with the prefix length of the network from which clients
+    /// and other members connect.
     fn address(&self) -> Ipv4Net {
         LOOPBACK
     }
 
-    /// Where dyno connects to a server that listens on this port of it.
+    /// The address at which dyno reaches a server that listens on `port`.
     fn reached_at(&self, port: u16) -> SocketAddr {
         SocketAddr::new(self.address().addr().into(), port)
     }
 
-    /// The only port of it that can be reached; `None` if all can.
+    /// The only port that can be reached; `None` if all can.
     fn port(&self) -> Option<u16> {
         None
     }
 
-    /// Sets up a site beside it, in the same network but without its limits, for what the servers of
-    /// several sites share.
+    /// Sets up another site in the same network, but without limits, for services that the servers
+    /// of several sites share.
     fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
         let _ = home;
         Ok(Arc::new(ThisHost::default()))
     }
 
-    /// Its links with the other sites of its network; `None` if they cannot be broken.
+    /// The links to the other sites of its network; `None` if they cannot be broken.
     fn links(&self) -> Option<&Namespace> {
         None
     }
 
-    /// Its power; `None` if it cannot be switched off.
+    /// `None` if the site cannot be switched off.
     fn power(&self) -> Option<&dyn Power> {
         None
     }
 
-    /// What it turned out to be, such as the program that runs its container; `None` if the plan
-    /// says all.
+    /// What dyno found out about the site, such as the program that runs its container; `None` if
+    /// that adds nothing to the plan.
     fn platform(&self) -> Option<String> {
         None
     }
 
-    /// Whether its CPUs are emulated.
+    /// Whether CPUs are emulated.
     fn is_emulated(&self) -> bool {
         false
     }
 
-    /// The machine that it is, if it is not this host.
+    /// `None` if the site is on this host.
     fn machine(&self) -> Option<&Machine> {
         None
     }
 
-    /// The files of the machine.
+    /// The files of the site's machine.
     fn files(&self) -> &dyn Files;
 
-    /// What the processes of its control groups use; `None` without one.
+    /// What the processes of the site's control groups use; `None` without control groups.
     fn usage(&self) -> Option<Usage> {
         None
     }
 
-    /// Limits what its processes read and write on each of these devices, given by their major and
-    /// minor numbers, and replaces an earlier limit of the device. The first call is before the
-    /// first process starts, if only with no limits.
+    /// Limits what processes read and write on these devices, given by their major and minor
+    /// numbers, and replaces earlier limits of those devices. The first call must precede the first
+    /// process, even if it sets no limits.
     fn limit_io(&self, devices: &[(u32, u32)], limits: &plan::DiskLimits) -> Result<(), Failure> {
         let _ = (devices, limits);
         Err(Failure::server(
@@ -184,7 +184,7 @@ pub trait Site: fmt::Debug + Send + Sync {
     }
 }
 
-/// Sets up a site for each of these nodes.
+/// Sets up a site for each node.
 pub fn set_up(
     home: &Home,
     topology: &plan::Topology,

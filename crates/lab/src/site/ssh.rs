@@ -1,4 +1,4 @@
-//! Another host, or a guest on this one, over ssh.
+//! Another host, or a guest on this one, reached over ssh.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,16 +19,15 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::process;
 
-/// Another host, or a guest on this one, which dyno reaches over ssh.
 #[derive(Debug)]
 pub struct Ssh {
-    /// Before the guest, which ends after the connection to it.
+    /// Before the guest, so that the connection to the guest ends first.
     machine: Machine,
     guest: Option<Guest>,
 }
 
 impl Ssh {
-    /// Connects to a host, and creates a directory below `below` there.
+    /// Connects to a host, and creates a directory below `below` on it.
     pub fn new(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Ok(Self {
             machine: Machine::connect(home, to, below)?,
@@ -36,7 +35,7 @@ impl Ssh {
         })
     }
 
-    /// Boots a guest with as many CPUs and as much memory as these limits say.
+    /// Boots a guest with the CPUs and memory of these limits.
     pub fn guest(home: &Home, limits: &plan::Limits) -> Result<Self, Failure> {
         let (guest, to, disk) = Guest::boot(home, limits)?;
         Ok(Self {
@@ -58,7 +57,7 @@ impl Site for Ssh {
     }
 
     fn terminate(&self, first: &mut Launched, signal: Signal) {
-        // Once its session has ended, another process may have its number.
+        // Once its session has ended, its process ID may be reused.
         if let Ok(None) = first.child.try_wait() {
             self.send(&[Process::Elsewhere(first.pid)], signal);
         }
@@ -85,13 +84,13 @@ impl Site for Ssh {
         self.machine.send(processes, signal);
     }
 
-    /// Starting a program records its process.
+    /// Starting a program already records its process.
     fn record(&self, _: &Path, _: u32) -> Result<(), Failure> {
         Ok(())
     }
 
     fn end_processes(&self, dir: &Path, _: &Account) -> Result<(), Failure> {
-        // They ended with their guest.
+        // A guest's processes end with it.
         match &self.guest {
             Some(guest) if guest.is_off() => Ok(()),
             _ => self.machine.end_processes(dir),

@@ -18,14 +18,14 @@ use crate::failure::Failure;
 use crate::home::{Home, survivors};
 use crate::process;
 
-/// This host; by default without limits, of which it can have none later.
+/// This host. The default has no limits and cannot get any later.
 #[derive(Debug, Default)]
 pub struct ThisHost {
-    /// Limits the processes, and counts what they use.
+    /// Limit the processes and count what they use.
     groups: OnceLock<Groups>,
-    /// What its programs run in.
+    /// What programs run in.
     container: Option<Container>,
-    /// Whether it has processes that no group created later would have.
+    /// Whether there are processes, which would not be in a group that is created later.
     is_used: AtomicBool,
     /// Where groups are recorded; the last field, so that it outlives them.
     home: Option<Home>,
@@ -37,7 +37,7 @@ impl ThisHost {
         Self::with(home, site, false)
     }
 
-    /// The same with a network namespace for all its programs.
+    /// Like [`ThisHost::new`], for programs in a network namespace.
     pub(super) fn in_network(home: &Home, site: &plan::Site) -> Result<Self, Failure> {
         Self::with(home, site, true)
     }
@@ -61,7 +61,7 @@ impl ThisHost {
         })
     }
 
-    /// Starts a program by this entry.
+    /// Starts a program through an entry.
     pub(super) fn start(
         &self,
         home: &Home,
@@ -133,7 +133,7 @@ impl Site for ThisHost {
                 Failure::server(why)
             })?;
             let groups = Groups::new(&LOCAL, home, &Limits::default(), true)?;
-            // Only its own thread sets a site up.
+            // Only one thread sets a site up.
             let _ = self.groups.set(groups);
         }
         let groups = self.groups.get();

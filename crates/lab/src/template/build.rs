@@ -21,7 +21,7 @@ use crate::volume;
 
 /// How long initialization may take; it writes some 200 MB.
 const INITIALIZE_LIMIT: Duration = Duration::from_secs(300);
-/// With less free space than this, a full disk counts as the reason why loading failed.
+/// If less space than this is free, a full disk counts as the reason why loading failed.
 const FULL_BYTES: u64 = 32 << 20;
 
 /// Complete data that no server uses.
@@ -31,13 +31,12 @@ pub(super) struct Built {
     pub(super) checksum: Option<String>,
 }
 
-/// Builds templates of one server program.
 pub(super) struct Builder<'a> {
     home: &'a Home,
-    /// Where the server runs that loads the data: on the host of the cache.
+    /// The site of the server that loads the data: the host that has the cache.
     site: Arc<dyn Site>,
     installed: &'a Installed,
-    /// Settings that decide the format of the files.
+    /// Settings that determine the format of the files.
     format: Vec<(String, String)>,
 }
 
@@ -55,7 +54,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The template without tables.
+    /// A template without tables.
     pub(super) fn base(&self, listener: &mut Listener<'_>) -> Result<Template, Failure> {
         let recipe = Recipe::empty(self.installed, &self.format);
         get(
@@ -67,7 +66,7 @@ impl<'a> Builder<'a> {
         )
     }
 
-    /// The data of a load, in the directory of a new node with such volumes.
+    /// Builds the data of a load in the directory of a new node with such volumes.
     pub(super) fn build(
         &self,
         wanted: &Wanted<'_>,
@@ -90,7 +89,7 @@ impl<'a> Builder<'a> {
                 took: base.build_time + begun.elapsed(),
                 checksum: Some(checksum),
             }),
-            // The free space was not enough.
+            // There was not enough free space.
             Err(Unfilled { is_full: true, .. }) => {
                 let needed_bytes = needed_bytes.max(free_bytes + FULL_BYTES);
                 Err(self.disk_full(disk, needed_bytes, free_bytes))
@@ -104,8 +103,8 @@ impl<'a> Builder<'a> {
         failure::disk_full(&what, disk, needed_bytes, free_bytes)
     }
 
-    /// Determines whether a full disk, which shows as various errors, is the cause of one; called
-    /// before the partial data is removed.
+    /// Determines whether a full disk, which causes various errors, is the reason for this one.
+    /// Called before the partial data is removed.
     fn unfilled(&self, disk: &Path, error: Failure) -> Unfilled {
         let free_bytes = needs::free_bytes(self.site.files(), disk).unwrap_or(u64::MAX);
         let has_filled = !error.is_interrupted() && free_bytes < FULL_BYTES;
@@ -128,7 +127,7 @@ impl<'a> Builder<'a> {
             DataDir::new(self.home, "build", node, listener.interrupted).map_err(unfilled)?;
         let filled = data.fill(&base.dir.join("data"), self.installed.engine);
         filled.map_err(unfilled)?;
-        // Not in `data.dir()` itself, which has the configuration with the secrets.
+        // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
         let started = servers::start(
             self.installed,
@@ -218,7 +217,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Why loading failed.
 struct Unfilled {
     error: Failure,
     is_full: bool,

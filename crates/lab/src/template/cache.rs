@@ -1,4 +1,5 @@
-//! The templates in the cache: their descriptions, and which to remove when they need too much space.
+//! The templates in the cache: their descriptions, and which of them to remove when they take too
+//! much space.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
@@ -16,18 +17,17 @@ use crate::home::lock::Lock;
 use crate::home::{Cleaned, Home, Leftover};
 use crate::tree::{self, OpenDir};
 
-/// Suffix of the name of a template's lock.
 const LOCK_SUFFIX: &str = ".lock";
-/// The description of a template. The file's modification time is when the template was last used.
+/// Name of a template's description. Its modification time is when the template was last used.
 const ABOUT: &str = "template.json";
-/// How much of that file is read.
+/// Maximum size of a description.
 const ABOUT_BYTES: u64 = 64 * 1024;
 
 /// The description of a template.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct About {
     recipe: Recipe,
-    /// Its disk space.
+    /// Disk space of the template.
     pub(super) bytes: u64,
     build_s: f64,
     pub(super) checksum: Option<String>,
@@ -39,20 +39,20 @@ impl About {
     }
 }
 
-/// The lock of a template, beside it; created before the template.
+/// The path of a template's lock, which is beside the template and created before it.
 pub(super) fn lock_path(dir: &Path) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
     path.push(LOCK_SUFFIX);
     path.into()
 }
 
-/// Reads the description of a complete template; `None` if there is none with that recipe.
+/// Reads the description of a complete template; `None` if there is none with this recipe.
 pub(super) fn read(dir: &Path, recipe: &Recipe) -> Result<Option<About>, Failure> {
     let about = read_any(dir)?;
     Ok(about.filter(|about| about.recipe == *recipe))
 }
 
-/// Disk space of the first template in a directory of templates whose recipe fits.
+/// Disk space of the first template whose recipe fits.
 pub(super) fn bytes_of(templates: &Path, fits: &dyn Fn(&Recipe) -> bool) -> Option<u64> {
     let entries = fs::read_dir(templates).ok()?.flatten();
     let abouts = entries.filter_map(|entry| read_any(&entry.path()).ok().flatten());
@@ -67,27 +67,27 @@ fn read_any(dir: &Path) -> Result<Option<About>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::at("read", &path)(error)),
     };
-    // A template whose description cannot be parsed is built again.
+    // A template with an unreadable description is built again.
     Ok(serde_json::from_reader(std::io::Read::take(file, ABOUT_BYTES)).ok())
 }
 
 /// Records that the template was used now.
 pub(super) fn mark_used(dir: &Path) {
     let marked = File::options().write(true).open(dir.join(ABOUT));
-    // On failure it is only removed earlier.
+    // Not fatal: the template is only removed earlier.
     let _ = marked.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 /// Moves a new template to its final path, atomically. The caller holds its lock.
 pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Result<(), Failure> {
     let whole = home.new_path("template");
-    // Closed to the servers' account, which owns the data.
+    // The servers' account owns the data but cannot enter the directory.
     let made = DirBuilder::new().mode(0o700).create(&whole);
     made.map_err(Failure::at("create", &whole))?;
     let (from, to) = (built.data.data(), whole.join("data"));
     fs::rename(&from, &to).map_err(Failure::at("move", &from))?;
-    // `OpenDir` refuses a link that the account may have put there. The loading server does not wait
-    // for the disk, but after a crash of the machine no template may exist without its files.
+    // `OpenDir` refuses a link that the account may have put there. The loading server does not
+    // wait for the disk, but a crash of the machine must not leave a template without its files.
     let synced = syncfs(OpenDir::open(&to)?);
     synced.map_err(Failure::at("write to disk", &to))?;
     let about = About {
@@ -97,7 +97,7 @@ pub(super) fn put(home: &Home, dir: &Path, recipe: &Recipe, built: Built) -> Res
         checksum: built.checksum,
     };
     write(&whole.join(ABOUT), &about)?;
-    // A template with another recipe, or a damaged one.
+    // It has another recipe or is damaged.
     remove_dir(dir)?;
     fs::rename(&whole, dir).map_err(Failure::at("move", &whole))?;
     let parent = home.templates();
@@ -118,8 +118,8 @@ fn write(path: &Path, about: &About) -> Result<(), Failure> {
     written.map_err(Failure::at("write", path))
 }
 
-/// Removes a template whose lock the caller holds, if it exists. Its description is removed first:
-/// what is left after a kill is no complete template.
+/// Removes a template, if it exists, whose lock the caller holds. Removes its description first, so
+/// that what a kill leaves behind is not a complete template.
 fn remove_dir(dir: &Path) -> Result<(), Failure> {
     match OpenDir::open(dir) {
         Err(error) if error.is(Fact::Io(ErrorKind::NotFound)) => Ok(()),
@@ -130,8 +130,8 @@ fn remove_dir(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Removes the least recently used templates until the others are within the limit. Templates in
-/// use stay.
+/// Removes the least recently used templates until the rest is within the limit. Templates in use
+/// stay.
 pub(super) fn trim(home: &Home) -> Result<(), Failure> {
     let mut kept = entries(&home.templates())?;
     kept.sort_by_key(|entry| entry.used);
@@ -147,7 +147,7 @@ pub(super) fn trim(home: &Home) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes every template that is not in use, and the locks of those that were never built; adds
+/// Removes every template that is not in use, and the locks of those that were never built. Adds
 /// their number, their disk space, and what could not be removed.
 pub(crate) fn remove_unused(templates: &Path, cleaned: &mut Cleaned) -> Result<(), Failure> {
     for entry in entries(templates)? {
@@ -186,7 +186,7 @@ fn names(templates: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(Failure::at("read", templates))?;
-        // dyno creates no names that are not UTF-8.
+        // dyno creates only UTF-8 names.
         names.extend(entry.file_name().into_string().ok());
     }
     Ok(names)
@@ -210,7 +210,7 @@ fn entries(templates: &Path) -> Result<Vec<Entry>, Failure> {
         if !is_dir || fs::symlink_metadata(lock_path(&dir)).is_err() {
             continue;
         }
-        // Without a readable description it is damaged.
+        // Without a readable description, it is damaged.
         let bytes = match read_any(&dir) {
             Ok(Some(about)) => about.bytes,
             Ok(None) | Err(_) => tree::used_bytes(&dir),
@@ -232,7 +232,7 @@ fn remove(dir: &Path) -> Result<bool, Failure> {
         return Ok(false);
     };
     remove_dir(dir)?;
-    // A process that waits for it checks whether its path still names the same file.
+    // A process that waits for the lock checks whether its path still names the same file.
     fs::remove_file(&lock_path).map_err(Failure::at("remove", &lock_path))?;
     Ok(true)
 }

@@ -6,8 +6,8 @@
 //! CACHE/templates/ENGINE-10.11.14-25x25000-1f0c…/template.json, data/
 //! ```
 //!
-//! A template is built in the run directory and moved to its final path when it is complete: a
-//! partial one is never used, and is removed with the run directory.
+//! A template is built in the run directory and moved to its final path when it is complete. A
+//! partial one is therefore never used, and is removed with the run directory.
 
 mod build;
 pub(crate) mod cache;
@@ -39,27 +39,28 @@ pub const DATABASE: &str = "sbtest";
 /// How often to check for a template that another dyno is building.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A prepared data directory. As long as this value exists, no dyno removes it from the cache.
+/// A prepared data directory. While this value exists, no dyno removes it from the cache.
 #[derive(Debug)]
 pub struct Template {
     home: Home,
     engine: &'static dyn Server,
     dir: PathBuf,
-    /// Its disk space.
+    /// Disk space of the template.
     pub bytes: u64,
-    /// How long building it took, whenever that was.
+    /// How long building it took, even if another run built it.
     pub build_time: Duration,
-    /// Whether it was built just now, rather than found in the cache.
+    /// Whether it was built now rather than found in the cache.
     pub was_built: bool,
-    /// Count and checksum of all rows: `250000 rows, crc 1f0c22aa`; `None` without tables.
+    /// Count and checksum of all rows, for example `250000 rows, crc 1f0c22aa`; `None` without
+    /// tables.
     pub checksum: Option<String>,
     /// Released before the cache is trimmed.
     lock: Option<Lock>,
 }
 
-/// Returns a template of the data that a load needs: from the cache, or built now, only once even if
-/// several dynos need it at the same time. Settings that decide the format of the files, such as
-/// the page size, are taken from `config`.
+/// Returns a template of the data that a load needs, from the cache or built now; it is built only
+/// once even if several dynos need it. `config` provides settings that determine the format of the
+/// files, such as the page size.
 pub fn obtain(
     home: &Home,
     installed: &Installed,
@@ -79,7 +80,7 @@ pub fn obtain(
     )
 }
 
-/// A template without tables: an initialized server with an empty database.
+/// Returns a template without tables: an initialized server with an empty database.
 pub fn obtain_empty(
     home: &Home,
     installed: &Installed,
@@ -91,8 +92,8 @@ pub fn obtain_empty(
     builder.base(&mut listener)
 }
 
-/// Builds the data for one node with such volumes, without using a cached template with
-/// tables; returns how long that took.
+/// Builds the data for one node with such volumes, without using a cached template that has tables.
+/// Returns how long that took.
 pub fn rebuild(
     home: &Home,
     installed: &Installed,
@@ -121,7 +122,7 @@ pub fn cached(
 }
 
 /// Disk space of a load's prepared data in the cache at `root`, for a server version that `accepts`
-/// returns true for; `None` if there is none. Takes no lock.
+/// admits; `None` if there is none. Takes no lock.
 pub(crate) fn bytes_in(
     root: &Path,
     engine: &dyn Server,
@@ -133,7 +134,7 @@ pub(crate) fn bytes_in(
     cache::bytes_of(&home::templates_in(root), &fits)
 }
 
-/// Finds the template or builds it, and holds its lock.
+/// Finds or builds a template, and holds its lock.
 fn get(
     home: &Home,
     engine: &'static dyn Server,
@@ -186,13 +187,13 @@ fn get(
 }
 
 impl Template {
-    /// Copies it for server `number`, within the cache.
+    /// Copies the data for server `number`, within the cache.
     pub fn copy(&self, number: u32) -> Result<(DataDir, Copied), Failure> {
         let node = plan::Node::default();
         self.copy_to(number, &node, ThisHost::default().files(), &NEVER)
     }
 
-    /// Copies it for server `number` to volumes of this kind, on the machine with these files.
+    /// Copies the data for server `number` to volumes of `node`, on the machine with these files.
     pub fn copy_to(
         &self,
         number: u32,
@@ -218,7 +219,7 @@ impl Template {
 impl Drop for Template {
     fn drop(&mut self) {
         drop(self.lock.take());
-        // A template larger than the whole cache was kept only for this run. What cannot be removed
+        // A template larger than the whole cache was kept for this run only. What cannot be removed
         // now is removed when the next template is built.
         let _ = cache::trim(&self.home);
     }

@@ -1,4 +1,4 @@
-//! Everything that decides the content of a template.
+//! Everything that determines the content of a template.
 
 use engine::data::Wanted;
 use engine::{ENGINES, Engine, Installed, Server};
@@ -8,24 +8,21 @@ use workload::schema::TableSpec;
 
 /// Incremented when templates are built differently, so that old ones are not used.
 const REVISION: u32 = 3;
-/// Length of a digest in bytes.
 const DIGEST_BYTES: usize = 8;
 
 /// What a template is built from; stored with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recipe {
     revision: u32,
-    /// The engine's name.
     engine: String,
     version: String,
     build: String,
-    /// The study's settings that decide the format of the files; for a value that may be a secret,
-    /// its digest.
+    /// Settings of the study that determine the format of the files. A value that may be secret is
+    /// replaced by its digest.
     format: Vec<(String, String)>,
     tables: Option<Tables>,
 }
 
-/// The tables of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Tables {
     tables: u32,
@@ -43,7 +40,7 @@ impl Tables {
 }
 
 impl Recipe {
-    /// An initialized server without tables.
+    /// A recipe without tables.
     pub(super) fn empty(installed: &Installed, config: &[(String, String)]) -> Self {
         Self {
             revision: REVISION,
@@ -55,7 +52,7 @@ impl Recipe {
         }
     }
 
-    /// The same with the tables of a load.
+    /// A recipe with the tables of a load.
     pub(crate) fn with_data(
         installed: &Installed,
         config: &[(String, String)],
@@ -67,7 +64,7 @@ impl Recipe {
         }
     }
 
-    /// Whether it is a recipe of this data, for any version of the server.
+    /// Whether this is a recipe of such data, for any version of the server.
     pub(super) fn is_of(
         &self,
         engine: &dyn Server,
@@ -84,12 +81,12 @@ impl Recipe {
         *self == of_any_version
     }
 
-    /// The version of the server.
     pub(super) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Its name in the cache: engine, version and size for people, and a digest of everything.
+    /// The template's name in the cache: engine, version and size for people, and a digest of
+    /// everything.
     pub(super) fn key(&self) -> String {
         let data = match &self.tables {
             Some(tables) => format!("{}x{}", tables.tables, tables.spec.rows),
@@ -102,7 +99,7 @@ impl Recipe {
     }
 }
 
-/// Whether [`Recipe::key`] creates such names.
+/// Whether `name` is one that [`Recipe::key`] creates.
 pub(super) fn is_key(name: &str) -> bool {
     let mut parts = name.rsplitn(3, '-');
     let (digest, data, server) = (parts.next(), parts.next(), parts.next());
@@ -129,8 +126,8 @@ fn digest(text: &str) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The study's settings that decide the format of the files; for a value that may be a secret, its
-/// digest.
+/// Settings of the study that determine the format of the files. A value that may be secret is
+/// replaced by its digest.
 fn format(engine: &dyn Server, config: &[(String, String)]) -> Vec<(String, String)> {
     let mut settings = engine.format_settings(config);
     for (name, value) in &mut settings {

@@ -9,8 +9,8 @@ use workload::session::SessionError;
 use crate::Database;
 use crate::failure::Failure;
 
-/// A failure with its message as the outcome. `lost_at` is the time of the trial at which a server
-/// was lost.
+/// A failure and the outcome with its message. `lost_at` is when a server was lost, on the trial's
+/// clock.
 pub(super) fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, Failure) {
     let reason = match lost_at {
         Some(at) => format!("{}: {}", server_lost(at), failure.message),
@@ -19,7 +19,8 @@ pub(super) fn failed(failure: Failure, lost_at: Option<Duration>) -> (Outcome, F
     (Outcome::Failed { reason }, failure)
 }
 
-/// The failure of a load that ended; `None` if it did not fail, or only because of another one.
+/// The failure of a load that ended; `None` if it did not fail, or failed only because of another
+/// one.
 pub(super) fn of_load(
     database: Option<&Database>,
     ended: &Result<LoadOutcome, LoadError>,
@@ -41,7 +42,7 @@ pub(super) fn of_load(
     Some((outcome, failure))
 }
 
-/// The outcome of a load; `None` if it was interrupted, which may be because of another one.
+/// The outcome of a load; `None` if it was interrupted, perhaps because of another one.
 pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
     match end {
         End::Completed => Some(Outcome::Completed),
@@ -56,7 +57,7 @@ pub(super) fn outcome_of(end: &End) -> Option<Outcome> {
     }
 }
 
-/// Why a load could not start or continue; `None` if that was because of another one.
+/// Why a load could not start or continue; `None` if another failure caused that.
 fn start_failure(database: Option<&Database>, error: &LoadError) -> Option<Failure> {
     match error {
         LoadError::Connect(error) => {

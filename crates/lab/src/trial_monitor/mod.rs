@@ -1,5 +1,5 @@
-//! Monitors a running trial: its loads, its servers, its faults, and its metrics. Ends the trial when
-//! one of them fails.
+//! Monitors a running trial: its loads, servers, faults, and metrics. Ends the trial when one of
+//! them fails.
 
 mod failure;
 mod monitoring;
@@ -41,23 +41,21 @@ pub(crate) enum TrialMessage {
     Monitored(MonitorPoint),
     /// Something that happened to a node.
     Event(NodeEvent),
-    /// What a fault has done by now, and why the trial cannot go on, if it cannot.
+    /// The latest record of a fault and, if the trial cannot continue, the reason.
     Fault(Box<FaultRecord>, Option<Failure>),
-    /// The trial cannot go on.
+    /// The trial cannot continue.
     Failed(Failure),
 }
 
-/// A message from a load.
 pub(crate) enum LoadMessage {
-    /// The number of open connections.
+    /// Number of open connections.
     Connecting(u32),
     Second(Box<Second>),
-    /// The number of running transactions after the load's end.
+    /// Number of transactions that still run after the load's end.
     Draining(usize),
     Ended(Result<LoadOutcome, LoadError>),
 }
 
-/// The state of a running trial.
 pub(crate) struct TrialMonitor<'a> {
     trial: &'a Trial,
     rig: &'a Rig,
@@ -82,7 +80,7 @@ pub(crate) struct TrialMonitor<'a> {
 
 struct LoadState {
     gather: Summarizer,
-    /// In a trial with faults.
+    /// Only in a trial with faults.
     seconds: Vec<ResponseSecond>,
     open: u32,
     running: usize,
@@ -128,10 +126,10 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Monitors the trial until all its loads have ended.
+    /// Returns when all loads have ended.
     pub(crate) fn run(&mut self, messages: &Receiver<TrialMessage>, interrupted: &AtomicBool) {
         while self.loads.iter().any(|load| load.ended.is_none()) {
-            // Never disconnected: the monitors may send until this call ends.
+            // Never disconnected: the monitors hold a sender until this call ends.
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
@@ -146,7 +144,7 @@ impl<'a> TrialMonitor<'a> {
         self.monitoring.stop();
     }
 
-    /// Receives the remaining messages, once all threads of the trial have ended.
+    /// Receives the remaining messages once all threads of the trial have ended.
     pub(crate) fn receive_rest(&mut self, messages: &Receiver<TrialMessage>) {
         messages
             .try_iter()
@@ -169,7 +167,8 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Says, once a trial, that other programs take CPU time, while they can still be stopped.
+    /// Reports, once per trial, that other programs use CPU time, while the user can still stop
+    /// them.
     fn tell_of_others(&mut self, point: &MonitorPoint) {
         let metrics = point
             .values
@@ -194,7 +193,7 @@ impl<'a> TrialMonitor<'a> {
         self.events.push(event);
     }
 
-    /// Replaces what was known of the fault before.
+    /// Replaces an earlier record of the fault.
     fn record_fault(&mut self, fault: FaultRecord) {
         self.observer.fault(&fault);
         let mut faults = self.faults.iter_mut();
@@ -279,7 +278,7 @@ impl<'a> TrialMonitor<'a> {
         }
     }
 
-    /// Whether an instance's load lost its server because of a fault of the study.
+    /// Whether a fault of the study explains that an instance's load lost its server.
     fn is_expected(&self, index: usize, end: &End) -> bool {
         let End::ServerLost { at_ns, .. } = end else {
             return false;
@@ -289,7 +288,7 @@ impl<'a> TrialMonitor<'a> {
         instance.is_some_and(|instance| instance.faults.explains_loss(lost_at))
     }
 
-    /// The first death of a node that was not caused by a fault of the study.
+    /// The first death of a node that no fault of the study caused.
     fn node_death(&mut self, is_likely: bool) -> Option<(Outcome, Failure)> {
         let (node, failure) = self.rig.death(is_likely)?;
         if self.barrier.begun().is_none() {
@@ -311,7 +310,7 @@ impl<'a> TrialMonitor<'a> {
         Some(failed(failure, Some(at)))
     }
 
-    /// Begins to monitor once the loads have begun.
+    /// Starts the monitors' clock once the loads have begun.
     fn begin_monitoring(&mut self) {
         if let Some(begin) = self.barrier.begun() {
             self.monitoring.begin(SampleClock {

@@ -1,4 +1,4 @@
-//! The monitors' way through a trial.
+//! The states of the monitors during a trial.
 
 use std::sync::mpsc::Sender;
 
@@ -10,16 +10,15 @@ use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
-/// The state of the monitors.
 pub(crate) enum Monitoring {
-    /// They begin together with the load.
+    /// They begin to sample with the load.
     Prepared(Monitors),
     Running(Monitors),
     Over(Metrics),
 }
 
 impl Monitoring {
-    /// Prepares the monitors, before the load begins to keep the servers busy.
+    /// Prepares the monitors before the load keeps the servers busy.
     pub(crate) fn prepare(
         trial: &Trial,
         rig: &Rig,
@@ -41,7 +40,7 @@ impl Monitoring {
         }
     }
 
-    /// Begins to sample, if it has not begun.
+    /// Begins to sample, unless that has happened.
     pub(super) fn begin(&mut self, clock: SampleClock) {
         *self = match self.take() {
             Self::Prepared(monitors) => {
@@ -52,7 +51,7 @@ impl Monitoring {
         };
     }
 
-    /// Takes the last sample, if the monitors are not over.
+    /// Takes the last sample, unless that has happened.
     pub(super) fn stop(&mut self) {
         *self = match self.take() {
             Self::Prepared(monitors) | Self::Running(monitors) => Self::Over(monitors.stop()),

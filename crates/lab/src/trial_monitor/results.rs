@@ -17,7 +17,6 @@ use super::{LoadState, TrialMonitor};
 use crate::Database;
 use crate::failure::Failure;
 
-/// The results of a trial's loads.
 pub(crate) struct LoadResults {
     pub(crate) gather: Summarizer,
     /// Wall-clock time at the origin of the loads' clock.
@@ -25,17 +24,17 @@ pub(crate) struct LoadResults {
     pub(crate) instances: Vec<InstanceSummary>,
     pub(crate) metrics: Metrics,
     pub(crate) unfinished: Unfinished,
-    /// Why the trial stopped early, if a stop rule did it.
+    /// `None` unless a stop rule ended the trial early.
     pub(crate) ended: Option<Ended>,
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Failure>,
-    /// What happened to nodes, besides its faults.
+    /// What happened to nodes apart from faults.
     pub(crate) events: Vec<NodeEvent>,
-    /// What was broken, in order of time.
+    /// The trial's faults, in order of time.
     pub(crate) faults: Vec<FaultRecord>,
-    /// Beginning and end of the measured seconds, on the loads' clock; `None` without any.
+    /// Beginning and end of the measured seconds, on the loads' clock; `None` if there are none.
     pub(crate) measured_ns: Option<(u64, u64)>,
-    /// The seconds of each load, in a trial with faults.
+    /// The seconds of each load; only in a trial with faults.
     pub(crate) seconds: Vec<Vec<ResponseSecond>>,
 }
 
@@ -100,7 +99,7 @@ impl TrialMonitor<'_> {
     }
 
     fn instances(&self, outcome: &Outcome) -> Vec<InstanceSummary> {
-        // A single load has no gather of its own.
+        // A single load does not gather separately.
         let gathers = self.loads.iter().map(|load| match self.loads.len() {
             1 => &self.gather,
             _ => &load.gather,
@@ -142,8 +141,8 @@ impl TrialMonitor<'_> {
     }
 }
 
-/// Removes what servers had written to disks if the disks wrote less: the kernel also counts what
-/// it never wrote. A file system that was made for the servers may compress.
+/// Removes the metric of bytes written by servers to disk if the disks wrote less: the kernel also
+/// counts what it never wrote. A file system that dyno made for the servers may compress instead.
 fn leave_out_inflated(metrics: &mut Metrics, volume: &Volume) {
     const AMPLIFICATION: &str = "write_amplification";
     let is_less = metrics

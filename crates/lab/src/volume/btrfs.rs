@@ -1,4 +1,4 @@
-//! btrfs on one device or several.
+//! btrfs on one or several devices.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use super::{FileSystem, LABEL, claim};
 use crate::failure::Failure;
 use crate::process::NEVER;
 
-/// Where the kernel lists its file systems.
+/// The kernel's directory of btrfs file systems.
 const FILE_SYSTEMS: &str = "/sys/fs/btrfs";
-/// What it allocates space for.
+/// The kinds of content that btrfs allocates space for.
 const KINDS: [&str; 3] = ["data", "metadata", "system"];
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl FileSystem for Btrfs {
     }
 
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String> {
-        // Named here, the devices need not be searched for.
+        // With devices as mount options, the kernel need not scan for them.
         let devices = devices.iter();
         let mut options: Vec<String> = devices
             .map(|device| format!("device={}", shown(device)))
@@ -54,13 +54,13 @@ impl FileSystem for Btrfs {
             options.push("nodatasum".to_owned());
         }
         if self.compression != Compression::None {
-            // Without force, the kernel gives up files whose beginning is not compressible.
+            // Without force, the kernel does not compress files whose beginning is incompressible.
             options.push(format!("compress-force={}", self.compression));
         }
         options
     }
 
-    /// `statvfs` of btrfs tells only what is likely to be free.
+    /// btrfs's `statvfs` only estimates the free space.
     fn used_bytes(&self, _: &Path, devices: &[PathBuf]) -> Result<u64, Failure> {
         let dir = directory_of(devices)?;
         let mut bytes = 0;
@@ -76,7 +76,7 @@ impl FileSystem for Btrfs {
     }
 
     fn forget(&self, devices: &[PathBuf]) {
-        // Otherwise the kernel forgets them when their numbers are used again.
+        // Otherwise the kernel forgets them only when their numbers are reused.
         let _ = Tool::BTRFS.run_on(devices, &["device", "scan", "--forget"], &NEVER);
     }
 }
@@ -85,11 +85,11 @@ impl FileSystem for Btrfs {
 pub(super) fn directory_of(devices: &[PathBuf]) -> Result<PathBuf, Failure> {
     let all = Path::new(FILE_SYSTEMS);
     let first = devices.first().map_or(Path::new(""), |device| device);
-    // A device has many names.
+    // Compared by number, because a device has many names.
     let wanted = claim::number(first)?;
     for entry in fs::read_dir(all).map_err(Failure::at("read", all))? {
         let dir = entry.map_err(Failure::at("read", all))?.path();
-        // Some directories are not of file systems.
+        // Some directories do not belong to file systems.
         let devices = fs::read_dir(dir.join("devices")).into_iter().flatten();
         let number = |device: fs::DirEntry| fs::read_to_string(device.path().join("dev"));
         let mut numbers = devices.flatten().flat_map(number);

@@ -1,4 +1,4 @@
-//! Block devices that one dyno at a time formats or changes, whatever its cache:
+//! Block devices that only one dyno at a time formats or changes, whatever its cache:
 //!
 //! ```text
 //! /run/dyno-device-8:16   held by the dyno that does, and removed by it
@@ -13,15 +13,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::failure::Failure;
 use crate::home::lock::Lock;
 
-/// The devices that this process has claimed, by number, and how often.
+/// Numbers of the devices that this process has claimed, and how often.
 static CLAIMED: Mutex<BTreeMap<String, (Lock, u32)>> = Mutex::new(BTreeMap::new());
 
-/// A block device that no other dyno claims. This one may claim it several times.
+/// A block device that no other dyno can claim. This process may claim it several times.
 #[derive(Debug)]
 pub(super) struct Claim(String);
 
 impl Claim {
-    /// Claims the device with a number such as `8:16`; `None` while another dyno has.
+    /// Claims the device with a number such as `8:16`; `None` if another dyno has claimed it.
     pub(super) fn take(number: String) -> Result<Option<Self>, Failure> {
         let mut claimed = claimed();
         match claimed.get_mut(&number) {
@@ -43,14 +43,14 @@ impl Drop for Claim {
         };
         *times -= 1;
         if *times == 0 {
-            // While it is locked: nobody else removes or has it. It may remain, as after a kill.
+            // Still locked here, so no other process removes or holds it. After a kill, it remains.
             let _ = fs::remove_file(file(&self.0));
             claimed.remove(&self.0);
         }
     }
 }
 
-/// The number of the device that a path leads to.
+/// The number of the device at a path.
 pub(super) fn number(device: &Path) -> Result<String, Failure> {
     let meta = fs::metadata(device).map_err(Failure::at("inspect", device))?;
     let (major, minor) = (

@@ -1,5 +1,5 @@
-//! What happens to the devices of a made file system while a server uses it: they fail, return, and
-//! are replaced; and a scrub reads all of them.
+//! What happens to the devices of a file system while a server uses it: devices fail, return, and
+//! are replaced, and a scrub reads all of them.
 
 use std::fs;
 use std::io::Read;
@@ -20,12 +20,12 @@ use crate::process;
 
 /// How often to check whether a job is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// What `btrfs scrub` returns if there are errors that it could not correct.
+/// Exit code of `btrfs scrub` if there are errors that it could not correct.
 const UNCORRECTABLE: i32 = 3;
-/// Where `btrfs scrub` keeps a file for each file system.
+/// The directory in which `btrfs scrub` keeps a file for each file system.
 const STATUS_DIR: &str = "/var/lib/btrfs";
 
-/// Work on a whole volume, which a program of its own does.
+/// A task on a whole volume, performed by a program.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(super) child: Child,
@@ -34,12 +34,12 @@ pub(crate) struct Job {
 }
 
 impl Made {
-    /// Has a device, numbered from 1, refuse every request; returns when it did.
+    /// Makes a device, numbered from 1, fail all requests; returns when it did.
     pub(crate) fn fail(&self, device: u32) -> Result<Instant, Failure> {
         self.with_device(device, LoopDevice::fail)
     }
 
-    /// Brings a device back with what it had when it failed; returns when it was back.
+    /// Restores a device with the content that it had when it failed; returns when it was back.
     pub(crate) fn restore(&self, device: u32) -> Result<Instant, Failure> {
         self.with_device(device, LoopDevice::restore)
     }
@@ -49,7 +49,7 @@ impl Made {
         self.with_device(device, LoopDevice::numbers)
     }
 
-    /// Whether a new file can be written to its devices, with all that was written before.
+    /// Whether a new file can be written, together with everything written before.
     pub(crate) fn takes_writes(&self) -> bool {
         let path = self.path().join("probe");
         let written = fs::write(&path, "x")
@@ -58,13 +58,14 @@ impl Made {
         written.is_ok() && self.sync().is_ok()
     }
 
-    /// Mounts it anew, because after some errors the kernel refuses writes until then.
+    /// Mounts the file system again, because after some errors the kernel refuses writes until
+    /// then.
     pub(crate) fn remount(&self) -> Result<(), Failure> {
         self.unmount()?;
         self.mount()
     }
 
-    /// Begins to rebuild a device on a new one.
+    /// Starts to rebuild a device on a new one.
     pub(crate) fn replace(&self, device: u32) -> Result<Job, Failure> {
         self.numbers(device)?;
         let new = self.new_device()?;
@@ -77,9 +78,9 @@ impl Made {
         })
     }
 
-    /// Begins to read all blocks of all devices and to correct those that are wrong.
+    /// Starts to read all blocks of all devices and to correct bad ones.
     pub(crate) fn scrub(&self) -> Result<Job, Failure> {
-        // It sees only what has been committed, which a server's fsync does not do.
+        // A scrub sees only committed data, and a server's fsync does not commit.
         self.sync()?;
         let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
         let arguments = arguments.into_iter().chain([shown(self.path())]);
@@ -89,7 +90,7 @@ impl Made {
         })
     }
 
-    /// Waits until a job is done; returns what a scrub found.
+    /// Waits until a job is done; returns the result of a scrub.
     pub(crate) fn finish(
         &self,
         job: &mut Job,
@@ -119,13 +120,13 @@ impl Made {
         Ok(is_scrub.then(|| found(&String::from_utf8_lossy(&output.stdout))))
     }
 
-    /// Stops a job.
     pub(crate) fn cancel(&self, mut job: Job) {
         release_at(self.path());
         process::kill(&mut job.child);
     }
 
-    /// A new device has what the one of this number had, which is detached.
+    /// Puts the new device, which has the content of number `device`, in the place of that one,
+    /// which is detached.
     fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), Failure> {
         let mut loops = self.loops();
         let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
@@ -146,7 +147,7 @@ impl Made {
 }
 
 impl Job {
-    /// The major and minor numbers of the device that replaces another.
+    /// Major and minor numbers of the device that replaces another.
     pub(crate) fn new_device(&self) -> Option<Result<(u32, u32), Failure>> {
         let replacement = self.replacement.as_ref();
         replacement.map(|(_, device)| device.numbers())
@@ -155,8 +156,8 @@ impl Job {
 
 /// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
 ///
-/// Returns the [`scrub_files`], to be removed once it is unmounted: the program of a scrub writes
-/// them again before it closes the file system.
+/// Returns the [`scrub_files`], to be removed once the file system is unmounted: the scrub program
+/// writes them again before it closes the file system.
 pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
     let files = scrub_files(source);
     if !files.is_empty() {
@@ -165,8 +166,8 @@ pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files that a program of a scrub keeps about the file system on this device: none for kinds
-/// that have no scrub.
+/// The files that a scrub program keeps about the file system on this device; none if its kind has
+/// no scrub.
 pub(super) fn scrub_files(source: &Path) -> Vec<PathBuf> {
     let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
         return Vec::new();
@@ -179,7 +180,7 @@ pub(super) fn scrub_files(source: &Path) -> Vec<PathBuf> {
 
 fn release_at(mount_point: &Path) {
     for job in ["replace", "scrub"] {
-        // Usually there is none.
+        // Usually, no job is running.
         let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
     }
 }
@@ -193,7 +194,7 @@ fn no_device(device: u32, count: usize) -> Failure {
     Failure::server(message)
 }
 
-/// What a program has printed, which is little.
+/// Reads a program's output, which is short.
 fn read(pipe: Option<impl Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
@@ -202,7 +203,7 @@ fn read(pipe: Option<impl Read>) -> Vec<u8> {
     bytes
 }
 
-/// What `btrfs scrub start -R` printed.
+/// Parses the output of `btrfs scrub start -R`.
 fn found(printed: &str) -> Scrub {
     let number = |name: &str| -> u64 {
         let mut lines = printed.lines().filter_map(|line| line.split_once(':'));

@@ -87,7 +87,7 @@ pub(super) fn check(directory: &Path, account: &Account) -> Result<PathBuf, Fail
     Ok(path)
 }
 
-/// A directory of the study that is not suitable for servers' data.
+/// The failure of a directory that is not suitable for servers' data.
 pub(super) fn unfit(directory: &Path, why: impl Display, remedy: &str) -> Failure {
     Failure::usage(format!("{} {why}", directory.display()))
         .remedy(remedy)

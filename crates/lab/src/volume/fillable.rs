@@ -1,4 +1,4 @@
-//! Which disks may be filled: none that holds anything but dyno's servers.
+//! Checks which disks may be filled: none that holds anything but dyno's servers.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,14 +11,14 @@ use crate::failure::{Failure, of_log};
 use crate::site::{Site, ThisHost};
 use crate::volume::directory;
 
-/// Where others need room, even if nothing is there now.
+/// Directories in which others need space, even if they are empty now.
 const SHARED: [&str; 9] = [
     "/", "/boot", "/dev/shm", "/home", "/run", "/tmp", "/var", "/var/tmp", ".",
 ];
-/// What an empty file system has.
+/// The only entry of an empty file system.
 const EMPTY: &str = "lost+found";
 
-/// Checks the directories that a study's faults fill; `cache` is dyno's.
+/// Checks the disks that a study's faults fill; `cache` is dyno's cache.
 pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), Failure> {
     let faults = topology.faults.iter();
     for fault in faults.filter(|fault| fault.kind().rules().acts_on == ActsOn::Space) {
@@ -27,7 +27,7 @@ pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), F
             (FaultVolume::Log, Some(log)) => (log, true),
             _ => (&node.volume, false),
         };
-        // A file system that dyno makes is its own.
+        // A file system that dyno makes holds nothing else.
         if let (Some(directory), None) = (volume.directory(), &volume.file_system) {
             let checked = check(directory, cache, None);
             checked.map_err(|error| match is_log {
@@ -39,7 +39,7 @@ pub(crate) fn check_all(topology: &plan::Topology, cache: &Path) -> Result<(), F
     Ok(())
 }
 
-/// Checks that the disk of a directory holds nothing but what has names with the prefix `own`.
+/// Checks that everything on the disk of a directory has a name with the prefix `own`.
 pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result<(), Failure> {
     let unfit = |why: String| {
         directory::unfit(
@@ -69,7 +69,7 @@ pub(crate) fn check(directory: &Path, cache: &Path, own: Option<&str>) -> Result
     }
 }
 
-/// Something between a mount point and a directory, or in it, that is not dyno's.
+/// Something that is not dyno's in the directory, or in one above it up to the mount point.
 fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<PathBuf>, Failure> {
     for dir in directory.ancestors() {
         for entry in fs::read_dir(dir).map_err(Failure::at("read", dir))? {
@@ -88,10 +88,9 @@ fn foreign(point: &Path, directory: &Path, own: Option<&str>) -> Result<Option<P
     Ok(None)
 }
 
-/// A file system with its space.
 struct Disk {
     number: u64,
-    /// Those of a file system with a number for each part of it, such as btrfs.
+    /// Device numbers; a file system such as btrfs has one for each subvolume.
     devices: Vec<String>,
 }
 

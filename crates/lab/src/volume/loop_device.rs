@@ -1,7 +1,7 @@
-//! Loop devices: block devices on files.
+//! Loop devices: block devices backed by files.
 //!
-//! The kernel detaches one when its last user closes it, so none outlives dyno unless it is
-//! mounted.
+//! The kernel detaches a loop device when its last user closes it, so none outlives dyno unless it
+//! is mounted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,26 +17,26 @@ use super::tool::shown;
 use crate::failure::Failure;
 use crate::volume::no_volume;
 
-/// Where free devices are asked for.
+/// The file that allocates free devices.
 const CONTROL: &str = "/dev/loop-control";
-/// The requests of `linux/loop.h`.
+/// Requests of `linux/loop.h`.
 const CONFIGURE: Opcode = 0x4C0A;
 const SET_STATUS: Opcode = 0x4C04;
 const GET_FREE: Opcode = 0x4C82;
-/// Detach when the last user closes it; do not cache what the file system below caches.
+/// Detach on last close, and bypass the page cache, since the file system below caches already.
 const AUTO_CLEAR: u32 = 4;
 const DIRECT_IO: u32 = 16;
-/// What a failed device is left with: less than any file system needs.
+/// The size of a failed device: less than any file system needs.
 const FAILED_BYTES: u64 = 512;
-/// The kernel's limit of a name.
+/// The kernel's limit of a device's file name.
 const NAME_BYTES: usize = 64;
-/// How often another program may take the device that was free.
+/// How many times another program may take the free device first.
 const TRIES: u32 = 100;
 
-/// A loop device, detached with this value unless something still uses it.
+/// A loop device, detached when this value is dropped unless something still uses it.
 #[derive(Debug)]
 pub(crate) struct LoopDevice {
-    /// Keeps it attached.
+    /// Keeps the device attached.
     device: File,
     path: PathBuf,
     file: PathBuf,
@@ -69,7 +69,7 @@ struct Config {
     reserved: [u64; 8],
 }
 
-/// A request whose result is the number that it returns.
+/// An ioctl whose return value is the device's number.
 struct GetFree;
 
 #[expect(
@@ -123,12 +123,13 @@ impl LoopDevice {
         )))
     }
 
-    /// Has it refuse every request from now on, also while it is in use; returns when it did.
+    /// Makes the device fail all requests, even while in use; returns when it did.
     pub(crate) fn fail(&self) -> Result<Instant, Failure> {
         self.limit(FAILED_BYTES)
     }
 
-    /// Has it serve all requests again, with what its file contains; returns when it did.
+    /// Makes the device serve all requests again, with the content of its file; returns when it
+    /// did.
     pub(crate) fn restore(&self) -> Result<Instant, Failure> {
         self.limit(0)
     }
@@ -139,7 +140,6 @@ impl LoopDevice {
         Ok(Instant::now())
     }
 
-    /// Its major and minor numbers.
     pub(crate) fn numbers(&self) -> Result<(u32, u32), Failure> {
         let state = rustix::fs::fstat(&self.device);
         let state = state.map_err(Failure::at("examine", &self.path))?;
@@ -147,23 +147,23 @@ impl LoopDevice {
         Ok((rustix::fs::major(device), rustix::fs::minor(device)))
     }
 
-    /// Detaches it, and removes its file.
+    /// Detaches the device and removes its file.
     pub(crate) fn remove(self) -> Result<(), Failure> {
         fs::remove_file(&self.file).map_err(Failure::at("remove", &self.file))
     }
 
-    /// Its path, such as `/dev/loop3`.
+    /// For example `/dev/loop3`.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// What people see it called.
+/// The name that tools such as `losetup` show.
 fn name_of(file: &Path) -> String {
     format!("dyno {}", shown(file))
 }
 
-/// A device that nothing uses.
+/// Finds a device that nothing uses.
 #[expect(
     unsafe_code,
     reason = "neither std nor rustix has this request, which reads and writes no memory"
@@ -188,7 +188,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn info(size_limit: u64, name: &str) -> Info {
     let mut file_name = [0; NAME_BYTES];
-    // The last byte ends the name.
+    // The last byte terminates the name.
     for (to, from) in file_name[..NAME_BYTES - 1].iter_mut().zip(name.bytes()) {
         *to = from;
     }
@@ -209,7 +209,7 @@ fn info(size_limit: u64, name: &str) -> Info {
     }
 }
 
-/// Attaches the file, past the page cache where its file system can do that.
+/// Attaches the file, bypassing the page cache if its file system supports that.
 fn configure(device: &File, backing: &File, name: &str) -> rustix::io::Result<()> {
     match configure_with(device, backing, name, AUTO_CLEAR | DIRECT_IO) {
         Err(Errno::INVAL) => configure_with(device, backing, name, AUTO_CLEAR),

@@ -1,4 +1,4 @@
-//! A file system that is made for one node, on loop devices or on a device of the study's.
+//! A file system that dyno makes for one node, on loop devices or on a device that the study names.
 //!
 //! ```text
 //! volume7/device1, …   sparse files of the loop devices
@@ -28,21 +28,20 @@ use crate::site::{Site, ThisHost};
 use crate::tree;
 use crate::volume::no_volume;
 
-/// A mounted file system.
 #[derive(Debug)]
 pub(crate) struct Made {
     kind: Box<dyn FileSystem>,
     plan: plan::FileSystem,
     base: Base,
     mount_point: PathBuf,
-    /// Until they are detached.
+    /// Emptied when they are detached.
     loops: Mutex<Vec<LoopDevice>>,
-    /// Number of the last one's file.
+    /// Number of the latest file.
     last_file: AtomicU32,
     limits: DiskLimits,
-    /// What it takes without data.
+    /// Space that the empty file system takes.
     empty_bytes: u64,
-    /// Of the study's device, until it has been wiped.
+    /// Held until the study's device has been wiped.
     _claim: Option<Claim>,
 }
 
@@ -80,7 +79,7 @@ impl Base {
     }
 }
 
-/// Checks that a file system can be made: that its tools are installed, and its device is empty.
+/// Checks that the file system can be made: its tools are installed, and its device is empty.
 pub(super) fn check(plan: &plan::FileSystem) -> Result<(), Failure> {
     check_tools(plan)?;
     plan.named_device().map_or(Ok(()), named_device::check)
@@ -109,7 +108,7 @@ impl Made {
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         check_tools(plan)?;
-        // Checked while nobody else can format it.
+        // Checked while nobody else can format the device.
         let claim = plan.named_device().map(named_device::claim).transpose()?;
         plan.named_device().map_or(Ok(()), named_device::check)?;
         let base = Base::new(home, below)?;
@@ -124,7 +123,7 @@ impl Made {
             empty_bytes: 0,
             _claim: claim,
         };
-        // If a step below fails, dropping this value undoes the ones before it.
+        // If a step below fails, dropping this value undoes the earlier ones.
         made.attach()?;
         made.format(interrupted)?;
         make_dir(&made.mount_point)?;
@@ -137,7 +136,8 @@ impl Made {
         let devices = self.devices();
         let made = self.kind.make(&devices, interrupted);
         if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
-            // It was empty before. What remains if that fails is reported when it is used next.
+            // The device was empty before. A signature that remains is reported when the device is
+            // used next.
             let _ = Tool::WIPEFS.run(["-a", "-q", &shown(device)]);
         }
         made
@@ -155,7 +155,7 @@ impl Made {
         Ok(())
     }
 
-    /// A loop device on a new file.
+    /// Creates a loop device on a new file.
     pub(super) fn new_device(&self) -> Result<LoopDevice, Failure> {
         let bytes = match &self.plan.devices {
             Devices::Named(_) => 0,
@@ -180,7 +180,7 @@ impl Made {
         }
     }
 
-    /// The sparse files must not fill the disk under the server.
+    /// Sparse files must not fill the disk below them while the server runs.
     fn has_room(&self) -> Result<(), Failure> {
         let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
         let host = ThisHost::default();
@@ -200,7 +200,7 @@ impl Made {
         let mut options = self.kind.mount_options(&devices);
         let typed = self.plan.mount_options.iter();
         options.extend(typed.map(|typed| typed.value.clone()));
-        // The last ones count.
+        // Of contradictory options, the last one counts.
         options.push("nosuid,nodev".to_owned());
         let first = devices.first().map(|device| shown(device));
         let arguments = [
@@ -218,12 +218,12 @@ impl Made {
         mounted::unmount_below(self.base.path())
     }
 
-    /// Its limits, those of each device.
+    /// The limits of each device.
     pub(crate) fn limits(&self) -> &DiskLimits {
         &self.limits
     }
 
-    /// Has everything written to its devices.
+    /// Writes everything to the devices.
     pub(super) fn sync(&self) -> Result<(), Failure> {
         let dir = fs::File::open(&self.mount_point);
         let dir = dir.map_err(Failure::at("open", &self.mount_point))?;
@@ -289,19 +289,18 @@ impl Drop for Made {
     }
 }
 
-/// Bytes of the blocks that are not free.
 pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, Failure> {
     let space = rustix::fs::statvfs(mount_point);
     let space = space.map_err(Failure::at("read the file system of", mount_point))?;
     Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
 }
 
-/// A directory of dyno's that others may enter.
+/// A directory that dyno owns and others may enter.
 fn make_dir(path: &Path) -> Result<(), Failure> {
     let mut builder = DirBuilder::new();
     builder.mode(0o755);
     builder.create(path).map_err(Failure::at("create", path))?;
-    // The mode above is subject to the umask.
+    // `DirBuilder`'s mode is subject to the umask.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
 }

@@ -29,31 +29,31 @@ pub(crate) use named_device::wipe_own;
 pub(crate) use scheduler::{Scheduler, put_back_all};
 pub(crate) use tool::Tool;
 
-/// The label of each file system that dyno makes.
+/// Label of each file system that dyno makes.
 const LABEL: &str = "dyno-volume";
 
-/// Where a node's data is stored. Dropping it ends it.
+/// Where a node's data is stored. Dropping a volume removes it.
 pub(crate) trait Volume: fmt::Debug + Send + Sync {
     /// The directory that contains the data directory.
     fn path(&self) -> &Path;
 
-    /// Bytes that its devices hold for what has been written since it was made, with all copies
-    /// and parity; `None` for a directory, whose file system has other files, too.
+    /// Bytes on the devices for everything written since the volume was made, with all copies and
+    /// parity. `None` for a directory, whose file system also holds other files.
     fn used_bytes(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
-    /// How many bytes on its devices a byte of data takes without compression and deduplication.
+    /// Bytes on the devices per byte of data, without compression and deduplication.
     fn raw_per_byte(&self) -> f64 {
         1.0
     }
 
-    /// The file system that was made for it; `None` if it is a directory.
+    /// The file system that dyno made for the volume; `None` for a directory.
     fn made(&self) -> Option<&Made> {
         None
     }
 
-    /// Has equal blocks of the data shared, if the study wants that.
+    /// Shares equal blocks of the data if the study asks for it.
     fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         let _ = interrupted;
         Ok(())
@@ -63,18 +63,17 @@ pub(crate) trait Volume: fmt::Debug + Send + Sync {
     fn end(&self) -> Result<(), Failure>;
 }
 
-/// A kind of file system.
 trait FileSystem: fmt::Debug + Send + Sync {
-    /// Checks that the programs that it needs are installed.
+    /// Checks that the required programs are installed.
     fn check(&self) -> Result<(), Failure>;
 
-    /// Makes it on empty devices, with [`LABEL`].
+    /// Makes the file system on empty devices, with [`LABEL`].
     fn make(&self, devices: &[PathBuf], interrupted: &AtomicBool) -> Result<(), Failure>;
 
-    /// Mount options that this file system needs for these devices.
+    /// Mount options required for these devices.
     fn mount_options(&self, devices: &[PathBuf]) -> Vec<String>;
 
-    /// Bytes that its devices hold; what it is mounted at has been synchronized.
+    /// Bytes on the devices. The caller has synchronized the file system.
     fn used_bytes(&self, mount_point: &Path, devices: &[PathBuf]) -> Result<u64, Failure>;
 
     /// Makes the kernel forget unmounted devices.
@@ -83,7 +82,6 @@ trait FileSystem: fmt::Debug + Send + Sync {
     }
 }
 
-/// How a file system of a study is made.
 fn file_system(plan: &plan::FileSystem) -> Box<dyn FileSystem> {
     match plan.kind.value {
         plan::FileSystemKind::Ext4 => Box::new(ext4::Ext4),
@@ -112,7 +110,7 @@ pub(crate) fn create(
     })
 }
 
-/// A node's own directory, whose owner removes it.
+/// A node's own directory, which is removed by its owner.
 impl Volume for PathBuf {
     fn path(&self) -> &Path {
         self
@@ -140,14 +138,15 @@ fn check_one(volume: &plan::Volume, account: &Account) -> Result<(), Failure> {
     }
 }
 
-/// This host cannot, or this user may not, make a volume as the study describes it.
+/// The failure of a host that cannot, or a user that may not, make a volume as the study describes
+/// it.
 pub(crate) fn no_volume(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("cannot set up the volume: {why}"))
         .remedy(remedy)
         .key("volume.filesystem")
 }
 
-/// A directory on the disk that holds volumes of this kind.
+/// A directory on the disk that holds such volumes.
 pub(crate) fn disk<'a>(home: &'a Home, volume: &'a plan::Volume) -> &'a Path {
     volume.directory().map_or(home.root(), |below| below)
 }

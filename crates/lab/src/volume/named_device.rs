@@ -13,11 +13,11 @@ use super::tool::{Tool, shown};
 use crate::failure::Failure;
 use crate::volume::no_volume;
 
-/// What `blkid` ends with if it finds nothing.
+/// Exit code of `blkid` if it finds nothing.
 const NOTHING_FOUND: i32 = 2;
 
 /// Checks that formatting a device destroys nothing: it exists, nothing uses it, and it holds no
-/// file system but one that dyno made.
+/// file system except one that dyno made.
 pub(super) fn check(device: &Path) -> Result<(), Failure> {
     let meta = fs::metadata(device).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unfit(device, "does not exist", "check its name (lsblk)"),
@@ -29,7 +29,8 @@ pub(super) fn check(device: &Path) -> Result<(), Failure> {
     }
     let mut options = OpenOptions::new();
     let exclusive = OFlags::EXCL.bits().cast_signed();
-    // The kernel grants this only if nothing has mounted or claimed it or one of its partitions.
+    // The kernel permits this only if nobody has mounted or claimed the device or one of its
+    // partitions.
     let opened = options.read(true).write(true).custom_flags(exclusive);
     opened.open(device).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => unfit(
@@ -57,7 +58,8 @@ pub(super) fn check(device: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What a device holds, in words; `None`: nothing, or a file system that dyno made.
+/// A description of the device's content; `None` if it holds nothing or a file system that dyno
+/// made.
 fn signature(device: &Path) -> Result<Option<String>, Failure> {
     let device = shown(device);
     let output = Tool::BLKID.output(["-p", "-o", "export", &device])?;
@@ -79,7 +81,7 @@ fn signature(device: &Path) -> Result<Option<String>, Failure> {
     Ok(Some(found.unwrap_or_else(|| "of unknown type".to_owned())))
 }
 
-/// Claims a device, to be kept until it has been wiped.
+/// Claims a device, to be held until it has been wiped.
 pub(super) fn claim(device: &Path) -> Result<Claim, Failure> {
     Claim::take(claim::number(device)?)?.ok_or_else(|| {
         let remedy = "name another device, or wait for the other dyno to end";
@@ -87,8 +89,8 @@ pub(super) fn claim(device: &Path) -> Result<Claim, Failure> {
     })
 }
 
-/// Removes the signature of a file system that dyno made, so that the device is empty again. A
-/// device that another dyno has claimed since is left alone.
+/// Removes the signature of a file system that dyno made, so that the device is empty again. Leaves
+/// a device alone that another dyno has claimed since.
 pub(crate) fn wipe_own(device: &Path) -> Result<(), Failure> {
     let Some(_claim) = Claim::take(claim::number(device)?)? else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The IO scheduler of a volume's devices, which the next run puts back if dyno is killed.
+//! The IO scheduler of a volume's devices. If dyno is killed, the next run restores it.
 //!
 //! ```text
-//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": each device with what tells whether it
-//!                              is still the same one, its scheduler before, and the one it was given
+//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": for each device, its name, what
+//!                              identifies it, its previous scheduler, and the one that dyno set
 //! ```
 
 use std::fs;
@@ -16,19 +16,18 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::site::{Site, ThisHost};
 
-/// The prefix of records' names.
 const RECORD: &str = "scheduler";
 
-/// The schedulers that were changed, put back with this value.
+/// Schedulers that dyno changed, restored when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     record: PathBuf,
-    /// Two dynos would put back each other's.
+    /// Two dynos would restore each other's schedulers.
     _claims: Vec<Claim>,
 }
 
 impl Scheduler {
-    /// Gives the devices below a directory a scheduler.
+    /// Sets the scheduler of the devices below a directory.
     pub(crate) fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, Failure> {
         let host = ThisHost::default();
         let devices = device::below_dir(host.files(), dir);
@@ -40,7 +39,7 @@ impl Scheduler {
         }
         let (mut before, mut claims) = (Vec::new(), Vec::new());
         for device in &devices {
-            // Nobody else can change it.
+            // Other users cannot change it.
             if rustix::process::geteuid().is_root() {
                 claims.push(claim(host.files(), device)?);
             }
@@ -63,7 +62,7 @@ impl Scheduler {
         Ok(set)
     }
 
-    /// Puts the schedulers back that the devices had before.
+    /// Restores the devices' previous schedulers.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         put_back(&self.record)
     }
@@ -71,12 +70,13 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        // What cannot be put back now is tried again with the run directory.
+        // What cannot be restored now is tried again with the run directory.
         let _ = self.end();
     }
 }
 
-/// Puts back the schedulers that a run has changed, the last one first: a disk may have had several.
+/// Restores the schedulers that a run changed, the last one first, since a disk may have had
+/// several.
 pub(crate) fn put_back_all(run: &Path) -> Result<(), Failure> {
     let mut records = Vec::new();
     for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
@@ -104,7 +104,8 @@ fn put_back(record: &Path) -> Result<(), Failure> {
         let &[device, number, boot, before, wanted] = words.as_slice() else {
             continue;
         };
-        // Another device may have its name by now, and somebody else may have chosen a scheduler.
+        // The name may belong to another device by now, and someone else may have chosen a
+        // scheduler.
         if identity(files, device) != format!("{number} {boot}") {
             continue;
         }
@@ -117,7 +118,6 @@ fn put_back(record: &Path) -> Result<(), Failure> {
     fs::remove_file(record).map_err(Failure::at("remove", record))
 }
 
-/// Claims a disk.
 fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
     let number = host::line(files, format!("/sys/block/{device}/dev")).unwrap_or_default();
     Claim::take(number)?.ok_or_else(|| {
@@ -128,14 +128,14 @@ fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
     })
 }
 
-/// What no other device has that ever has the same name: the kernel's number of it, and the boot.
+/// Identifies a device, even if another one gets its name: the kernel's number, and the boot.
 fn identity(files: &dyn Files, device: &str) -> String {
     let word = |path: &str| host::line(files, path).unwrap_or_else(|| "-".to_owned());
     let number = word(&format!("/sys/block/{device}/diskseq"));
     format!("{number} {}", word("/proc/sys/kernel/random/boot_id"))
 }
 
-/// The current one of the words `none [mq-deadline] kyber`, among which the wanted one must be.
+/// The current one of the words `none [mq-deadline] kyber`, which must include `wanted`.
 fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, Failure> {
     let bare = |word: &'a str| word.trim_matches(['[', ']']);
     let known: Vec<&str> = words.split_whitespace().map(bare).collect();

@@ -1,4 +1,5 @@
-//! Volumes are made, filled, and leave nothing; a device that holds something is not touched.
+//! Volumes are made and filled, and leave nothing behind. A device that holds something is not
+//! touched.
 
 use std::fs;
 use std::mem::ManuallyDrop;
@@ -77,7 +78,7 @@ fn home() -> (TempDir, Home) {
     (dir, home)
 }
 
-/// The volume, unless this machine cannot make it: then the error says why.
+/// `None`, and a skipped test, if this machine cannot make the volume.
 fn made(home: &Home, volume: &plan::Volume) -> Option<Arc<dyn Volume>> {
     match create(home, volume, PathBuf::new(), &NEVER) {
         Ok(made) => Some(made),
@@ -112,7 +113,7 @@ fn mounts_below(dir: &Path) -> usize {
     mounts.lines().filter(|line| line.contains(&dir)).count()
 }
 
-/// The kernel detaches a device a moment after its last user.
+/// Waits, because the kernel detaches a device a moment after its last user.
 fn assert_nothing_left(dir: &Path) {
     assert_eq!(mounts_below(dir), 0);
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -182,7 +183,7 @@ fn compressed_and_shared_blocks_take_less_space() {
     assert_nothing_left(home.run_dir());
 }
 
-/// Also what fails after the devices were attached takes them down.
+/// A failure after the devices were attached must detach them, too.
 #[test]
 fn what_cannot_be_made_leaves_nothing_and_says_why() {
     let (_dir, home) = home();
@@ -299,13 +300,13 @@ fn what_another_dyno_has_set_or_formats_is_left_to_it() {
     std::fs::remove_file(claim::file(number.trim())).unwrap();
 }
 
-/// A block device of a test, detached with it.
+/// A block device, detached when this value is dropped.
 struct Device {
     path: PathBuf,
     _file: tempfile::NamedTempFile,
 }
 
-/// Another name of a device, as disks have in `/dev/disk` and `/dev/mapper`.
+/// Another name of a device, like those in `/dev/disk` and `/dev/mapper`.
 struct Alias(PathBuf);
 
 impl Alias {
@@ -394,7 +395,7 @@ fn a_device_that_holds_something_is_not_touched() {
         assert!(status.success(), "{program} {arguments:?}");
     };
     let path = device.path.to_str().unwrap();
-    // Empty, it is used, and is empty again afterward.
+    // An empty device is used, and is empty again afterward.
     for _ in 0..2 {
         let used = or_skip!(made(&home, &volume));
         fs::write(used.path().join("data"), "x").unwrap();
@@ -420,7 +421,7 @@ fn a_device_that_holds_something_is_not_touched() {
     }
 }
 
-/// Bytes that do not compress, the same each time.
+/// Reproducible bytes that do not compress.
 fn content(count: u32) -> Vec<u8> {
     let byte = |n: u32| (n.wrapping_mul(n) >> 13) as u8;
     (0..count).map(byte).collect()
@@ -452,14 +453,14 @@ fn a_device_that_failed_returns_stale_and_another_is_rebuilt() {
     assert_eq!(made.numbers(1).unwrap(), new);
     assert_ne!(new, before);
     assert_eq!(scrub().unwrap().found, 0);
-    // Only the new device has it.
+    // Only the new device has the content.
     made.fail(2).unwrap();
     fs::write("/proc/sys/vm/drop_caches", "1").unwrap();
     assert!(fs::read(&file).unwrap() == content(4_000_000));
     made.restore(2).unwrap();
     let wrong = made.fail(3).unwrap_err().to_string();
     assert!(wrong.contains("no device 3"), "{wrong}");
-    // A job that is under way ends with the volume.
+    // A running job ends with the volume.
     made.cancel(made.replace(2).unwrap());
     let stopped = AtomicBool::new(true);
     let mut job = made.replace(2).unwrap();
@@ -492,8 +493,8 @@ fn without_copies_nothing_is_written_until_it_is_mounted_anew() {
     }
 }
 
-/// The program of a scrub outlives its dyno if that is killed before `setpriv` has run, and it
-/// writes its file when the scrub is canceled.
+/// A scrub program outlives its dyno if that is killed before `setpriv` has run, and it writes its
+/// file when the scrub is canceled.
 #[test]
 fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     let (_dir, home) = home();
@@ -511,7 +512,7 @@ fn a_scrub_that_runs_until_the_volume_ends_leaves_no_files() {
     kill_process(program, Signal::STOP).unwrap();
     std::thread::scope(|scope| {
         let end = scope.spawn(|| volume.end());
-        // It is canceled by now, or the test proves nothing.
+        // By now the scrub has been canceled; otherwise the test would prove nothing.
         sleep(Duration::from_secs(1));
         kill_process(program, Signal::CONT).unwrap();
         end.join().unwrap().unwrap();

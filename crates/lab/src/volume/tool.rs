@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT, WORK_LIMIT};
 use crate::volume::no_volume;
 
-/// A program, and the package that has it.
+/// A program, and the package that provides it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
     program: &'static str,
@@ -30,7 +30,7 @@ impl Tool {
         Self { program, package }
     }
 
-    /// Runs it on devices, unless the user interrupts.
+    /// Runs the tool on devices, unless the user interrupts.
     pub(super) fn run_on(
         self,
         devices: &[PathBuf],
@@ -42,7 +42,7 @@ impl Tool {
         self.work(options.chain(devices), interrupted)
     }
 
-    /// Runs it to its end, however long that takes, unless the user interrupts.
+    /// Runs the tool to its end, without a time limit, unless the user interrupts.
     pub(crate) fn work(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -53,7 +53,7 @@ impl Tool {
         self.succeeded(&output)
     }
 
-    /// Runs it to its end, for a limited time; returns what it printed.
+    /// Runs the tool to its end, within a time limit; returns its output.
     pub(crate) fn run(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -70,7 +70,7 @@ impl Tool {
         }
     }
 
-    /// The same, whatever its exit code.
+    /// Like [`Tool::run`], but accepts any exit code.
     pub(super) fn output(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -78,7 +78,8 @@ impl Tool {
         process::output(self.command(arguments)?, TOOL_LIMIT, &NEVER)
     }
 
-    /// Starts it; it ends with dyno, because later its device may be another program's.
+    /// Starts the tool. It ends with dyno, because later its device may be in use by another
+    /// program.
     pub(super) fn start(
         self,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -101,7 +102,7 @@ impl Tool {
         Ok(command)
     }
 
-    /// Checks that it is installed.
+    /// Checks that the program is installed.
     pub(super) fn check(self) -> Result<(), Failure> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs = std::env::split_paths(&path);

@@ -3,23 +3,22 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an instance is watched closely after a fault, at most.
+/// Maximum time that an instance is watched closely after a fault.
 const MAX_ALERT: Duration = Duration::from_secs(120);
-/// For how long its members are still probed closely once one has accepted a write.
+/// How long members are still probed closely after one has accepted a write.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How closely an instance is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// Nothing has been asked for lately.
+    /// No recent fault.
     Quiet,
-    /// It accepts writes again, after a fault.
+    /// A member accepts writes again after a fault.
     Recovering,
-    /// A fault has been asked for, and no write has been accepted since its effect.
+    /// A fault was requested, and no write has been accepted since it took effect.
     Alert,
 }
 
-/// The last fault of an instance, for those who watch it.
+/// The last fault of an instance, shared with the threads that watch the instance.
 #[derive(Debug, Default)]
 pub(super) struct Alert {
     state: Mutex<State>,
@@ -30,7 +29,7 @@ pub(super) struct Alert {
 struct State {
     asked_at: Option<Instant>,
     effect_at: Option<Instant>,
-    /// When the first write was accepted that was sent after the effect.
+    /// When the first write was accepted that was sent after the fault took effect.
     written_at: Option<Instant>,
 }
 
@@ -47,7 +46,7 @@ impl State {
 }
 
 impl Alert {
-    /// A fault is about to be asked for.
+    /// Called before a fault is requested.
     pub(super) fn raise(&self) {
         *self.lock() = State {
             asked_at: Some(Instant::now()),
@@ -56,12 +55,11 @@ impl Alert {
         self.raised.notify_all();
     }
 
-    /// The fault has taken effect.
     pub(super) fn took_effect(&self, at: Instant) {
         self.lock().effect_at = Some(at);
     }
 
-    /// A member has accepted a write that was sent at `sent_at`.
+    /// Called when a member has accepted a write that was sent at `sent_at`.
     pub(super) fn written(&self, sent_at: Instant) {
         let mut state = self.lock();
         if state.written_at.is_none() && state.effect_at.is_some_and(|at| at <= sent_at) {
@@ -73,13 +71,13 @@ impl Alert {
         self.lock().level(Instant::now())
     }
 
-    /// When the last fault was asked for.
+    /// When the last fault was requested.
     pub(super) fn asked_at(&self) -> Option<Instant> {
         self.lock().asked_at
     }
 
-    /// Waits until an interval after `since` is over, which depends on the level; a fault shortens
-    /// it.
+    /// Waits for an interval after `since`, which depends on the level; a new fault ends the wait
+    /// early.
     pub(super) fn wait(&self, since: Instant, interval: impl Fn(Level) -> Duration) {
         let mut state = self.lock();
         loop {

@@ -1,5 +1,5 @@
-//! Watches the instances of a trial around its faults: how many transactions have completed, read
-//! every 10 ms, and what probes of each member find, on connections of their own.
+//! Watches the instances of a trial around faults: reads every 10 ms how many transactions have
+//! completed, and probes each member on a connection of its own.
 
 mod alert;
 mod prober;
@@ -29,27 +29,27 @@ use alert::Alert;
 use prober::Prober;
 use sampler::{Sampled, Sampler};
 
-/// What is watched of an instance. Faults tell it what they do.
+/// The watched data of an instance, which faults notify.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) pulse: Arc<Pulse>,
     alert: Alert,
 }
 
-/// The threads that watch the instances of a trial.
 pub(crate) struct Watchers<'scope> {
     sampler: ScopedJoinHandle<'scope, Vec<Sampled>>,
-    /// Of each instance.
+    /// Probers of each instance.
     probers: Vec<Vec<ScopedJoinHandle<'scope, Vec<Probe>>>>,
 }
 
-/// Prepares to watch the instances of a trial with faults; nothing is watched without them.
+/// Prepares to watch the instances of a trial with faults. Returns nothing for trials without
+/// faults.
 pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec<Watch> {
     if trial.planned.topology.faults.is_empty() {
         return Vec::new();
     }
     let open = |index: usize| {
-        // Who follows a cluster's primary has created its table.
+        // The follower of a cluster's primary has already created its table.
         let is_group = rig
             .instances
             .get(index)
@@ -70,19 +70,19 @@ pub(crate) fn open(trial: &Trial, rig: &Rig, observer: &mut dyn Observer) -> Vec
 }
 
 impl Watch {
-    /// A fault is about to be asked for.
+    /// Called before a fault is requested.
     pub(crate) fn asked(&self) {
         self.alert.raise();
     }
 
-    /// A fault has taken effect.
+    /// Called when a fault has taken effect.
     pub(crate) fn took_effect(&self, at: Instant, clock: Clock<'_>) {
         self.alert.took_effect(at);
         self.pulse.await_first(clock.ns(at));
     }
 }
 
-/// Starts watching; `watches` has one for each instance, or none.
+/// Starts the threads. `watches` has an element for each instance, or is empty.
 pub(crate) fn spawn<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     watches: &'env [Watch],
@@ -109,14 +109,12 @@ pub(crate) fn spawn<'scope, 'env>(
     Ok(Some(Watchers { sampler, probers }))
 }
 
-/// A server of an instance.
 struct Server<'a> {
     number: u32,
     database: &'a Database,
     replication: Option<&'static dyn Replication>,
 }
 
-/// The servers of an instance.
 fn servers(rig: &Rig, index: usize) -> Vec<Server<'_>> {
     let Some(instance) = rig.instances.get(index) else {
         return Vec::new();
@@ -137,7 +135,7 @@ fn servers(rig: &Rig, index: usize) -> Vec<Server<'_>> {
 }
 
 impl Watchers<'_> {
-    /// Waits until all of them have ended, and adds to the faults how the instances recovered.
+    /// Waits until all threads have ended, and adds to the faults how the instances recovered.
     pub(crate) fn conclude(
         self,
         trial: &Trial,

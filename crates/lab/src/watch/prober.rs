@@ -1,4 +1,4 @@
-//! Probes one member of a cluster as long as its load runs.
+//! Probes one member of a cluster while its load runs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use super::alert::{Alert, Level};
 use crate::clock::Clock;
 use crate::member_probe::{self, MemberProbe, Probed, Write};
 
-/// Most probes that are kept of a member; after that, only those that find a change.
+/// Maximum number of probes that are kept for a member; after that, only probes that show a change.
 const MAX_PROBES: usize = 200_000;
 
-/// How often a member is probed.
+/// The probe interval.
 fn interval(level: Level) -> Duration {
     Duration::from_millis(match level {
         Level::Quiet => 200,
@@ -23,14 +23,13 @@ fn interval(level: Level) -> Duration {
     })
 }
 
-/// Probes one member.
 pub(super) struct Prober<'a> {
     server: u32,
     probe: MemberProbe,
     alert: &'a Alert,
     clock: Clock<'a>,
     probes: Vec<Probe>,
-    /// The last one, if it repeats the one before: the end of what did not change.
+    /// The last probe, if its result equals that of the one before: the end of an unchanged period.
     repeated: Option<Probe>,
 }
 
@@ -47,8 +46,8 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// Probes until the load has ended; returns what was found; of quiet
-    /// repetitions, the first and the last.
+    /// Probes until the load has ended. Of equal results in quiet periods, only the first and the
+    /// last are returned.
     pub(super) fn run(mut self) -> Vec<Probe> {
         if self.clock.begun().is_none() {
             return Vec::new();

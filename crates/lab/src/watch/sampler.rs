@@ -11,28 +11,26 @@ use super::alert::Level;
 use super::{Watch, first_writes};
 use crate::clock::{Clock, seconds};
 
-/// How often the pulses are read.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// How far back all readings are kept, for a fault that is about to come.
+/// How long all readings are kept, in case a fault follows.
 const RECENT_S: f64 = 5.0;
-/// Older ones are kept at this distance, unless a fault came.
+/// Interval of older readings, unless a fault follows.
 const COARSE_S: f64 = 1.0;
-/// Most readings of an instance at the full rate: 50 minutes.
+/// Maximum number of readings of an instance at the full rate: 50 minutes.
 const MAX_FINE: usize = 300_000;
-/// Most errors that are kept after each fault.
+/// Maximum number of errors that are kept after each fault.
 const MAX_ERRORS: usize = 10_000;
 
-/// The readings of one instance.
 pub(super) struct Sampler<'a> {
     watch: &'a Watch,
     kept: Vec<Count>,
     recent: VecDeque<Count>,
     errors: Vec<ObservedError>,
-    /// When the last fault was asked for, and how many errors there were.
+    /// When the last fault was requested, and the number of errors at that time.
     asked: Option<(Instant, usize)>,
 }
 
-/// What was read of one instance.
+/// The readings of one instance.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
     pub(super) counts: Vec<Count>,
@@ -40,7 +38,7 @@ pub(super) struct Sampled {
     pub(super) first_writes: Vec<FirstWrite>,
 }
 
-/// Reads the pulses until the loads have ended.
+/// Returns when the loads have ended.
 pub(super) fn run(mut samplers: Vec<Sampler<'_>>, clock: Clock<'_>) -> Vec<Sampled> {
     if clock.begun().is_some() {
         let mut due = Instant::now();
@@ -48,7 +46,7 @@ pub(super) fn run(mut samplers: Vec<Sampler<'_>>, clock: Clock<'_>) -> Vec<Sampl
             let now = Instant::now();
             let t_s = clock.seconds(now);
             samplers.iter_mut().for_each(|sampler| sampler.read(t_s));
-            // A late reading makes the next one no earlier.
+            // Readings missed by a late one are skipped.
             due = (due + INTERVAL).max(now);
             sleep(due.saturating_duration_since(Instant::now()));
         }
@@ -98,7 +96,7 @@ impl<'a> Sampler<'a> {
         if asked_at != self.asked.map(|(at, _)| at) {
             self.asked = asked_at.map(|at| (at, self.errors.len()));
         }
-        // Before the first fault, nobody asks for them.
+        // Errors before the first fault are not needed.
         let Some((_, before)) = self.asked else {
             return;
         };

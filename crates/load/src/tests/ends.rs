@@ -1,4 +1,4 @@
-//! How loads end: on a transaction boundary, with a server that hangs, cancelled.
+//! How loads end: on transaction boundaries, with a hanging server, or canceled.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const POLL: u64 = 20 * MS;
 /// The statements of a read-write transaction.
 const STATEMENTS: usize = 20;
 
-/// A server that replies for a while, and then never again.
+/// A server that stops replying at `at_ns`.
 fn hanging_from(at_ns: u64) -> Scripted {
     Scripted::answering(&simulation(), move |request| match request.at_ns >= at_ns {
         true => Answer::Never,
@@ -28,7 +28,7 @@ fn limited_by_events() -> LoadSpec {
     }
 }
 
-/// Drives a load and stops it like this at the first second that ends at `at_ns` or later.
+/// Drives a load and stops it with `stop` at the first second that ends at `at_ns` or later.
 fn stop_at(at_ns: u64, stop: fn(&Stop), spec: &LoadSpec, server: &Scripted) -> Driven {
     let simulation = server.simulation().clone();
     drive_until(spec, server, &Stop::default(), |event, handle| {
@@ -77,7 +77,7 @@ fn a_load_stops_on_transaction_boundaries() {
     assert_unfinished(&driven, 5, 0);
     let oldest_ms = driven.outcome().unfinished.oldest_ms.unwrap();
     assert!(oldest_ms > 0.0 && oldest_ms < 60.0, "{oldest_ms}");
-    // They end in the drain, and count neither as measured nor as nothing.
+    // They end in the drain, and count neither as measured nor as unfinished.
     assert_eq!(driven.total(Phase::Drain).response.count(), 5);
     let all = driven.measured().response.count() + 5;
     let expected = times(&server, Asked::Statement).len();
@@ -90,10 +90,10 @@ fn the_time_is_kept_while_the_server_hangs() {
     let driven = drive(&lasting_s(2), &server);
     assert_eq!(driven.outcome().end, End::Completed);
     assert_unfinished(&driven, 4, 4);
-    // The end of the load, and the grace that running transactions have.
+    // The end of the load, plus the grace period of running transactions.
     let limit = START + 2 * SECOND + 5 * SECOND;
     assert!((limit..limit + POLL).contains(&driven.ended_ns));
-    // The connections of dropped tasks are closed without a goodbye.
+    // Connections of dropped tasks are closed without a quit message.
     assert!(times(&server, Asked::Close).is_empty());
 }
 
@@ -121,7 +121,7 @@ fn a_slow_server_is_waited_for() {
     assert_eq!(driven.measured().response.count(), 40);
 }
 
-/// Errors that the load ignores are replies: the server does not hang.
+/// Errors that the load ignores are replies, so the server does not count as hanging.
 #[test]
 fn a_server_that_only_refuses_is_not_lost() {
     let server = Scripted::answering(&simulation(), |request| match request.number {
@@ -169,7 +169,7 @@ fn an_interrupt_cancels_what_a_hung_server_keeps() {
     assert!(driven.ended_ns <= limit + 2 * POLL, "{}", driven.ended_ns);
 }
 
-/// A call into an engine in process cannot be dropped.
+/// A call into an in-process engine cannot be dropped.
 #[test]
 fn a_worker_that_hangs_in_a_call_is_left_behind() {
     let server = Scripted::blocking(100, 1000 * SECOND, SERVICE);
@@ -177,7 +177,7 @@ fn a_worker_that_hangs_in_a_call_is_left_behind() {
     spec.workers = 2;
     let driven = drive(&spec, &server);
     assert_eq!(driven.outcome().end, End::Completed);
-    // The two users of the blocked worker are cancelled.
+    // The two users of the blocked worker are canceled.
     assert_unfinished(&driven, 4, 2);
     let limit = START + 2 * SECOND + 5 * SECOND + SECOND;
     assert!((limit..limit + POLL).contains(&driven.ended_ns));
@@ -218,11 +218,11 @@ fn a_user_that_waits_to_reconnect_ends_with_the_load() {
     });
     let driven = drive(&lasting_s(30), &server);
     assert_eq!(driven.ended_ns, START + 30 * SECOND);
-    // Its transaction is unfinished, but nothing had to be cancelled.
+    // Its transaction is unfinished, but nothing had to be canceled.
     assert_unfinished(&driven, 4, 0);
 }
 
-/// Rows of a bulk insert, of which 26,000 and more are one statement.
+/// Rows of a bulk insert, more than 26,000 of which form one statement.
 fn bulk(server: &Scripted, events: u64) -> (End, u64) {
     let mut spec = limited_by_events();
     (spec.users, spec.events) = (1, Some(events));
@@ -238,7 +238,7 @@ fn rows_of_a_bulk_insert_count_once_the_server_has_them() {
     assert_eq!(bulk(&server, 100_000), (End::Completed, 100_000));
     let statements = times(&server, Asked::Statement).len();
     assert!((2..10).contains(&statements), "{statements}");
-    // The second statement is lost, and with it its rows; the others are there.
+    // The second statement is lost with its rows; the others arrived.
     let server = Scripted::answering(&simulation(), |request| match request.number {
         1 => fails(FailureKind::Lost, 0),
         _ => done(SERVICE),

@@ -1,4 +1,4 @@
-//! Errors that end a load, and those that do not.
+//! Errors that end a load, and errors that do not.
 
 use workload::session::FailureKind;
 
@@ -8,7 +8,7 @@ use super::*;
 const DEADLOCK: u32 = 1213;
 const DUPLICATE: u32 = 1062;
 
-/// Every fifth statement fails like this, after its service time.
+/// Every fifth statement fails after its service time.
 fn failing(kind: FailureKind, code: u32) -> Scripted {
     Scripted::answering(&simulation(), move |request| {
         match request.number % 5 == 4 {
@@ -25,12 +25,12 @@ fn a_deadlock_restarts_the_transaction_within_its_response_time() {
     assert_eq!(driven.outcome().end, End::Completed);
     let total = driven.measured();
     let statements = u64::from(u32::try_from(times(&server, Asked::Statement).len()).unwrap());
-    // Those that are running at the end are drained.
+    // Statements that are running at the end are drained.
     assert!(statements - total.response.count() - total.restarts() <= 4);
     assert_eq!(total.restarts(), total.errors[&DEADLOCK.to_string()].count);
     assert!(total.restarts() >= 4 * 1000 / 5 - 4);
     assert_eq!(total.reconnects, 0);
-    // A failed statement has no time of its own, but its transaction has both.
+    // A failed statement has no time, but its transaction has one.
     assert_eq!(total.statement_count(), total.response.count());
     let longest = total.response.max_ns().unwrap();
     assert!(longest >= 2 * SERVICE, "{longest}");
@@ -65,7 +65,7 @@ fn any_other_refusal_ends_the_load_at_once() {
     let expected = End::Failed(error(FailureKind::Refused, DUPLICATE));
     assert_eq!(driven.outcome().end, expected);
     let failed_ns = server.requests(Asked::Statement)[at as usize].request.at_ns;
-    // Nothing else had to happen first: users that run come to their end meanwhile.
+    // The load ends at the failure; users that are running finish meanwhile.
     assert_eq!(driven.ended_ns, failed_ns + SERVICE);
     let errors = driven.measured().errors;
     assert_eq!(errors[&DUPLICATE.to_string()].action, "stopped the load");
@@ -88,7 +88,7 @@ fn the_first_connection_that_fails_ends_the_load_before_it_begins() {
     assert!(times(&server, Asked::Statement).is_empty());
     assert!(driven.seconds.is_empty());
     assert!(server.simulation().is_start_cancelled());
-    // At most one further connection was begun before the failure was noticed.
+    // At most one further connection was started before the failure was noticed.
     assert!(times(&server, Asked::Connection).len() <= 4);
 }
 

@@ -55,7 +55,7 @@ fn spec() -> LoadSpec {
     }
 }
 
-/// The same for this many seconds.
+/// Like [`spec`], for this many seconds.
 fn lasting_s(seconds: u64) -> LoadSpec {
     LoadSpec {
         time: Some(Duration::from_secs(seconds)),
@@ -67,7 +67,6 @@ fn simulation() -> Simulation {
     Simulation::new(START)
 }
 
-/// A load that has ended.
 struct Driven {
     ended: Result<LoadOutcome, LoadError>,
     seconds: Vec<Second>,
@@ -106,12 +105,12 @@ impl Driven {
     }
 }
 
-/// Point selects: one statement for each transaction.
+/// Drives point selects: one statement per transaction.
 fn drive(spec: &LoadSpec, server: &Scripted) -> Driven {
     drive_until(spec, server, &Stop::default(), |_, _| {})
 }
 
-/// The same; `on_event` may use the stop.
+/// Like [`drive`]; `on_event` can use the stop.
 fn drive_until(
     spec: &LoadSpec,
     server: &Scripted,
@@ -122,7 +121,7 @@ fn drive_until(
     drive_workload(name, spec, server, stop, on_event)
 }
 
-/// The same with one of the built-in workloads.
+/// Like [`drive_until`], with one of the built-in workloads.
 fn drive_workload(
     name: WorkloadName,
     spec: &LoadSpec,
@@ -135,7 +134,7 @@ fn drive_workload(
     drive_own(&workload, spec, server, stop, on_event)
 }
 
-/// The same with any workload.
+/// Like [`drive_until`], with any workload.
 fn drive_own<W: Workload>(
     workload: &W,
     spec: &LoadSpec,
@@ -147,7 +146,7 @@ fn drive_own<W: Workload>(
     drive_watched(workload, spec, server, stop, &pulse, on_event)
 }
 
-/// The same; `pulse` shows it between the seconds.
+/// Like [`drive_own`], with a pulse.
 #[expect(
     clippy::arc_with_non_send_sync,
     reason = "the engine takes an Arc; a simulation has one thread"
@@ -185,7 +184,7 @@ fn drive_watched<W: Workload>(
     }
 }
 
-/// When the requests of one kind were made.
+/// When requests of one kind were made.
 fn times(server: &Scripted, asked: Asked) -> Vec<u64> {
     let requests = server.requests(asked).into_iter();
     requests.map(|entry| entry.request.at_ns).collect()

@@ -60,7 +60,7 @@ fn an_arrival_that_waits_for_a_user_has_been_waiting_since_it_was_due() {
     let total = driven.measured();
     let starts = times(&server, Asked::Statement);
     let free_ns = due_ns(10) + 60 * MS;
-    // Arrivals 11 to 16 are due meanwhile and start one after the other.
+    // Arrivals 11 to 16 become due meanwhile and start one after another.
     assert_eq!(starts[11], free_ns);
     assert_eq!(starts[12], free_ns + 2 * MS);
     let waits = starts
@@ -71,7 +71,7 @@ fn an_arrival_that_waits_for_a_user_has_been_waiting_since_it_was_due() {
     let service = 199 * 2 * MS + 60 * MS;
     assert_eq!(total.service.sum_ns(), u128::from(service));
     assert_eq!(total.response.sum_ns(), u128::from(service + waited));
-    // What waits for a user is no lateness of the generator.
+    // Waiting for a user is not lateness of the generator.
     assert_eq!(total.lateness.sum_ns(), 0);
     assert!(total.lateness.count() < 200);
 }
@@ -84,7 +84,7 @@ fn overload_is_a_growing_backlog_and_no_abort() {
     assert_eq!(driven.outcome().end, End::Completed);
     let seconds = driven.phase(Phase::Measure);
     let backlogs: Vec<u64> = seconds.iter().map(|s| s.backlog.unwrap()).collect();
-    // 100 arrive each second and 50 are done.
+    // 100 arrive each second and 50 complete.
     for (backlog, expected) in backlogs.iter().zip([50, 100, 150, 200]) {
         assert!(backlog.abs_diff(expected) <= 1, "{backlogs:?}");
     }
@@ -95,7 +95,7 @@ fn overload_is_a_growing_backlog_and_no_abort() {
     assert_eq!(longest, [1, 2, 3, 4]);
     let total = driven.measured();
     assert!(total.service.max_ns().unwrap() < 21 * MS);
-    // What arrived but never started is backlog and nothing else.
+    // Arrivals that never started are in the backlog and nowhere else.
     assert_eq!(driven.outcome().unfinished.count, 1);
 }
 

@@ -1,5 +1,5 @@
-//! A workload that is not built in: a ledger of which each commit must be known to have
-//! succeeded, to have failed, or to be in doubt.
+//! A workload that is not built in: a ledger that knows of each commit whether it succeeded,
+//! failed, or is in doubt.
 
 use std::sync::Mutex;
 
@@ -73,7 +73,7 @@ impl Workload for Ledger {
 
 impl VirtualUser for Bookkeeper {
     async fn transaction<S: Session>(&mut self, session: &mut S) -> Result<Done, SessionError> {
-        // No number is used twice, so that an entry in doubt stays one.
+        // No number is used twice, so that an entry in doubt stays in doubt.
         self.next += 1;
         let entry = (self.index, self.next);
         let params = [self.index.into(), self.next.cast_signed()].map(Param::Int);

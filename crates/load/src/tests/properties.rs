@@ -1,4 +1,4 @@
-//! What holds of every load, whatever its server does.
+//! Properties of every load, whatever its server does.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,13 +13,13 @@ use crate::Arrivals;
 
 const IGNORED: u32 = 1062;
 
-/// A number that looks random, but is the same for the same request.
+/// A number that looks random but depends only on its arguments.
 fn hash(seed: u64, request: &Request) -> u64 {
     let mixed = (seed ^ u64::from(request.number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }
 
-/// A server whose statements take up to `longest_ms`, and of which some fail.
+/// A server whose statements take up to `longest_ms`, some of which fail.
 fn moody(seed: u64, longest_ms: u64, failures_percent: u64) -> Scripted {
     let simulation = simulation();
     Scripted::new(&simulation, move |request| {
@@ -27,7 +27,7 @@ fn moody(seed: u64, longest_ms: u64, failures_percent: u64) -> Scripted {
         let after_ns = 1 + random % (longest_ms * MS);
         let fails = (random >> 32) % 100 < failures_percent;
         match request.asked {
-            // The first connections open, so that the load begins.
+            // The first connections succeed, so that the load begins.
             Asked::Connection if request.number < 20 => done(MS),
             Asked::Connection if fails => {
                 Answer::After(after_ns, Err(error(FailureKind::Lost, 1040)))
@@ -110,7 +110,7 @@ proptest! {
             prop_assert_eq!(pair[0].end_ns, pair[1].start_ns);
             prop_assert!(pair[0].slice.response.count() == 0 || pair[0].length_ns() > 0);
         }
-        // All connections but those that replaced lost ones are the users' first.
+        // All connections except those that replaced lost ones are the users' first.
         let accepted = server.requests(Asked::Connection);
         let accepted = accepted.iter().filter(|entry| entry.replied.is_some_and(|(_, ok)| ok));
         let accepted = accepted.count() as u64;
@@ -132,8 +132,8 @@ proptest! {
         }
     }
 
-    /// Only the time, the events and the load's own end a load whose errors are ignored, and
-    /// what runs then comes to its end.
+    /// A load that ignores errors ends only by its time, its number of transactions, or a stop, and
+    /// whatever runs then completes.
     #[test]
     fn a_load_ends_on_time_and_leaves_nothing_running(
         spec in loads(),
@@ -164,8 +164,8 @@ proptest! {
         }
     }
 
-    /// The arrivals start in their order, each with the user that is free first (the recursion
-    /// of Kiefer and Wolfowitz), however many workers there are.
+    /// Arrivals start in order, each with the user that is free first (the recursion of Kiefer and
+    /// Wolfowitz), whatever the number of workers.
     #[test]
     fn an_open_loop_is_one_queue(
         users in 1..16_u32,
@@ -196,14 +196,14 @@ proptest! {
             prop_assert_eq!(entry.request.at_ns, start_ns);
             free.push(Reverse(start_ns + service_ns(&entry.request)));
         }
-        // What is due and was not started is the backlog.
+        // Due arrivals that were not started are the backlog.
         let last = driven.phase(Phase::Measure).last().copied().unwrap();
         let mut due = crate::arrivals::ArrivalQueue::new(arrivals, per_s, START, seed);
         let started = times(&server, Asked::Statement).len() as u64;
         prop_assert_eq!(last.backlog, Some(due.backlog(last.end_ns) - started));
     }
 
-    /// A run is a function of its seed and its server.
+    /// A run is a function of seed and server.
     #[test]
     fn the_same_load_runs_the_same_way(spec in loads(), seed: u64) {
         let run = || {

@@ -1,4 +1,4 @@
-//! What can be read of a load between its seconds.
+//! The pulse of a load between its seconds.
 
 use workload::session::FailureKind;
 
@@ -31,7 +31,7 @@ fn it_counts_what_the_seconds_count() {
 
 #[test]
 fn a_transaction_counts_from_its_last_attempt() {
-    // All users were in a transaction when the server went.
+    // All users were in a transaction when the server disappeared.
     let back = 2 * SECOND;
     let (_, pulse) = watched(SECOND..back, &[SECOND]);
     let firsts = pulse.firsts();
@@ -39,7 +39,7 @@ fn a_transaction_counts_from_its_last_attempt() {
         panic!("{firsts:?}");
     };
     assert_eq!(*since_ns, SECOND);
-    // They try again at least every 200 ms.
+    // Users retry at least every 200 ms.
     let end_ns = end_ns.unwrap();
     assert!((back + SERVICE..back + 200 * MS + SERVICE).contains(&end_ns));
 }
@@ -62,11 +62,11 @@ fn one_that_is_still_missing_when_the_next_is_awaited_stays_missing() {
 
 #[test]
 fn the_last_gasp_of_a_server_is_not_the_first_transaction() {
-    // It goes on for 50 ms after the fault.
+    // The server continues for 50 ms after the fault.
     let (gone, back) = (SECOND + 50 * MS, 2 * SECOND);
     let (_, pulse) = watched(gone..back, &[SECOND]);
     assert!(pulse.firsts()[0].end_ns.unwrap() > back);
-    // After a second, it is another failure.
+    // A loss a second later is another failure.
     let (_, pulse) = watched(3 * SECOND / 2..back, &[SECOND / 2]);
     assert!(pulse.firsts()[0].end_ns.unwrap() < SECOND);
 }

@@ -15,7 +15,7 @@ fn one_user(time_s: u64) -> LoadSpec {
     }
 }
 
-/// The waits between the attempts to reconnect of a user whose server never comes back.
+/// The waits between a user's attempts to reconnect to a server that never returns.
 fn waits(kind: FailureKind, seed: u64) -> Vec<u64> {
     let server = Scripted::new(&simulation(), away(SECOND..u64::MAX, kind));
     let mut spec = one_user(120);
@@ -91,7 +91,7 @@ fn a_server_that_restarts_is_used_again_within_200_ms() {
     }
 }
 
-/// A transaction takes as long as its user waited for the server.
+/// A transaction's response time includes its user's wait for the server.
 #[test]
 fn the_response_time_includes_the_outage() {
     let server = Scripted::new(&simulation(), away(SECOND..10 * SECOND, FailureKind::Away));
@@ -228,7 +228,7 @@ fn users_connect_the_moment_that_another_server_is_found() {
         assert_eq!(driven.measured().reconnects, 64);
         let connections = times(&server, Asked::Connection);
         assert_eq!(connections[connections.len() - 64..], [found; 64]);
-        // Nobody tries while there is no server.
+        // No user tries to connect while there is no server.
         let while_away = SECOND + 250 * MS..found;
         assert!(!connections.iter().any(|at_ns| while_away.contains(at_ns)));
     }

@@ -1,4 +1,4 @@
-//! A server that answers as a script says, and what a load asked of it.
+//! A server that answers by a script, and the log of its requests.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::SERVICE;
 use super::simulation::Simulation;
 use crate::clock::Clock;
 
-/// What a load asks of a server.
+/// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Connection,
@@ -21,32 +21,30 @@ pub(crate) enum Asked {
     Close,
 }
 
-/// A request to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) at_ns: u64,
     pub(crate) asked: Asked,
-    /// Counts the connections from 0.
+    /// Connections count from 0.
     pub(crate) connection: u32,
-    /// How many requests of its kind came before it, on any connection.
+    /// Number of earlier requests of this kind, on any connection.
     pub(crate) number: u32,
 }
 
-/// What the server does about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Replies after so many nanoseconds.
+    /// Replies after this many nanoseconds.
     After(u64, Result<Reply, SessionError>),
     /// Never replies.
     Never,
 }
 
-/// A reply without error, after so many nanoseconds.
+/// A successful reply after this many nanoseconds.
 pub(crate) fn done(after_ns: u64) -> Answer {
     Answer::After(after_ns, Ok(Reply::default()))
 }
 
-/// An error at once; code 0 means that the connection failed.
+/// An immediate error; code 0 means that the connection failed.
 pub(crate) fn fails(kind: FailureKind, code: u32) -> Answer {
     Answer::After(0, Err(error(kind, code)))
 }
@@ -75,7 +73,7 @@ pub(crate) fn away(gone: Range<u64>, kind: FailureKind) -> impl Fn(Request) -> A
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) request: Request,
-    /// When the reply came, and whether it was no error; absent if none came.
+    /// When the reply came, and whether it was a success; `None` if none came.
     pub(crate) replied: Option<(u64, bool)>,
 }
 
@@ -86,18 +84,17 @@ pub(crate) struct Server {
     /// Requests of each kind so far.
     counts: RefCell<[u32; 4]>,
     log: RefCell<Vec<Entry>>,
-    /// How long after its arrival a reply is stamped: what a clock that was set adds.
+    /// Difference between time stamp and arrival of a reply, as if a clock had been set.
     stamp_offset_ns: Cell<Option<i64>>,
-    /// The changes of the route and their times, in order.
+    /// Changes of the route and their times, in order.
     routes: RefCell<Vec<(u64, Option<u64>)>>,
 }
 
-/// Opens connections to a scripted server.
 #[derive(Clone)]
 pub(crate) struct Scripted(Rc<Server>);
 
 impl Scripted {
-    /// A server that accepts connections at once, and answers statements as `script` says.
+    /// A server that accepts connections at once and answers statements by `script`.
     pub(crate) fn answering(
         simulation: &Simulation,
         script: impl Fn(Request) -> Answer + 'static,
@@ -135,7 +132,7 @@ impl Scripted {
         }))
     }
 
-    /// Stamps the arrival of each reply, so much after it came (or before).
+    /// Stamps the arrival of each reply with this offset.
     pub(crate) fn stamp_replies(&self, offset_ns: i64) {
         self.0.stamp_offset_ns.set(Some(offset_ns));
     }
@@ -149,7 +146,7 @@ impl Scripted {
         &self.0.simulation
     }
 
-    /// All requests in their order.
+    /// All requests in order.
     pub(crate) fn log(&self) -> Vec<Entry> {
         self.0.log.borrow().clone()
     }

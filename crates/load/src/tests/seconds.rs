@@ -34,7 +34,7 @@ fn the_seconds_of_all_workers_are_merged() {
     let total = driven.measured();
     assert_eq!(total.statement_count(), 2800);
     assert_eq!(total.response.sum_ns(), u128::from(2800 * 10 * MS));
-    // A closed loop has neither lateness nor backlog, and one time for each transaction.
+    // A closed loop has neither lateness nor backlog, and only one time per transaction.
     assert_eq!((total.service.count(), total.lateness.count()), (0, 0));
     assert_eq!(seconds[0].backlog, None);
 }
@@ -209,7 +209,7 @@ fn a_reply_ends_when_it_arrived_and_the_rest_is_the_generators_delay() {
 
 #[test]
 fn a_time_stamp_that_cannot_be_right_is_refused() {
-    // Before the statement was sent, and after the reply was read.
+    // Before the statement was sent, or after the reply was read.
     for offset_ns in [-(11 * MS as i64), 1] {
         let server = taking(10 * MS);
         server.stamp_replies(offset_ns);

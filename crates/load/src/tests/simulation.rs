@@ -20,10 +20,10 @@ use crate::runtime::{Runtime, Spawn};
 use crate::stop::Stop;
 use crate::worker::WorkerSetup;
 
-/// Polls without any time passing, after which a test is stuck.
+/// Number of polls without progress of time after which a test counts as stuck.
 const POLLS_PER_INSTANT: u32 = 1_000_000;
 
-/// The runtime, and a handle to it for scripts and tests.
+/// The runtime; also the handle of scripts and tests.
 #[derive(Clone)]
 pub(crate) struct Simulation(Rc<State>);
 
@@ -43,13 +43,13 @@ struct State {
 
 struct Task {
     worker: usize,
-    /// Absent while it runs, and once it has ended.
+    /// `None` while it is polled, and once it has ended.
     future: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 struct Worker {
     control: Arc<Control>,
-    /// Its thread is blocked until then.
+    /// The worker's thread is blocked until then.
     blocked_until_ns: u64,
     tasks: usize,
     is_taken: bool,
@@ -70,7 +70,6 @@ impl Wake for TaskWaker {
     }
 }
 
-/// Wakes all tasks of one worker.
 struct WorkerWaker {
     tasks: Vec<usize>,
     ready: Arc<Ready>,
@@ -98,7 +97,7 @@ impl Simulation {
         }))
     }
 
-    /// Lets the loads that were to start together with this one fail.
+    /// Makes the loads that were to start together with this one fail.
     pub(crate) fn fail_others(&self) {
         self.0.others_failed.set(true);
     }
@@ -108,14 +107,14 @@ impl Simulation {
         self.0.start_cancelled.get()
     }
 
-    /// Blocks the thread of the worker whose task is running, as a long call does: from its
-    /// next wait on, none of its tasks runs before `length_ns` have passed.
+    /// Blocks the thread of the worker whose task is running, as a long call would: from the task's
+    /// next wait on, none of the worker's tasks runs before `length_ns` have passed.
     pub(crate) fn block_worker(&self, length_ns: u64) {
         let mut workers = self.0.workers.borrow_mut();
         workers[self.0.running.get()].blocked_until_ns = self.now_ns() + length_ns;
     }
 
-    /// Runs the workers until `until_ns`, or until something `happened`.
+    /// Runs the workers until `until_ns` or until `happened` returns true.
     pub(crate) fn run_until(&self, until_ns: u64, happened: impl Fn() -> bool) {
         loop {
             self.run_ready();
@@ -148,7 +147,7 @@ impl Simulation {
     }
 
     fn poll(&self, task: usize) {
-        // It leaves its place while it runs: what it does may look at the tasks.
+        // Taken out while it is polled, because it may access the tasks.
         let (worker, future) = {
             let entry = &mut self.0.tasks.borrow_mut()[task];
             (entry.worker, entry.future.take())
@@ -163,7 +162,7 @@ impl Simulation {
         }
     }
 
-    /// A worker notices that it was cancelled once its thread is not blocked.
+    /// A worker notices that it was canceled once its thread is not blocked.
     fn drop_cancelled(&self) {
         let mut cancelled = Vec::new();
         for (index, worker) in self.0.workers.borrow_mut().iter_mut().enumerate() {

@@ -1,12 +1,12 @@
-//! What the rules of the verdict look at, computed from a trial's numbers.
+//! The facts that the rules of the verdict examine, computed from a trial's numbers.
 
 use crate::metric::split;
 use crate::summary::TrialSummary;
 
-/// What the rules look at; `None` is what was not measured.
+/// `None` means that something was not measured.
 pub(super) struct Facts<'a> {
     pub(super) trial: &'a TrialSummary,
-    /// Whether the host that the monitors see is the servers'.
+    /// Whether the monitors see the servers' host.
     pub(super) sees_servers: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Facts<'a> {
         programs
     }
 
-    /// Flushes of the log, or of all files if the log's are not counted separately.
+    /// Flushes of the log, or of all files if those of the log are not counted separately.
     pub(super) fn fsyncs_per_s(&self) -> Option<f64> {
         self.metric("server.log.fsyncs_per_s")
             .or_else(|| self.metric("server.io.fsyncs_per_s"))
@@ -62,7 +62,7 @@ impl<'a> Facts<'a> {
         Some(100.0 - self.metric("cpu.idle")? - self.metric("cpu.iowait").unwrap_or(0.0))
     }
 
-    /// A process's CPU (in % of one) as part of the time in which CPUs were busy.
+    /// A process's share (0 to 1) of the time in which CPUs were busy.
     fn of_cpu(&self, process: &str) -> Option<f64> {
         let is_core = |name: &&String| name.starts_with("cpu[") && name.ends_with("].idle");
         let cpus = self.trial.metrics.keys().filter(is_core).count();
@@ -70,8 +70,8 @@ impl<'a> Facts<'a> {
         Some(share).filter(|share| share.is_finite())
     }
 
-    /// Milliseconds that all transactions together take in a second: what the waits
-    /// are a share of. Without the wait for a free user, which is not the server's.
+    /// Milliseconds that all transactions together take per second, of which waits are a share.
+    /// Excludes the wait for a free user, which is not the server's.
     fn transaction_ms_per_s(&self) -> Option<f64> {
         let times = self.trial.service_ms.or(self.trial.response_ms)?;
         let ms_per_s = self.trial.transactions.per_s?.value * times.mean.value;
@@ -100,13 +100,13 @@ impl<'a> Facts<'a> {
             .or_else(|| self.log_share_by_commits())
     }
 
-    /// A wait that the server counts or that was sampled, in milliseconds per second.
+    /// The share of a wait that the server counts or that was sampled, in milliseconds per second.
     fn share_of(&self, waited: &str) -> Option<f64> {
         Some((self.metric(waited)? / self.transaction_ms_per_s()?).min(1.0))
     }
 
-    /// A miss that the page cache serves does not read the disk, and a disk read may be for another
-    /// program: the smaller number counts.
+    /// A miss that the page cache serves does not read the disk, and a disk read may be another
+    /// program's, so the smaller number counts.
     fn read_share_by_disk(&self) -> Option<f64> {
         if !self.sees_servers {
             return None;
@@ -120,13 +120,13 @@ impl<'a> Facts<'a> {
         Some((waited / self.transaction_ms_per_s()?).min(1.0))
     }
 
-    /// Commits take long for many reasons; the disk is blamed for no more than the time in which it
-    /// was at work.
+    /// Commits take long for many reasons. The disk is blamed for no more than the time in which it
+    /// was busy.
     fn log_share_by_commits(&self) -> Option<f64> {
         let commits = self.commit_ms_per_s()? / self.transaction_ms_per_s()?;
         let at_work = match self.sees_servers {
             true => self.disk_share()?,
-            // Another host's disks cannot be seen; its server's own count must do.
+            // Disks of another host are invisible; its server's own count must suffice.
             false => match self.metric("server.log.fsyncs_per_s")? > 0.0 {
                 true => 1.0,
                 false => 0.0,
@@ -135,7 +135,7 @@ impl<'a> Facts<'a> {
         Some(commits.min(at_work).min(1.0))
     }
 
-    /// Milliseconds that commits take in a second, over all users.
+    /// Milliseconds that commits of all users take per second.
     fn commit_ms_per_s(&self) -> Option<f64> {
         let trial = self.trial;
         let mut kinds = trial.by_statement.iter();
@@ -145,14 +145,14 @@ impl<'a> Facts<'a> {
         if trial.writes == 0 {
             return Some(0.0);
         }
-        // Each statement commits by itself, and waits for one write of the log and for
-        // one flush at least.
+        // Without transactions, each statement commits by itself, and waits for at least one write
+        // and one flush of the log.
         let write_ms = self.metric("disk.write_await_ms")?;
         let commit_ms = write_ms + self.metric("disk.flush_await_ms").unwrap_or(0.0);
         Some(trial.writes as f64 / trial.measured_s * commit_ms).filter(|ms| ms.is_finite())
     }
 
-    /// Share of the time (0 to 1) in which a disk wrote, flushed or was waited for.
+    /// Share of the time (0 to 1) in which a disk wrote, flushed, or was waited for.
     fn disk_share(&self) -> Option<f64> {
         let flushes = self.metric("disk.flushes_per_s");
         let flush_ms = self.metric("disk.flush_await_ms");

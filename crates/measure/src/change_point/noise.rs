@@ -1,15 +1,15 @@
-//! How likely chance alone makes a step.
+//! How likely a step is by chance.
 
 use super::segments::levels;
 use crate::interval::mean;
 use crate::long_run::first_correlation;
 use crate::student;
 
-/// Residuals are not taken to depend on each other more than this.
+/// Residuals are assumed to correlate by at most this much.
 const MOST_CORRELATION: f64 = 0.97;
 
-/// The candidate that chance explains best: its place among the cuts, and how likely
-/// chance alone makes as large a step there.
+/// The candidate that is most likely due to chance: its index among the cuts, and the probability
+/// that chance makes a step of its size there.
 pub(super) fn weakest(values: &[f64], cuts: &[usize]) -> Option<(usize, f64)> {
     let noise = Noise::of(values, cuts);
     let levels: Vec<&[f64]> = levels(values, cuts).collect();
@@ -37,7 +37,7 @@ impl Noise {
             .collect();
         let free = length - levels_count;
         let found = first_correlation(&residuals);
-        // Each level that was fitted makes residuals look less alike than they are.
+        // Each fitted level makes residuals look less correlated than they are.
         let unbiased = match length > 6.0 * levels_count {
             true => (length * found + levels_count) / (length - 3.0 * levels_count),
             false => found + 0.2,

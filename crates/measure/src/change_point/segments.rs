@@ -1,21 +1,22 @@
-//! Where levels may begin: the segmentation with the least squared error at a price for
-//! each change.
+//! Candidates for the beginnings of levels: the segmentation with the least squared error at a
+//! price for each change.
 
 use crate::interval::mean;
 
-/// A value further from the median around it, in standard deviations, is pulled back.
+/// Values that are further from the median of their surroundings, in standard deviations, are
+/// pulled back.
 const FAR: f64 = 6.0;
-/// Values on each side of one that are its surroundings.
+/// Number of values on each side that are a value's surroundings.
 const AROUND: usize = 5;
-/// Series that are shorter are not filtered.
+/// Shorter series are not filtered.
 const FILTERED: usize = 30;
-/// A candidate costs so many variances times the logarithm of the length.
+/// The price of a candidate, in variances times the logarithm of the length.
 const PRICE: f64 = 3.0;
-/// Median of the absolute values of a normal distribution with standard deviation 1.
+/// Median of the absolute values of the standard normal distribution.
 const MEDIAN_OF_NORMAL: f64 = 0.674_49;
 
 /// Standard deviation of single values, estimated from differences of neighbors, which changes of
-/// level hardly affect; a tenth of the plain one for values that mostly repeat.
+/// level hardly affect. For values that mostly repeat, a tenth of the plain standard deviation.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let steps = values.windows(2).map(|two| (two[1] - two[0]).abs());
     let typical = median(steps.collect()) / MEDIAN_OF_NORMAL / std::f64::consts::SQRT_2;
@@ -42,8 +43,8 @@ pub(super) fn filtered(values: &[f64], spread: f64) -> Vec<f64> {
     kept.collect()
 }
 
-/// The segmentation with the least squares and prices: the first place of each level but
-/// the first.
+/// The segmentation with the least sum of squares and prices: the first index of each level except
+/// the first one.
 pub(super) fn candidates(values: &[f64], spread: f64, shortest: usize) -> Vec<usize> {
     let price = PRICE * spread * spread * (values.len() as f64).ln();
     let sums = Sums::of(values);
@@ -68,12 +69,12 @@ pub(super) fn candidates(values: &[f64], spread: f64, shortest: usize) -> Vec<us
     cuts
 }
 
-/// Running sums, from which the squares around the mean of any stretch follow.
+/// Running sums, from which the squares around the mean of any stretch are computed.
 struct Sums(Vec<(f64, f64)>);
 
 impl Sums {
     fn of(values: &[f64]) -> Self {
-        // Around the mean, so that squares do not drown in large numbers.
+        // Relative to the mean, so that squares are not lost in large numbers.
         let middle = mean(values);
         let mut sums = vec![(0.0, 0.0)];
         let (mut sum, mut squares) = (0.0, 0.0);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{Comparison, Measured, NoComparison, Question, compare};
 use crate::interval::{Estimate, mean};
 
-/// Compares two sides by their geometric means over several points. Points of the same
-/// repeat ran in the same block and share its noise, so they are averaged within each
-/// repeat, and the interval is over the repeats. Repeats that lack a point are left out.
+/// Compares two sides by their geometric means over several points. Trials of one repeat ran in the
+/// same block and share its noise, so points are averaged within each repeat, and the interval is
+/// over the repeats. Repeats that lack a point are left out.
 pub fn average(
     points: &[[&[Measured]; 2]],
     question: &Question,

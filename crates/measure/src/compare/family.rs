@@ -14,18 +14,18 @@
 
 use super::{Comparison, ERROR_RATE, NoVerdict};
 
-/// The comparisons of one point: the number that is tested first, and those that are tested
-/// only if the first has a verdict.
+/// The comparisons of one point: a first number, and those that are tested only if the first one
+/// has a verdict.
 #[derive(Debug)]
 pub struct Gated<'a> {
-    /// Tested first; `None` where it could not be compared.
+    /// `None` if it could not be compared.
     pub first: Option<&'a mut Comparison>,
-    /// Tested only where the first is faster, slower or equivalent.
+    /// Tested only if the first one is faster, slower, or equivalent.
     pub then: Vec<&'a mut Comparison>,
 }
 
-/// Decides the comparisons of several points together. Those that cannot be tested, such as
-/// single runs, are no part of the family.
+/// Decides the comparisons of several points together. Those that cannot be tested, such as single
+/// runs, are not part of the family.
 pub fn decide(points: &mut [Gated<'_>]) {
     let firsts = points
         .iter_mut()
@@ -49,9 +49,9 @@ pub fn decide(points: &mut [Gated<'_>]) {
     holm(tested, closed);
 }
 
-/// Each is tested at the error rate divided by the number of those that are not decided
-/// before it, smallest p first. Once one shows no difference, the rest share its level.
-/// `others` belong to the family too, and show no difference.
+/// Tests each comparison, the smallest p first, at the error rate divided by the number of those
+/// not yet decided. Once one shows no difference, the remaining ones share its level. `others`
+/// belong to the family too, and show no difference.
 fn holm(family: Vec<&mut Comparison>, others: usize) {
     let tested = family.into_iter().filter(|one| one.is_tested());
     let mut by_p: Vec<(f64, &mut Comparison)> =

@@ -11,14 +11,14 @@ use super::{ERROR_RATE, LogRatio, Measured};
 use crate::interval::Estimate;
 use crate::student;
 
-/// Chance (0 to 1) of a verdict with as many repeats as are said to be needed.
+/// Probability (0 to 1) of a verdict with the suggested number of repeats.
 pub const POWER: f64 = 0.8;
-/// More repeats than this are not suggested.
+/// No more repeats than this are suggested.
 pub const MOST_REPEATS: u32 = 1000;
-/// Fewest repeats that are suggested where nothing is known of how much runs differ.
+/// Minimum number of repeats that is suggested if the noise between runs is unknown.
 pub const FEWEST_REPEATS: u32 = 5;
-/// Confidence of the upper limit of the noise: a few repeats hardly show how much runs differ, and
-/// with the noise as observed, half of the studies would plan too few. Found by simulation
+/// Confidence of the upper limit of the noise. A few repeats hardly show how much runs differ, and
+/// with the noise as observed, half of the studies would plan too few repeats. Found by simulation
 /// (`tests/integration/compare.rs`).
 const NOISE_CONFIDENCE: f64 = 0.8;
 /// Half of a 95 % interval, in standard errors.
@@ -26,8 +26,8 @@ const HALF_WIDTH: f64 = 1.96;
 /// Nodes of the numeric integration.
 const NODES: u32 = 60;
 
-/// The fewest repeats of each side that give a verdict in 80 % of the cases when the true change is
-/// as observed, and the noise as large as it may be; `None` when more than [`MOST_REPEATS`].
+/// The fewest repeats of each side that give a verdict in 80 % of cases if the true change is as
+/// observed and the noise is at its upper limit; `None` if more than [`MOST_REPEATS`].
 pub(super) fn after_repeats(ratio: &LogRatio, least: f64, error_rate: f64) -> Option<u32> {
     let factor = ChiSquared::new(ratio.degrees).map_or(1.0, |squares| {
         (ratio.degrees / squares.inverse_cdf(1.0 - NOISE_CONFIDENCE)).sqrt()
@@ -39,13 +39,13 @@ pub(super) fn after_repeats(ratio: &LogRatio, least: f64, error_rate: f64) -> Op
     repeats_needed(&noisy, least, error_rate)
 }
 
-/// The same with the noise as observed.
+/// The repeats needed with the noise as observed.
 fn repeats_needed(ratio: &LogRatio, least: f64, error_rate: f64) -> Option<u32> {
     let is_enough = |repeats: u32| power(ratio, least, error_rate, repeats) >= POWER;
     if !is_enough(MOST_REPEATS) {
         return None;
     }
-    // It is enough from some number on, so bisection finds it.
+    // Enough repeats stay enough when there are more, so bisection finds the number.
     let (mut few, mut many) = (1, MOST_REPEATS);
     while many - few > 1 {
         let middle = few.midpoint(many);
@@ -57,8 +57,8 @@ fn repeats_needed(ratio: &LogRatio, least: f64, error_rate: f64) -> Option<u32> 
     Some(many)
 }
 
-/// The same from single runs. Their own intervals leave out what differs from run to run, so
-/// this is a lower bound.
+/// The repeats needed, estimated from single runs. Their own intervals do not include differences
+/// between runs, so this is a lower bound.
 pub(super) fn after_single_runs(
     base: &[Measured],
     new: &[Measured],
@@ -79,8 +79,8 @@ pub(super) fn after_single_runs(
     Some(needed.max(FEWEST_REPEATS))
 }
 
-/// How likely (0 to 1) so many repeats of each side give the verdict that is true when the
-/// true change and the noise are those of `ratio`.
+/// The probability (0 to 1) that `repeats` repeats of each side give the true verdict if the true
+/// change and noise are those of `ratio`.
 pub(super) fn power(ratio: &LogRatio, least: f64, error_rate: f64, repeats: u32) -> f64 {
     let Ok(normal) = Normal::new(0.0, 1.0) else {
         return f64::NAN;
@@ -89,7 +89,7 @@ pub(super) fn power(ratio: &LogRatio, least: f64, error_rate: f64, repeats: u32)
     let error = ratio.spread / f64::from(repeats).sqrt();
     let t = student::quantile(1.0 - error_rate / 2.0, degrees);
     let (lowest, highest) = ((-least).ln_1p(), least.ln_1p());
-    // Of an estimate around the true mean.
+    // The distribution of an estimate around the true mean.
     let below = |limit: f64| match error > 0.0 {
         true => normal.cdf((limit - ratio.mean) / error),
         false => f64::from(u8::from(ratio.mean <= limit)),
@@ -106,11 +106,11 @@ pub(super) fn power(ratio: &LogRatio, least: f64, error_rate: f64, repeats: u32)
     })
 }
 
-/// The mean of a function of the ratio of estimated to true standard deviation, whose
-/// square times the degrees of freedom has a chi-squared distribution.
+/// The mean of a function of the ratio of estimated to true standard deviation, whose square times
+/// the degrees of freedom has a chi-squared distribution.
 fn over_spreads(degrees: f64, of: impl Fn(f64) -> f64) -> f64 {
-    // The logarithm u of the ratio of variances has a density in proportion to
-    // exp(degrees / 2 (u - e^u)), with its mode at 0.
+    // The logarithm u of the ratio of variances has a density proportional to exp(degrees / 2 (u -
+    // e^u)), with its mode at 0.
     let deviation = (2.0 / degrees).sqrt();
     let (low, high) = (-6.0 * deviation - 16.0 / degrees, 6.0 * deviation);
     let (mut sum, mut weights) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! What a comparison shows, and why it may show nothing.
+//! The verdicts of a comparison, and why there may be none.
 
 use std::fmt;
 
@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::{Comparison, MOST_REPEATS};
 
-/// What a comparison shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -14,24 +13,20 @@ pub enum Decision {
     Faster,
     /// The new side is worse.
     Slower,
-    /// Any difference is smaller than the least that matters.
+    /// Any difference is smaller than the least one that matters.
     Equivalent,
-    /// The data are too noisy for any of these.
+    /// The data are too noisy for any other verdict.
     Undecided {
-        /// Repeats of each side, existing ones included, that would give a verdict in 80 %
-        /// of the cases if the true change and the noise are as observed; `None`: more than
-        /// [`MOST_REPEATS`].
+        /// Repeats of each side, existing ones included, that would give a verdict in 80 % of cases
+        /// if the true change and the noise are as observed; `None` if more than [`MOST_REPEATS`].
         repeats_needed: Option<u32>,
     },
     /// There is a change, but nothing was tested.
-    NoVerdict {
-        /// Why.
-        reason: NoVerdict,
-    },
+    NoVerdict { reason: NoVerdict },
 }
 
 impl Decision {
-    /// Its name in JSON and CSV.
+    /// Name in JSON and CSV.
     pub fn code(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -42,7 +37,7 @@ impl Decision {
         }
     }
 
-    /// Repeats of each side that would allow a verdict, where that is known.
+    /// Repeats of each side that would allow a verdict; `None` if unknown.
     pub fn repeats_needed(self) -> Option<u32> {
         match self {
             Self::Undecided { repeats_needed }
@@ -60,12 +55,12 @@ impl Decision {
 pub enum NoVerdict {
     /// The sides ran at different times.
     NotInterleaved,
-    /// The trials are no starts of their own: the interval is about these two servers as they
-    /// run, and says nothing of their next start.
+    /// The trials did not start their own servers: the interval describes these two servers as they
+    /// run, not their next start.
     NotRestarted,
     /// A side has one run, which does not show how much runs differ.
     SingleRun {
-        /// Repeats of each side that would allow a verdict, at least; `None`: more than
+        /// Minimum number of repeats of each side that would allow a verdict; `None` if more than
         /// [`MOST_REPEATS`].
         repeats_needed: Option<u32>,
     },
@@ -78,7 +73,6 @@ pub enum NoVerdict {
 }
 
 impl Comparison {
-    /// The verdict in a few words.
     pub fn verdict(&self) -> String {
         let least = 100.0 * self.question.least;
         match self.decision {
@@ -99,7 +93,7 @@ impl Comparison {
         !matches!(self.decision, Decision::NoVerdict { .. })
     }
 
-    /// Whether the verdict is that the sides differ, or that they do not.
+    /// Whether the sides were found to differ or to be equivalent.
     pub fn is_conclusive(&self) -> bool {
         self.is_tested() && !matches!(self.decision, Decision::Undecided { .. })
     }
@@ -131,7 +125,7 @@ impl fmt::Display for NoVerdict {
     }
 }
 
-/// `about 12 repeats`.
+/// For example `about 12 repeats`.
 fn repeats(needed: Option<u32>) -> String {
     match needed {
         Some(repeats) => format!("about {repeats} repeats"),

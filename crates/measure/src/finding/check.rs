@@ -1,4 +1,4 @@
-//! What a check is, and how its outcome becomes a finding.
+//! Checks, and how their outcomes become findings.
 
 use super::{Finding, Level};
 
@@ -9,27 +9,27 @@ pub struct Check<F> {
     pub judge: fn(&F) -> Observed,
 }
 
-/// What is said about a check, also in docs/doctor.md.
+/// The description of a check, also for docs/doctor.md.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
     /// For example `disk-free`.
     pub id: &'static str,
-    /// Its most severe level.
+    /// The most severe level that the check can return.
     pub worst: Level,
-    /// Why it matters, in one sentence.
+    /// Why the check matters, in one sentence.
     pub why: &'static str,
     /// The source of the advice.
     pub source: &'static str,
-    /// Words in capitals in it are placeholders.
+    /// Words in capitals are placeholders.
     pub remedy: Remedy,
 }
 
-/// The remedy of a finding. A setting has a name, and the value that it should have.
+/// The remedy of a finding. For settings: name and recommended value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// There is none, or none is needed.
+    /// There is no remedy, or none is needed.
     Nothing,
-    /// A command, or advice.
+    /// A command or advice.
     Words(&'static str),
     /// A setting that can be changed while the server runs.
     Live(&'static str, &'static str),
@@ -59,18 +59,18 @@ macro_rules! checks {
     };
 }
 
-/// The outcome of a check, with the file or setting and its value.
+/// The outcome of a check: its level, and the file or setting with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     level: Level,
     what: String,
     /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
-    /// A remedy that replaces that of the check.
+    /// Replaces the remedy of the check.
     remedy: Option<String>,
 }
 
-/// The error is of [`Level::Unknown`].
+/// The error has [`Level::Unknown`].
 pub type Judged = Result<Observed, Observed>;
 
 impl From<Judged> for Observed {
@@ -81,7 +81,6 @@ impl From<Judged> for Observed {
     }
 }
 
-/// What was observed, with its level.
 pub fn graded(level: Level, what: impl Into<String>) -> Observed {
     Observed {
         level,
@@ -130,7 +129,7 @@ impl Observed {
 }
 
 impl<F> Check<F> {
-    /// Judges the facts of a subject. `remedy` writes remedies for it.
+    /// Judges the facts of a subject, whose remedies `remedy` writes.
     pub fn finding(
         &self,
         facts: &F,
@@ -142,7 +141,7 @@ impl<F> Check<F> {
 }
 
 impl About {
-    /// Only a problem has a remedy.
+    /// Only a problem gets a remedy.
     pub fn finding(
         &self,
         observed: Observed,
@@ -168,7 +167,7 @@ impl About {
 }
 
 impl Remedy {
-    /// As it is written to a user of the subject's host.
+    /// The remedy for a user of the subject's host.
     pub fn on_host(self) -> Option<String> {
         match self {
             Self::Nothing => None,

@@ -1,23 +1,22 @@
-//! Compares the client's history with what the members of a cluster have.
+//! Compares the client's history with the contents of a cluster's members.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Fate, History, LedgerSummary, Transfer};
 use crate::fault::{FaultRecord, InFlight, Loss};
 
-/// How many anomalies are described.
+/// Maximum number of anomalies that are described.
 const MAX_EXAMPLES: usize = 10;
 
-/// What a member has.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
-    /// The member, from 1.
+    /// Number of the member, counted from 1.
     pub member: u32,
-    /// Its rows of transfers, in the order of their keys.
+    /// Rows of transfers, in the order of their keys.
     pub rows: Vec<Row>,
-    /// Its accounts and their balances, in the order of the accounts.
+    /// Accounts and their balances, in the order of the accounts.
     pub balances: Vec<(i64, i64)>,
-    /// Its lists with their values, in the order of the lists.
+    /// Lists with their values, in the order of the lists.
     pub lists: Vec<(i64, Vec<i64>)>,
 }
 
@@ -30,7 +29,7 @@ pub struct Row {
 }
 
 impl Contents {
-    /// Whether each account has what it began with, and what its transfers brought and took.
+    /// Whether each account has its opening balance plus its transfers.
     fn is_balanced(&self, history: &History) -> bool {
         let opening = history.opening;
         let mut expected: BTreeMap<i64, i128> = (1..=opening.accounts)
@@ -47,12 +46,12 @@ impl Contents {
     }
 }
 
-/// The verdict on a history. The first of the members is the primary: what it does not have is lost,
-/// and the others are compared with it. Without members, nothing is judged. `unchecked` are those
+/// The verdict on a history. The first member is the primary: what it lacks is lost, and the other
+/// members are compared with it. Without members, nothing is judged. `unchecked` are the members
 /// that could not be read, and why.
 ///
-/// A row whose accounts or amount are not the transfer's is none of it: the transfer is lost, and the
-/// row a phantom.
+/// A row whose accounts or amount differ from the transfer's does not count as the transfer: the
+/// transfer is lost, and the row is a phantom.
 pub fn check(
     history: &History,
     members: &[Contents],
@@ -80,7 +79,7 @@ pub fn check(
     summary
 }
 
-/// Whether the members have what the client knows of.
+/// Whether the members have the transfers that the client knows.
 fn judge_history(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Counts)]) {
     for entry in history.entries() {
         let transfer = &entry.transfer;
@@ -107,7 +106,7 @@ fn judge_history(summary: &mut LedgerSummary, history: &History, counts: &[(u32,
     }
 }
 
-/// Whether the client knows of what the members have.
+/// Whether the client knows the transfers that the members have.
 fn judge_rows(summary: &mut LedgerSummary, history: &History, counts: &[(u32, Counts)]) {
     let present: BTreeSet<_> = counts.iter().flat_map(|(_, count)| count.keys()).collect();
     for transfer in present {
@@ -163,7 +162,7 @@ fn add_example(summary: &mut LedgerSummary, words: &str, members: &[u32]) {
     }
 }
 
-/// Members that have other rows or balances than the first one, and are not only behind it.
+/// Members whose rows or balances differ from the first member's, unless they are only behind it.
 fn diverged(history: &History, members: &[Contents]) -> u64 {
     let Some((first, others)) = members.split_first() else {
         return 0;
@@ -175,8 +174,8 @@ fn diverged(history: &History, members: &[Contents]) -> u64 {
     others.iter().filter(differs).count() as u64
 }
 
-/// Whether a member has applied what the first one has up to some point: no other rows, and none
-/// that began after one that is missing had been acknowledged.
+/// Whether a member has applied what the first member has up to some point: it has no other rows,
+/// and none that began after a missing one had been acknowledged.
 fn is_behind(history: &History, first: &Contents, other: &Contents) -> bool {
     let known: HashSet<(i64, Transfer)> = first.rows.iter().map(identity).collect();
     let has: HashSet<(i64, Transfer)> = other.rows.iter().map(identity).collect();
@@ -202,8 +201,8 @@ fn identity(row: &Row) -> (i64, Transfer) {
     (row.key, row.transfer)
 }
 
-/// A read is stale if its user had a transfer acknowledged before the read began that it did not see;
-/// it is as far behind as the first of those is old.
+/// A read is stale if it missed a transfer of its user that was acknowledged before the read began.
+/// Its staleness is the age of the first such transfer.
 fn judge_reads(summary: &mut LedgerSummary, history: &History) {
     let mut acknowledged: HashMap<i64, Vec<(f64, i64)>> = HashMap::new();
     for entry in history.entries() {
@@ -220,7 +219,7 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
         let found = history.find(read.user, read.sequence);
         let is_aborted = found.is_some_and(|entry| entry.fate == Fate::Failed);
         summary.aborted_reads += u64::from(is_aborted);
-        // In order of both, because a user's transfers follow each other.
+        // Both are in order, because a user makes one transfer after another.
         let known = acknowledged.get(&read.user).map_or(&[][..], Vec::as_slice);
         let first_unseen = known.partition_point(|(_, sequence)| *sequence <= read.sequence);
         let Some((ended_s, _)) = known
@@ -236,7 +235,8 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
     }
 }
 
-/// Whether the primary has what was appended to lists, and in the order in which it was read.
+/// Whether the primary has the values that were appended to lists, in the order in which they were
+/// read.
 fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Contents) {
     let lists: HashMap<i64, &Vec<i64>> = primary
         .lists
@@ -257,7 +257,7 @@ fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Content
     }
 }
 
-/// Transfers that were read, did not fail, and are missing on the primary.
+/// Transfers that were read and did not fail, but are missing on the primary.
 fn vanished_reads(history: &History, primary: &Counts) -> u64 {
     let read = history.reads.iter();
     let read = read.filter_map(|read| history.find(read.user, read.sequence));
@@ -268,9 +268,9 @@ fn vanished_reads(history: &History, primary: &Counts) -> u64 {
     read.iter().filter(|one| !primary.contains_key(one)).count() as u64
 }
 
-/// What the faults of an instance cost of the ledger, in the order of the faults; `None` for one
-/// without an effect. A loss belongs to the fault that was under way when it was acknowledged, or
-/// to the next one. Without a primary, nothing is known.
+/// Losses of the ledger due to each fault of an instance; `None` for a fault without an effect. A
+/// loss belongs to the fault that was in progress when the transfer was acknowledged, or else to
+/// the next one. Without a primary, nothing is known.
 pub fn losses(
     history: &History,
     members: &[Contents],
@@ -309,7 +309,7 @@ pub fn losses(
     faults.iter().zip(&lost_s).map(loss).collect()
 }
 
-/// The fault to which a loss belongs that was acknowledged at this time.
+/// The fault that is blamed for losing a transfer that was acknowledged at this time.
 fn blamed(faults: &[&FaultRecord], at_s: f64) -> Option<usize> {
     let struck = || {
         let faults = faults.iter().enumerate();
@@ -327,9 +327,9 @@ fn blamed(faults: &[&FaultRecord], at_s: f64) -> Option<usize> {
     found.map(|(index, ..)| index)
 }
 
-/// The transfers that had no reply when a fault took effect, by what the first of the members has of
-/// them: those that were running, and those that ended with an error after the fault was asked for,
-/// since it can only be known later that it took effect. Times are in seconds on the trial's clock.
+/// The transfers that had no reply when a fault took effect, by their state on the first member:
+/// those that were running, and those that ended with an error after the fault was requested,
+/// because its effect is only known later. Times are in seconds on the trial's clock.
 pub fn in_flight(history: &History, members: &[Contents], asked_s: f64, effect_s: f64) -> InFlight {
     let first = members.first().map(|member| {
         let transfers = member.rows.iter().map(|row| row.transfer);

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 
 use super::history::{Appending, Fate, History};
 
-/// A line for each beginning and end of a transaction, in order of time. At the end, a last one
-/// reads the lists that the primary has, if there is one.
+/// A line for each beginning and end of a transaction, in order of time. A final transaction reads
+/// the lists that the primary has, if there is a primary.
 pub fn edn(history: &History, lists: Option<&[(i64, Vec<i64>)]>) -> String {
     let mut events: Vec<(f64, String)> = Vec::new();
-    // A process whose transaction is of unknown fate is not heard of again.
+    // A process whose transaction has an unknown outcome is not used again.
     let mut crashes: HashMap<i64, i64> = HashMap::new();
     for one in &history.appends {
         let crashed = crashes.entry(one.user).or_default();
@@ -62,7 +62,7 @@ fn event(kind: &str, process: i64, at_s: f64, value: &str) -> String {
     format!(":type :{kind}, :process {process}, :f :txn, :time {time_ns:.0}, :value [{value}]")
 }
 
-/// What a transaction reads, and then appends.
+/// A transaction's read, followed by its append.
 fn value(one: &Appending, found: Option<&Vec<i64>>) -> String {
     let read = found.map_or("nil".to_owned(), |found| vector(found));
     format!(

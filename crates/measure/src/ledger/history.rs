@@ -1,5 +1,5 @@
-//! What the client knows of its transfers, and the form in which it is stored: one JSON object per
-//! line, appended as it happens.
+//! What the client knows about its transfers, and the stored form: one JSON object per line,
+//! appended as it happens.
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -9,56 +9,45 @@ use serde::{Deserialize, Serialize};
 
 use super::Transfer;
 
-/// Longest line of a stored history, in bytes.
 pub const MAX_LINE_BYTES: u64 = 4096;
-/// Most lines of a stored history.
 const MAX_LINES: u64 = 50_000_000;
 
 /// A line of a stored history. Times are in seconds on the trial's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Record {
-    /// The first line.
     Opened(Opening),
-    /// A transfer begins.
     Begun {
-        /// When.
         at_s: f64,
         #[serde(flatten)]
         transfer: Transfer,
     },
-    /// A transfer has ended.
     Ended {
-        /// When.
         at_s: f64,
         user: i64,
         sequence: i64,
-        /// How it ended.
         fate: Fate,
-        /// The error, unless it was acknowledged.
+        /// The error; `None` if the transfer was acknowledged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// A transaction begins that reads a list and appends a value to another one.
+    /// A transaction begins that reads one list and appends a value to another.
     Appending {
-        /// When.
         at_s: f64,
         user: i64,
-        /// The list that it reads.
+        /// The list that is read.
         read: i64,
-        /// The list that it appends to.
+        /// The list that is appended to.
         list: i64,
-        /// The value, which no other transaction appends.
+        /// The value, which is unique among all transactions.
         value: i64,
     },
-    /// It has ended.
+    /// A transaction on lists has ended.
     Appended {
-        /// When.
         at_s: f64,
         value: i64,
-        /// How it ended.
         fate: Fate,
-        /// What the list had that it read.
+        /// The contents of the list that was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<Vec<i64>>,
     },
@@ -67,7 +56,8 @@ pub enum Record {
 }
 
 impl Record {
-    /// The line, with its newline. Longer texts of errors are cut, so that it can be read again.
+    /// The line, with its newline. Long error messages are truncated, so that the line can be read
+    /// again.
     pub fn line(mut self) -> Vec<u8> {
         const MAX_ERROR_CHARS: usize = 300;
         if let Self::Ended {
@@ -77,7 +67,7 @@ impl Record {
         {
             error.truncate(cut);
         }
-        // Only maps whose keys are no strings cannot be written.
+        // Only maps with keys other than strings cannot be written.
         let mut line = serde_json::to_vec(&self).unwrap_or_default();
         line.push(b'\n');
         line
@@ -87,21 +77,21 @@ impl Record {
 /// The accounts before the first transfer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
-    /// Number of accounts, which are numbered from 1.
+    /// Number of accounts. They are numbered from 1.
     pub accounts: i64,
-    /// What each of them has.
+    /// Balance of each account.
     pub balance: i64,
 }
 
-/// A read of a member: the highest sequence of one user that it has.
+/// A read of a member: the highest sequence of one user that the member has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Read {
-    /// When it began, in seconds on the trial's clock.
+    /// When the read began, in seconds on the trial's clock.
     pub at_s: f64,
-    /// The member, from 1.
+    /// Number of the member, counted from 1.
     pub member: u32,
     pub user: i64,
-    /// What it found; 0 if it found no transfer.
+    /// 0 if the member has no transfer of the user.
     pub sequence: i64,
 }
 
@@ -109,11 +99,11 @@ pub struct Read {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// The server confirmed its commit.
+    /// The server confirmed the commit.
     Acknowledged,
-    /// It was rolled back, or its commit was never sent.
+    /// The transfer was rolled back, or its commit was never sent.
     Failed,
-    /// Its commit was sent, and no reply says what became of it.
+    /// The commit was sent, and no reply says what became of it.
     Unknown,
 }
 
@@ -121,61 +111,56 @@ pub enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
     pub transfer: Transfer,
-    /// When it began, in seconds on the trial's clock.
+    /// When the transfer began, in seconds on the trial's clock.
     pub begun_s: f64,
-    /// When it ended; `None` if that was not recorded.
+    /// When the transfer ended; `None` if that was not recorded.
     pub ended_s: Option<f64>,
-    /// How it ended.
     pub fate: Fate,
 }
 
-/// A transaction that reads a list and appends to another one, as the client knows it.
+/// A transaction that reads one list and appends to another, as the client knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appending {
-    /// Its user, from 1.
+    /// Number of the user, counted from 1.
     pub user: i64,
-    /// The list that it reads.
+    /// The list that is read.
     pub read: i64,
-    /// The list that it appends to.
+    /// The list that is appended to.
     pub list: i64,
-    /// The value, which no other transaction appends.
+    /// The value, which is unique among all transactions.
     pub value: i64,
-    /// When it began, in seconds on the trial's clock.
+    /// When the transaction began, in seconds on the trial's clock.
     pub begun_s: f64,
-    /// When it ended; `None` if that was not recorded.
+    /// When the transaction ended; `None` if that was not recorded.
     pub ended_s: Option<f64>,
-    /// How it ended.
     pub fate: Fate,
-    /// What the list had that it read.
+    /// The contents of the list that was read.
     pub found: Option<Vec<i64>>,
 }
 
-/// What the client knows of all transfers, in the order in which they began.
+/// What the client knows about all transfers, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
-    /// The accounts before the first one.
+    /// The accounts before the first transfer.
     pub opening: Opening,
     entries: Vec<Entry>,
     by_id: HashMap<(i64, i64), usize>,
-    /// Reads of members, each member's in order of time.
+    /// Reads of members, in order of time for each member.
     pub reads: Vec<Read>,
     /// Transactions on lists, in the order in which they began.
     pub appends: Vec<Appending>,
     by_value: HashMap<i64, usize>,
 }
 
-/// A stored history that cannot be read.
+/// Why a stored history cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The file could not be read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A line is not what it should be.
     #[error("line {line}: {problem}")]
     Line {
-        /// Its number, from 1.
+        /// Number of the line, counted from 1.
         line: u64,
-        /// What is wrong with it.
         problem: String,
     },
 }
@@ -189,8 +174,8 @@ impl History {
         }
     }
 
-    /// Reads a stored history. A last line without its newline was being written when the writer died
-    /// and does not count; a transfer without an end is of unknown fate.
+    /// Reads a stored history. A last line without a newline does not count: it was being written
+    /// when the writer died. A transfer without an end has an unknown outcome.
     pub fn read(mut file: impl BufRead) -> Result<Self, HistoryError> {
         let mut history = Self::default();
         let mut line = Vec::new();
@@ -222,7 +207,6 @@ impl History {
         Ok(history)
     }
 
-    /// Adds what happened.
     fn add(&mut self, record: Record) -> Result<(), String> {
         match record {
             Record::Opened(opening) => self.opening = opening,
@@ -297,12 +281,12 @@ impl History {
         Ok(())
     }
 
-    /// All transfers, in the order in which they began.
+    /// In the order in which they began.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// When the last thing happened, in seconds on the trial's clock; 0 if nothing did.
+    /// Time of the last event, in seconds on the trial's clock; 0 without events.
     pub fn last_s(&self) -> f64 {
         let transfers = self.entries.iter();
         let transfers = transfers.map(|entry| entry.ended_s.unwrap_or(entry.begun_s));
@@ -361,7 +345,7 @@ mod tests {
         ]
     }
 
-    /// Whatever byte the writer died at, every complete line counts and no more.
+    /// At whatever byte the writer died, exactly the complete lines count.
     #[test]
     fn a_history_is_read_up_to_the_last_complete_line() {
         let bytes = stored(example());

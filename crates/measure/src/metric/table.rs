@@ -14,7 +14,7 @@ const DEVICE: Brackets = Optional("device");
 const PROGRAM: Brackets = Always("program");
 const INTERFACE: Brackets = Always("interface");
 
-/// All metrics, in the order of their groups.
+/// In the order of their groups.
 #[rustfmt::skip] // A line or two for each, not nine.
 pub const METRICS: &[Metric] = &[
     metric("cpu.user", CORE, "%", Growth, Cpu, "CPU user",

@@ -2,20 +2,20 @@
 
 use crate::interval::Part;
 
-/// How many transactions had completed.
+/// A number of completed transactions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count {
-    /// When, in seconds on the trial's clock.
+    /// Seconds on the trial's clock.
     pub t_s: f64,
-    /// How many, since the load began.
+    /// Transactions since the load began.
     pub total: u64,
 }
 
-/// Counts in order of time. They need not be equally spaced: around a fault there are more.
+/// In order of time. Counts need not be equally spaced: there are more around a fault.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts(Vec<Count>);
 
-/// Of counts in order of time.
+/// Counts must be in order of time.
 impl From<Vec<Count>> for Counts {
     fn from(counts: Vec<Count>) -> Self {
         Self(counts)
@@ -23,15 +23,14 @@ impl From<Vec<Count>> for Counts {
 }
 
 impl Counts {
-    /// The counts from `from_s` to `to_s`.
     pub fn within(&self, from_s: f64, to_s: f64) -> &[Count] {
         let begin = self.0.partition_point(|count| count.t_s < from_s);
         let end = self.0.partition_point(|count| count.t_s <= to_s);
         &self.0[begin..end.max(begin)]
     }
 
-    /// How many had completed at a time, between two counts by interpolation. Before the first
-    /// count, as many as at the first; after the last one, as many as at the last.
+    /// Completed transactions at a time, interpolated between counts. Before the first count, the
+    /// first; after the last one, the last.
     fn at(&self, t_s: f64) -> f64 {
         let next = self.0.partition_point(|count| count.t_s < t_s);
         let (before, after) = match (next.checked_sub(1), self.0.get(next)) {
@@ -48,12 +47,12 @@ impl Counts {
         before.total as f64 + share.clamp(0.0, 1.0) * completed
     }
 
-    /// How many completed between two times.
+    /// Transactions that completed between two times.
     pub(super) fn between(&self, from_s: f64, to_s: f64) -> f64 {
         self.at(to_s) - self.at(from_s)
     }
 
-    /// Per second, between two times.
+    /// Transactions per second between two times.
     pub(super) fn per_s(&self, from_s: f64, to_s: f64) -> f64 {
         self.between(from_s, to_s) / (to_s - from_s)
     }
@@ -71,7 +70,7 @@ impl Counts {
         (0..whole).map(part).collect()
     }
 
-    /// The longest time without a completed transaction, as far as it lies between two times.
+    /// The longest time without a completed transaction, limited to the part between two times.
     pub(super) fn longest_gap_s(&self, from_s: f64, to_s: f64) -> Option<f64> {
         let counts = self.within(from_s, to_s);
         let (first, last) = (counts.first()?, counts.last()?);
@@ -80,7 +79,7 @@ impl Counts {
             if pair[1].total == pair[0].total {
                 continue;
             }
-            // Counts that follow each other only show that there was no gap.
+            // Counts in a row only show that there was no gap.
             if pair[0].t_s > begin.t_s {
                 longest_s = longest_s.max(pair[1].t_s - begin.t_s);
             }

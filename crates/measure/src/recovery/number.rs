@@ -3,16 +3,15 @@
 use super::distribution::Observation;
 use crate::fault::Recovery;
 
-/// A number of a recovery.
 #[derive(Debug)]
 pub struct Number {
-    /// Its column: `recovery.first_write_s`.
+    /// Name of the column, for example `recovery.first_write_s`.
     pub name: &'static str,
-    /// The unit of its values; empty for a count or a share.
+    /// Unit of the values; empty for a count or a share.
     pub unit: &'static str,
-    /// What tables and figures call it.
+    /// Name in tables and figures.
     pub heading: &'static str,
-    /// Its value; `None` if it did not happen.
+    /// `None` if it did not happen.
     pub of: fn(&Recovery) -> Option<f64>,
 }
 
@@ -92,13 +91,12 @@ fn available_pct(found: &Recovery) -> Option<f64> {
     share.is_finite().then_some(100.0 * (1.0 - share))
 }
 
-/// All of them.
 pub fn numbers() -> impl Iterator<Item = &'static Number> {
     PHASES.iter().chain(&COSTS)
 }
 
 impl Number {
-    /// What a recovery shows of it; `None` if it does not apply, or was not measured.
+    /// The value in a recovery; `None` if the number does not apply or was not measured.
     pub fn observed(&self, found: &Recovery) -> Option<Observation> {
         if found.censored.iter().any(|name| name == self.name) {
             return Some(Observation::Longer(found.window_s));

@@ -1,56 +1,52 @@
-//! What probes of the members show of a recovery.
+//! What probes of the members show about a recovery.
 
 use std::collections::BTreeMap;
 
 use super::{Observation, Window};
 
-/// For how long a member that is back may answer no probe, or accept no write, and still be in
-/// service: its host may be busy, or its disk.
+/// How long a returned member may leave probes unanswered or writes rejected and still count as in
+/// service: its host or its disk may be busy.
 const BUSY_S: f64 = 10.0;
 
-/// A probe of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// The server, from 1.
+    /// Number of the server, counted from 1.
     pub server: u32,
-    /// When it was asked for its view.
+    /// When the member was asked for its view.
     pub asked_s: f64,
-    /// When it answered, or its limit had passed.
+    /// When the member answered or the limit passed.
     pub answered_s: f64,
-    /// Its view; `None` if it did not answer.
+    /// `None` if the member did not answer.
     pub view: Option<ProbedView>,
-    /// The write to a member that says it accepts writes.
+    /// The write, sent only if the member claims to accept writes.
     pub write: Option<ProbedWrite>,
 }
 
-/// How a member sees its cluster.
+/// A member's view of its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbedView {
-    /// Its own role.
+    /// The member's own role.
     pub role: Role,
-    /// A number for what it sees of the others, which changes with it.
+    /// A number that changes with what the member sees of the other members.
     pub others: u64,
 }
 
-/// What a member says of itself.
+/// The role that a member reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It accepts writes.
+    /// Accepts writes.
     Primary,
-    /// It applies what the primary writes.
+    /// Applies the primary's writes.
     Replica,
-    /// It is connected to no primary.
+    /// Is connected to no primary.
     Detached,
 }
 
-/// A write to a member.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProbedWrite {
-    /// When it was sent.
     pub sent_s: f64,
-    /// When it was answered, or its limit had passed.
+    /// When the write was answered or the limit passed.
     pub answered_s: f64,
-    /// Whether it was accepted.
     pub is_accepted: bool,
 }
 
@@ -65,13 +61,13 @@ impl Probe {
         }
     }
 
-    /// When it was over.
+    /// When the probe was over.
     pub(super) fn end_s(&self) -> f64 {
         self.write.map_or(self.answered_s, |write| write.answered_s)
     }
 }
 
-/// When the view of a member other than the one that was hit first differed from its view before.
+/// When a member other than the affected one first saw a change of the others.
 pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<f64> {
     let mut before = BTreeMap::new();
     let mut first_s = None;
@@ -93,14 +89,14 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     first_s
 }
 
-/// When the member that was hit was in service again, and did not leave until the end of the window.
-/// `None` if it never was out of service.
+/// When the affected member was in service again and stayed so until the end of the window. `None`
+/// if it never was out of service.
 pub(super) fn rejoined(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<Observation> {
     returned(probes, hit?, window)
 }
 
-/// When all members were in service again that had been at the request; `None` if none of them ever
-/// was out of service.
+/// When all members were in service again that were in service at the request; `None` if none of
+/// them ever was out of service.
 pub(super) fn redundant(probes: &[Probe], window: Window) -> Option<Observation> {
     let earlier = probes
         .iter()
@@ -134,7 +130,7 @@ fn is_in_service(spell: &[&Probe]) -> bool {
     spell.iter().all(|probe| probe.is_in_service())
 }
 
-/// Whether a member that was out of service until the next probe was not only busy.
+/// Whether a member that was out of service until the next probe was more than just busy.
 fn has_left(spell: &[&Probe], next: Option<&&Probe>) -> bool {
     let is_detached = |probe: &&Probe| probe.view.is_some_and(|view| view.role == Role::Detached);
     let (begin_s, end_s) = match spell {

@@ -3,14 +3,14 @@
 use crate::latency::{Buckets, TotalLatency, ms};
 use crate::slice::Second;
 
-/// The response times of a second of a load.
+/// The response times of one second of a load.
 #[derive(Debug, Clone)]
 pub struct ResponseSecond {
-    /// On the trial's clock, in seconds.
+    /// Seconds on the trial's clock.
     pub(super) begin_s: f64,
     pub(super) end_s: f64,
     response: Buckets,
-    /// Arrivals that waited at its end; open loop only.
+    /// Arrivals that waited at the end of the second; open loop only.
     pub(super) backlog: Option<u64>,
 }
 
@@ -27,12 +27,12 @@ impl From<&Second> for ResponseSecond {
     }
 }
 
-/// The 99th percentile of the seconds that lie between two times, in milliseconds.
+/// The 99th percentile over the seconds that lie between two times, in milliseconds.
 pub(super) fn p99_within_ms(seconds: &[ResponseSecond], from_s: f64, to_s: f64) -> Option<f64> {
     p99_ms(seconds, |one| one.begin_s >= from_s && one.end_s <= to_s)
 }
 
-/// The same of the seconds that have a part between two times.
+/// The 99th percentile over the seconds that overlap the time between two times, in milliseconds.
 pub(super) fn p99_around_ms(seconds: &[ResponseSecond], from_s: f64, to_s: f64) -> Option<f64> {
     p99_ms(seconds, |one| one.end_s > from_s && one.begin_s <= to_s)
 }
@@ -45,8 +45,8 @@ fn p99_ms(seconds: &[ResponseSecond], which: impl Fn(&&ResponseSecond) -> bool) 
     all.quantile_ns(0.99).map(ms)
 }
 
-/// When the backlog of an open loop that grew after `from_s` was worked off: at most as many
-/// arrivals waited as at any time of the load before.
+/// When the backlog of an open loop that grew after `from_s` was worked off, so that no more
+/// arrivals waited than at any earlier time of the load.
 pub(super) fn backlog_gone_s(
     seconds: &[ResponseSecond],
     before_s: (f64, f64),
@@ -69,16 +69,16 @@ pub(super) fn backlog_gone_s(
     }
 }
 
-/// Arrivals that may wait without being a backlog.
+/// Number of arrivals that may wait without being a backlog.
 const FEW_WAITING: u64 = 10;
 
 /// The backlog after a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Backlog {
-    /// It did not grow.
+    /// The backlog did not grow.
     None,
-    /// It was worked off at this time.
+    /// The time at which the backlog was worked off.
     GoneAt(f64),
-    /// It was still there at the end.
+    /// The backlog was still there at the end.
     Left,
 }

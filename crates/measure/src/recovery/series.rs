@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 use super::Observed;
 use crate::fault::FaultRecord;
 
-/// How long before a fault its series begins, and after it ends, in seconds.
+/// Seconds that a series begins before its fault, and ends after it.
 const BEFORE_S: f64 = 5.0;
 const AFTER_S: f64 = 60.0;
 
 /// The transactions around a fault in one instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FaultSeries {
-    /// The fault's place in the trial's schedule, from 1.
+    /// Index of the fault in the trial's schedule, counted from 1.
     pub fault: u32,
-    /// The instance, from 1.
+    /// Number of the instance, counted from 1.
     pub instance: u32,
-    /// The fault's step; 0 unless it is done in parts.
+    /// The fault's step; 0 unless it is carried out in steps.
     #[serde(default)]
     pub step: u32,
-    /// The ends of intervals of about 10 ms, on the trial's clock, in seconds.
+    /// Ends of intervals of about 10 ms, in seconds on the trial's clock.
     pub t_s: Vec<f64>,
     /// Transactions that completed in each interval.
     pub completed: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Known answers on series that are made, and what holds of any.
+//! Known answers on constructed series, and properties of any series.
 
 use plan::FaultKind;
 
@@ -7,7 +7,7 @@ use crate::interval::Estimate;
 
 const STEP_S: f64 = 0.01;
 
-/// Counts every 10 ms until `end_s` of a load with these transactions per second.
+/// Counts every 10 ms until `end_s` of a load with `per_s` transactions per second.
 fn counts(end_s: f64, per_s: impl Fn(f64) -> f64) -> Counts {
     let steps = (end_s / STEP_S).round() as u32;
     let mut completed = 0.0;
@@ -83,7 +83,7 @@ fn failover(t_s: f64) -> f64 {
 fn the_phases_of_a_failover() {
     let found = one(&observed(60.0, failover));
     close(found.outage_s, 6.0, 0.1);
-    // Over a second, the rise has 95 % from 27.55 s on.
+    // The mean over a second reaches 95 % from 27.55 s on.
     close(found.back_s, 7.55, 0.05);
     close(found.steady_s, 7.55, 0.05);
     assert_eq!(found.lowest_share, Some(0.0));
@@ -108,7 +108,7 @@ fn what_does_not_happen_is_absent() {
     close(found.lost_transactions, 20_000.0, 20.0);
     // The seconds since the effect are too few for a level.
     assert_eq!(one(&observed(28.5, failover)).steady_s, None);
-    // A load that never did anything.
+    // A load that never completed a transaction.
     let nothing = one(&observed(40.0, |_| 0.0));
     assert_eq!((nothing.back_s, nothing.lost_transactions), (None, None));
     assert_eq!(one(&Observed::default()).outage_s, None);
@@ -133,7 +133,7 @@ fn a_stall_before_the_fault_does_not_hide_its_outage() {
         }
     };
     let found = one(&observed(60.0, stalled));
-    // The mean before is 900 per second.
+    // The previous mean is 900 per second.
     close(found.back_s, 7.25, 0.1);
 }
 
@@ -154,7 +154,7 @@ fn a_new_level_is_steady_though_throughput_is_not_back() {
 
 #[test]
 fn a_backlog_that_is_worked_off_does_not_hide_the_outage() {
-    // An open loop: 5 s without, then twice as many for 5 s.
+    // An open loop: 5 s without completions, then twice as many for 5 s.
     let series = |t_s: f64| match t_s {
         t if t < 20.0 => 1000.0,
         t if t < 25.0 => 0.0,
@@ -193,7 +193,7 @@ fn of_faults_at_one_time_only_the_last_has_a_recovery() {
 
 #[test]
 fn faults_that_follow_each_other_share_the_throughput_before() {
-    // The second fault comes before the load is back.
+    // The second fault comes before throughput is back.
     let faults = vec![fault(20.0, 20.0), fault(22.0, 22.0), fault(40.0, 40.0)];
     let found = recovered(&observed(60.0, failover), faults);
     assert_eq!(found[0].back_s, None);
@@ -219,7 +219,7 @@ fn a_fault_without_effect_has_no_recovery_and_does_not_end_that_of_another_one()
 
 /// Noise of seconds with this standard deviation, as a share; the same in each run.
 fn noise(share: f64) -> impl Fn(f64) -> f64 {
-    // Twelve uniform numbers of a linear congruential generator are nearly normal.
+    // The sum of twelve uniform numbers is nearly normal.
     let mut state = 20_260_117_u64;
     let mut uniform = move || {
         state = state
@@ -284,7 +284,7 @@ fn what_healing_costs_is_apart_from_the_failover() {
     assert_eq!(never.back_after_heal_s, None);
     close(found.back_s, 0.45, 0.05 * 0.45);
     close(found.back_after_heal_s, 0.7, 0.05 * 0.7);
-    // Healing soon after the failover.
+    // Healed soon after the failover.
     (healed.heal_asked_s, healed.healed_s) = (Some(26.0), Some(26.1));
     let series = |t_s: f64| match t_s {
         t if (20.0..20.45).contains(&t) || (26.0..28.0).contains(&t) => 0.0,
@@ -293,7 +293,7 @@ fn what_healing_costs_is_apart_from_the_failover() {
     let found = recovered(&observed(80.0, series), vec![healed.clone()]).remove(0);
     close(found.back_s, 0.45, 0.05 * 0.45);
     close(found.back_after_heal_s, 2.0, 0.1);
-    // It costs nothing.
+    // Healing costs nothing.
     let found = recovered(&observed(80.0, |_| 1000.0), vec![healed]).remove(0);
     assert_eq!(
         (found.back_s, found.back_after_heal_s),
@@ -307,7 +307,7 @@ fn a_planned_fault_counts_from_its_request() {
         t if (20.0..23.0).contains(&t) => 0.0,
         _ => 1000.0,
     };
-    // It is over when the process is gone, or the other member has taken over.
+    // The outage ends when the process is gone or the other member has taken over.
     for effect_s in [21.5, 23.2] {
         for kind in [FaultKind::Stop, FaultKind::Restart, FaultKind::Switchover] {
             let planned = FaultRecord {
@@ -343,7 +343,7 @@ fn errors_are_counted_from_the_request_and_deadlocks_are_no_failure() {
         ..observed(60.0, failover)
     };
     let found = one(&observed);
-    // The server was gone before its end was noticed.
+    // The server's end was noticed later than it happened.
     close(found.first_error_s, -0.0002, 1e-9);
     let counts: Vec<(&str, u64)> = found
         .errors
@@ -436,7 +436,7 @@ fn probes_show_who_noticed_who_took_over_and_who_returned() {
     assert_eq!(again.first_write_s, found.first_write_s);
 }
 
-/// Probes of members that accept writes between these times, every 10 ms.
+/// Probes every 10 ms of members that accept writes during these times.
 fn accepting(members: &[&[(f64, f64)]]) -> Observed {
     let times = || (0..6000).map(|step| f64::from(step) * STEP_S);
     let of_member = |(server, spells): (u32, &&[(f64, f64)])| {
@@ -461,14 +461,14 @@ fn times_without_an_accepted_write_add_up_and_end_with_the_window() {
     close(found.unavailable_s, 14.0, 0.05);
     close(found.unavailable_longest_s, 10.0, 0.02);
     let hanging = one(&accepting(&[&[(0.0, 22.0), (31.0, 60.0)]]));
-    // Commits hung though the first write after the effect did not.
+    // Commits hung, although the first write after the effect did not.
     close(hanging.first_write_s, 0.0, 0.02);
     close(hanging.unavailable_s, 9.0, 0.02);
     let lost = one(&accepting(&[&[(0.0, 20.0)]]));
     assert_eq!(lost.first_write_s, None);
     let never = "recovery.first_write_s".to_owned();
     assert!(lost.censored.contains(&never), "{lost:?}");
-    // Nobody could write: nothing is known.
+    // No member ever accepted a write: nothing is known.
     let mute = one(&accepting(&[&[]]));
     assert_eq!(
         (mute.unavailable_s, mute.censored.contains(&never)),
@@ -520,13 +520,13 @@ fn members_are_all_in_service_once_the_last_one_has_returned() {
     let found = one(&observed);
     assert_eq!(found.redundant_s, None);
     assert!(found.censored.contains(&"recovery.redundant_s".to_owned()));
-    // One that was out before does not count.
+    // A member that was out of service before does not count.
     observed.probes.extend(away(4, 0.0..60.0));
     observed.probes.retain(|probe| probe.server != 3);
     close(one(&observed).redundant_s, 20.0, 0.2);
 }
 
-/// Seconds whose transactions all take this long, with arrivals that wait.
+/// Seconds whose transactions all take the same time, with waiting arrivals.
 fn seconds(end_s: u64, of: impl Fn(u64) -> (u64, Option<u64>)) -> Vec<ResponseSecond> {
     let second = |at_s: u64| {
         let (response_ms, backlog) = of(at_s);
@@ -567,7 +567,7 @@ fn response_times_are_told_before_during_and_after() {
 
 #[test]
 fn an_open_loop_is_back_once_its_backlog_is_gone() {
-    // 5 s without, then twice as many for 5 s.
+    // 5 s without completions, then twice as many for 5 s.
     let series = |t_s: f64| match t_s {
         t if t < 20.0 => 1000.0,
         t if t < 25.0 => 0.0,
@@ -585,7 +585,7 @@ fn an_open_loop_is_back_once_its_backlog_is_gone() {
         ..observed(60.0, series)
     };
     close(one(&observed).back_s, 10.0, 0.1);
-    // It grows for good.
+    // The backlog grows until the end.
     observed.seconds = seconds(60, |at_s| (1, Some(at_s.saturating_sub(20) * 100)));
     let found = one(&observed);
     assert_eq!(found.back_s, None);
@@ -611,10 +611,10 @@ fn the_last_gasp_of_a_server_is_no_recovery() {
         ..observed(60.0, failover)
     };
     close(one(&observed).first_write_s, 5.001, 1e-9);
-    // It went on, and was lost much later.
+    // The connection survived and was lost much later.
     observed.probes[1] = gone(21.0);
     close(one(&observed).first_write_s, 0.011, 1e-9);
-    // Another member does not depend on it.
+    // Another member does not depend on the killed one.
     observed.probes[1] = gone(20.02);
     observed.probes[0].server = 2;
     close(one(&observed).first_write_s, 0.011, 1e-9);
@@ -629,7 +629,7 @@ fn a_member_that_was_always_in_service_did_not_rejoin() {
         ..observed(60.0, failover)
     };
     assert_eq!(one(&observed).rejoined_s, None);
-    // One that returned and left again did not, either.
+    // Nor did one that returned and left again.
     for (at, role) in [(250, None), (500, Some(Role::Detached))] {
         observed.probes[at] = probe(1, f64::from(at as u32) * 0.1, role, 0, false);
     }
@@ -649,11 +649,11 @@ fn a_member_that_is_busy_for_a_moment_has_not_left() {
         probes: probes.collect(),
         ..observed(60.0, failover)
     };
-    // The first time was short, too, but the fault's.
+    // The first absence was short, too, but it was the fault's.
     close(one(&observed).rejoined_s, 20.302 - 20.0, 0.01);
     observed.probes[599] = probe(1, 59.9, None, 0, false);
     close(one(&observed).rejoined_s, 20.302 - 20.0, 0.01);
-    // It says so, or is away for longer.
+    // The member reports that it is detached, or is away for longer.
     observed.probes[450] = probe(1, 45.0, Some(Role::Detached), 0, false);
     close(one(&observed).rejoined_s, 45.102 - 20.0, 0.01);
     observed
@@ -685,7 +685,7 @@ mod any_series {
 
     use super::*;
 
-    /// Counts at any times, with faults that are asked for at any times.
+    /// Counts at any times, and faults that are requested at any times.
     fn seen() -> impl Strategy<Value = (Observed, Vec<FaultRecord>)> {
         let steps = proptest::collection::vec((0.0..0.3_f64, 0_u64..50), 0..400);
         let faults = proptest::collection::vec((0.0..60.0_f64, 0.0..2.0_f64), 1..5);

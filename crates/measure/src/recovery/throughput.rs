@@ -6,30 +6,31 @@ use crate::change_point;
 use crate::fault::Recovery;
 use crate::interval::{Estimate, Part, estimate, ratio};
 
-/// The share of the throughput before at which it counts as back.
+/// Throughput is back at this share of its previous value.
 const BACK: f64 = 0.95;
-/// It begins to be back with a second…
+/// Throughput begins to be back with a second in which it reaches that…
 const SECOND_S: f64 = 1.0;
-/// …of which the first moments have at least half.
+/// …provided that the first moments of that second reach at least half of it.
 const ONSET_S: f64 = 0.1;
 const ONSET: f64 = 0.5;
-/// For how long its mean must stay there; up to healing, for half of that.
+/// How long the mean must stay there, in seconds; half of that if healing follows.
 const SUSTAINED_S: f64 = 10.0;
-/// Throughput fell if any of its means over these times did: a single second is often low.
+/// Throughput fell if its mean over one of these times did: a single second is often low.
 const SCALES_S: [f64; 3] = [SECOND_S, 5.0, SUSTAINED_S];
-/// How soon after a fault throughput falls, unless healing is asked for later.
+/// Throughput falls within this time after a fault, unless healing is requested later.
 const FALLS_WITHIN_S: f64 = 10.0;
-/// A lower share of the throughput before is an effect of the fault, whatever was usual.
+/// A lower share of the previous throughput is an effect of the fault, whatever was usual.
 const SURELY_LOW: f64 = 0.5;
-/// From a shorter time between two faults, no throughput is taken.
+/// Minimum time between two faults for a previous throughput.
 const SHORTEST_BEFORE_S: f64 = 3.0;
 
 /// The throughput before a fault.
 #[derive(Debug)]
 pub(super) struct Throughput {
-    /// Since when it was undisturbed; `None` if it has not recovered since the last fault.
+    /// Since when throughput has been undisturbed; `None` if it has not recovered from the last
+    /// fault.
     since_s: Option<f64>,
-    /// That before the last fault.
+    /// The previous throughput of the last fault.
     last: Option<Before>,
 }
 
@@ -39,14 +40,14 @@ struct Before {
     from_s: f64,
     to_s: f64,
     mean: Estimate,
-    /// The lowest mean over each of the scales, as a share of the mean of all.
+    /// The lowest mean over each of [`SCALES_S`], as a share of the overall mean.
     usual_lows: [f64; 3],
-    /// How much a second usually differs from the mean, as a share of it.
+    /// The usual deviation of a second from the mean, as a share of the mean.
     spread: f64,
 }
 
 impl Throughput {
-    /// Before the first fault, from the beginning of the measurement.
+    /// Before the first fault: undisturbed from the beginning of the measurement.
     pub(super) fn first(since_s: f64) -> Self {
         Self {
             since_s: Some(since_s),
@@ -83,7 +84,7 @@ impl Throughput {
             censored.push("recovery.back_after_heal_s".to_owned());
         }
         let seconds = &observed.seconds;
-        // What waited for the recovery completes just after it.
+        // Transactions that waited for the recovery complete just after it.
         let settled_s = recovered_s.max(window.effect_s) + SECOND_S;
         Recovery {
             back_s: back_s.map(after),
@@ -107,7 +108,7 @@ impl Throughput {
         }
     }
 
-    /// Takes the seconds between the last recovery and this fault, if they are enough.
+    /// Uses the seconds between the last recovery and this fault, if there are enough.
     fn update(&mut self, counts: &Counts, asked_s: f64) {
         let Some(since_s) = self.since_s else { return };
         if self.last.is_some() && asked_s - since_s < SHORTEST_BEFORE_S {
@@ -126,7 +127,7 @@ impl Before {
             let shares = starts.map(|count| counts.per_s(count.t_s, count.t_s + scale_s));
             shares.reduce(f64::min).map_or(1.0, |low| low / mean.value)
         };
-        // Medians: a stall does not make all seconds uncertain.
+        // Medians, so that a stall does not make all seconds uncertain.
         let usual = median(seconds.iter().map(|second| second.total));
         let apart = seconds.iter().map(|second| (second.total - usual).abs());
         let spread = median(apart) / mean.value;
@@ -139,7 +140,7 @@ impl Before {
         })
     }
 
-    /// The lowest second after a fault, as a share of the throughput before.
+    /// The lowest second after a fault, as a share of the previous throughput.
     fn lowest(&self, counts: &Counts, window: Window) -> Option<f64> {
         let starts = counts.within(window.origin_s, falls_until_s(window) - SECOND_S);
         let shares = starts
@@ -165,7 +166,7 @@ impl Before {
         falls.min_by(f64::total_cmp)
     }
 
-    /// When throughput was back: the origin if it never fell.
+    /// When throughput was back; the origin if it never fell.
     fn back_s(&self, observed: &Observed, window: Window) -> Option<f64> {
         let counts = &observed.counts;
         if window.end_s - window.origin_s < SECOND_S {
@@ -185,8 +186,8 @@ impl Before {
         }
     }
 
-    /// When throughput that was back before was so again after healing, in seconds from the request:
-    /// 0 if it did not fall. The outer `None` where that does not apply.
+    /// When throughput that was back before healing was back again after it, in seconds from the
+    /// request to heal: 0 if it did not fall. The outer `None` if that does not apply.
     fn back_after_heal_s(
         &self,
         counts: &Counts,
@@ -202,8 +203,8 @@ impl Before {
         Some(back_s.map(|at_s| at_s - heal_s))
     }
 
-    /// When throughput that fell returned, and stayed. What healing costs is apart if half of the
-    /// time is left until then.
+    /// When throughput that fell returned and stayed. The cost of healing is kept apart if half of
+    /// [`SUSTAINED_S`] is left until then.
     fn returned_s(
         &self,
         counts: &Counts,
@@ -223,7 +224,7 @@ impl Before {
     }
 }
 
-/// The upper median; 0 of nothing.
+/// The upper median; 0 without values.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -238,7 +239,8 @@ fn falls_until_s(window: Window) -> f64 {
         .min(window.end_s)
 }
 
-/// When throughput reached a level for a second, from a time on, and `stays` says that it stayed.
+/// When throughput reached a level for a second, at or after `from_s`, and `stays` confirms that it
+/// stayed.
 fn onset_s(
     counts: &Counts,
     from_s: f64,
@@ -274,7 +276,7 @@ fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
     found.filter(|_| level > 0.0)
 }
 
-/// Throughput while it recovered, whatever the length of that.
+/// Throughput during the recovery, however short that was.
 fn during(counts: &Counts, from_s: f64, to_s: f64) -> Option<Estimate> {
     let seconds = counts.seconds(from_s, to_s);
     match seconds.is_empty() {

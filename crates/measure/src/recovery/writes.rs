@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use super::probe::Probe;
 use super::{Observation, Window};
 
-/// For how long a server may go on that was killed: some of its processes notice it late.
+/// How long a killed server may continue, because some of its processes notice it late.
 const DYING_S: f64 = 0.2;
 
-/// How long no member accepted a write.
+/// Times in which no member accepted a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gaps {
     pub(super) total_s: f64,
     pub(super) longest_s: f64,
 }
 
-/// From the first to the last of writes that a member accepted one after the other.
+/// From the first to the last of consecutive writes that a member accepted.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     begin_s: f64,
     end_s: f64,
 }
 
-/// When the first write was accepted that was sent after the effect, by any member; by the one that
-/// was hit only if it was not about to be out of service. Where work was refused before the effect,
-/// as in a planned shutdown, the first one after that. `None` if no write was ever accepted.
+/// When any member accepted the first write that was sent after the effect. Writes to the affected
+/// member count only if it was not about to end. If work was refused before the effect, as in a
+/// planned shutdown, the first write after that. `None` if no write was ever accepted.
 pub(super) fn first(probes: &[Probe], hit: Option<u32>, window: Window) -> Option<Observation> {
     let spans = all(probes);
     let is_planned = window.origin_s < window.effect_s;
@@ -55,13 +55,13 @@ pub(super) fn first(probes: &[Probe], hit: Option<u32>, window: Window) -> Optio
     }
 }
 
-/// How long no member accepted a write; `None` if none was ever accepted before.
+/// `None` if no write was ever accepted before.
 pub(super) fn unavailable(probes: &[Probe], window: Window) -> Option<Gaps> {
     let spans = all(probes);
     if !has_accepted(&spans, window) {
         return None;
     }
-    // Nobody knows what follows the last probe.
+    // Nothing is known after the last probe.
     let known_s = probes.iter().map(Probe::end_s).fold(0.0, f64::max);
     let window = Window {
         end_s: window.end_s.min(known_s),
@@ -76,13 +76,13 @@ pub(super) fn unavailable(probes: &[Probe], window: Window) -> Option<Gaps> {
     Some(found)
 }
 
-/// How long at least two members accepted writes; `None` of fewer members.
+/// Total time in which at least two members accepted writes; `None` with fewer than two members.
 pub(super) fn two_primaries_s(probes: &[Probe], window: Window) -> Option<f64> {
     let members = by_member(probes);
     if members.len() < 2 {
         return None;
     }
-    // How the number of members that accept writes changes, ends before begins.
+    // Changes of the number of members that accept writes; at equal times, ends come before begins.
     let mut steps: Vec<(f64, i32)> = Vec::new();
     for span in members.into_values().flatten() {
         let begin_s = span.begin_s.max(window.asked_s);
@@ -107,10 +107,10 @@ fn has_accepted(spans: &[Span], window: Window) -> bool {
     spans.iter().any(|span| span.begin_s <= window.asked_s)
 }
 
-/// The times in a window that lie in no span.
+/// The times in a window that no span covers.
 fn gaps(spans: &[Span], window: Window) -> impl Iterator<Item = Span> {
     let later = spans.iter().filter(move |span| span.end_s > window.asked_s);
-    // After the last span, one that is empty.
+    // An empty span after the last one.
     let end = Span {
         begin_s: window.end_s,
         end_s: window.end_s,
@@ -154,7 +154,7 @@ fn by_member(probes: &[Probe]) -> BTreeMap<u32, Vec<Span>> {
     spans.collect()
 }
 
-/// When a member accepted the write of a probe.
+/// When a member accepted a probe's write.
 fn accepted_s(probe: &Probe) -> Option<f64> {
     let write = probe.write.filter(|write| write.is_accepted)?;
     Some(write.answered_s)

@@ -14,13 +14,13 @@ use crate::interval::{mean, variance};
 /// Rounds of the alternating fit; complete blocks need one.
 const ROUNDS: usize = 200;
 
-/// The trials without what their blocks share.
+/// The trials without block effects.
 pub(super) struct Adjusted {
-    /// Size, and logarithm of the throughput.
+    /// Size, and logarithm of throughput.
     pub(super) points: Vec<(f64, f64)>,
-    /// Blocks beyond the first: the degrees of freedom that their terms took.
+    /// Number of blocks beyond the first: the degrees of freedom of their terms.
     pub(super) fitted: usize,
-    /// Standard error of the level of all trials, as a share of it, due to the blocks.
+    /// Standard error of the common level of all trials due to blocks, as a share of it.
     pub(super) level_error: f64,
 }
 
@@ -73,7 +73,7 @@ fn means<K: Ord>(values: impl Iterator<Item = (K, f64)>) -> BTreeMap<K, f64> {
 mod tests {
     use super::*;
 
-    /// Blocks of which each lacks another size: what a size and a block add is found exactly.
+    /// Each block lacks another size. The terms of sizes and blocks are still found exactly.
     #[test]
     fn what_a_block_shares_is_taken_out_even_if_it_lacks_a_trial() {
         let blocks = [(1, 1.3), (2, 0.8), (3, 1.0 / 1.3 / 0.8)];

@@ -1,15 +1,14 @@
-//! How large a cost may be that the fit puts at its bound of 0.
+//! The upper limit of a cost that the fit puts at its bound of 0.
 //!
-//! There the linearised fit has no interval. The profile of the squares has one: the largest
-//! value at which the best choice of the other unknowns, within their bounds, fits no worse
-//! than chance allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*,
-//! 1988, chapter 6).
+//! There, the linearized fit has no interval. The profile of the squares has one: the largest value
+//! at which the best choice of the other unknowns, within their bounds, fits no worse than chance
+//! allows (Bates and Watts, *Nonlinear Regression Analysis and Its Applications*, 1988, chapter 6).
 
 use super::laws::{Fit, universal_law};
 use crate::curve::bisect;
 use crate::interval::{mean, student_t};
 
-/// Halvings of an interval, to 12 digits.
+/// Number of bisections, for 12 digits.
 const STEPS: usize = 40;
 /// The inverse of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_895;
@@ -29,7 +28,7 @@ pub(super) fn highest(points: &[(f64, f64)], cost: Cost, best: &Fit) -> Option<f
     rules_out(1.0).then(|| bisect(0.0, 1.0, STEPS, rules_out))
 }
 
-/// The least squares with one cost fixed, the other from 0 to 1 and λ free.
+/// The least squares with one cost fixed, the other one from 0 to 1, and λ free.
 fn profile(points: &[(f64, f64)], cost: Cost, fixed: f64) -> f64 {
     let squares = |other: f64| match cost {
         Cost::Contention => with_best_rate(points, fixed, other),
@@ -48,7 +47,7 @@ fn profile(points: &[(f64, f64)], cost: Cost, fixed: f64) -> f64 {
     squares(f64::midpoint(low, high)).min(squares(0.0))
 }
 
-/// The squares of the logarithms with these costs and the λ that suits them best.
+/// The squares of the logarithms with these costs and the best λ for them.
 fn with_best_rate(points: &[(f64, f64)], contention: f64, coherency: f64) -> f64 {
     let shape = |size: f64| universal_law(size, &[1.0, contention, coherency]).0.ln();
     let off = |(size, log): &(f64, f64)| log - shape(*size);

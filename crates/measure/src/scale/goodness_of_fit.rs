@@ -15,10 +15,10 @@ use super::blocks::Adjusted;
 use super::{NoLaw, Observation};
 use crate::interval::mean;
 
-/// Chance of refusing a law that is true.
+/// Probability of rejecting a true law.
 pub(crate) const CHANCE: f64 = 0.01;
-/// A law that is off by less than this share of the mean at every size is good enough, however
-/// exactly that is known.
+/// A law that misses every size by less than this share of the mean is good enough, however exactly
+/// the mean is known.
 pub(crate) const MATTERS: f64 = 0.05;
 /// A half width of an interval is about two standard errors.
 const HALF_WIDTH: f64 = 2.0;
@@ -27,17 +27,17 @@ const HALF_WIDTH: f64 = 2.0;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum GoodnessOfFit {
-    /// What repeats of one size differ by.
+    /// Differences between repeats of one size.
     Repeats {
-        /// How likely (0 to 1) a true law would be off by as much.
+        /// Probability (0 to 1) that a true law would miss by as much.
         p: f64,
     },
-    /// The interval of each point, which leaves out what differs from run to run.
+    /// The interval of each point, which excludes differences between runs.
     Intervals {
-        /// The same.
+        /// Probability (0 to 1) that a true law would miss by as much.
         p: f64,
     },
-    /// Nothing: no size was repeated, and some point has no interval.
+    /// No size was repeated, and some point has no interval.
     #[default]
     Untested,
 }
@@ -48,11 +48,11 @@ struct Level {
     /// Mean of the logarithms.
     mean: f64,
     count: f64,
-    /// Squares of the logarithms around theirs.
+    /// Sum of the squared deviations of the logarithms from their mean.
     squares: f64,
 }
 
-/// Tests a law with so many parameters.
+/// Tests a law with `parameters` parameters.
 pub(super) fn test(
     points: &[Observation],
     data: &Adjusted,

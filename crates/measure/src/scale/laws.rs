@@ -5,7 +5,7 @@ use super::{FARTHEST, LEAST_R_SQUARED, NoLaw, Peak, Serial};
 use crate::interval::{Estimate, student_t};
 use crate::least_squares;
 
-/// A share below this is 0, but for the rounding of numbers.
+/// A smaller share is 0 except for rounding.
 const ROUNDING: f64 = 1e-6;
 
 /// λ, σ (of Gustafson's law s), and κ.

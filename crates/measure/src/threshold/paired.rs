@@ -1,8 +1,8 @@
-//! A number against a baseline that ran in the same blocks: by pairs.
+//! Compares a number with a baseline that ran in the same blocks, in pairs.
 //!
-//! What slows the host down for a while slows both trials of a block, so it cancels in their
-//! ratio (Box, Hunter and Hunter, *Statistics for Experimenters*: "block what you can").
-//! The mean of the logarithms of the ratios has Student's interval over the pairs.
+//! What slows the host down for a while slows both trials of a block, so it cancels in their ratio
+//! (Box, Hunter and Hunter, *Statistics for Experimenters*: "block what you can"). The mean of the
+//! logarithms of the ratios has Student's interval over the pairs.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,25 +13,25 @@ use crate::summary::{TrialSummary, counted};
 /// A number as a multiple of its limit, over pairs of trials of the same block.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// How many pairs, at least 2.
+    /// Number of pairs, at least 2.
     pub pairs: usize,
-    /// Geometric mean of number / limit: 1 where the number is at its limit.
+    /// Geometric mean of number / limit: 1 if the number equals its limit.
     pub ratio: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of `ratio`.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval of `ratio`.
     pub high: f64,
 }
 
 impl Paired {
-    /// Whether the number may be on either side of its limit.
+    /// Whether the interval includes 1, so that the number may be on either side of its limit.
     pub(super) fn is_on_both_sides(&self) -> bool {
         self.low < 1.0 && self.high > 1.0
     }
 }
 
-/// The trials with the same repeat number, against `factor` times the baseline's; `None` with
-/// fewer than two pairs, or where a number is not above 0 and so has no logarithm.
+/// Pairs trials by repeat number, and compares them with `factor` times the baseline's value.
+/// `None` with fewer than two pairs, or if a number is not positive and so has no logarithm.
 pub(super) fn paired(
     here: &[&TrialSummary],
     base: &[&TrialSummary],

@@ -15,32 +15,31 @@ use crate::setup::Setup;
 use crate::summary::{TrialSummary, counted};
 use crate::work::other_work;
 
-/// Whether a threshold was met at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdResult {
-    /// The point; empty in a study of one.
+    /// Empty in a study with a single point.
     pub point: Point,
     pub column: String,
     /// The condition, for example `>= 0.95 * baseline`.
     pub condition: String,
-    /// The number that it was compared with.
+    /// The value that the number was compared with.
     pub limit: Option<f64>,
-    /// Half of the limit's own 95 % interval, where it is that of a baseline that has one.
+    /// Half of the limit's own 95 % interval, if a baseline gives the limit and has an interval.
     pub limit_half_width: Option<f64>,
     /// The mean over the point's trials.
     pub value: Option<f64>,
-    /// Half of its 95 % interval: over the trials where there are several, else within the
-    /// one; `None` where it has none.
+    /// Half of the 95 % interval of `value`: over the trials if there are several, otherwise within
+    /// the trial; `None` if there is no interval.
     pub half_width: Option<f64>,
-    /// Between which values a percentile of one trial lies, in place of a half width.
+    /// The interval of a percentile of a single trial, in place of a half width.
     pub range: Option<Range>,
-    /// Trials that the mean is over.
+    /// Number of trials in the mean.
     pub trials: u32,
-    /// The number against its limit by pairs of trials that ran in the same block; only
-    /// against a variant of the same study. It decides in place of both intervals.
+    /// Comparison by pairs of trials that ran in the same block; only against a variant of the same
+    /// study. It decides in place of both intervals.
     pub paired: Option<Paired>,
     pub verdict: ThresholdVerdict,
-    /// Why another run may reach another verdict.
+    /// Why another run may give another verdict.
     pub caveats: Vec<Caveat>,
 }
 
@@ -48,20 +47,20 @@ pub struct ThresholdResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caveat {
-    /// The limit lies within the number's interval; where the limit has an interval too, no
-    /// further away than both are wide together; where both were measured in pairs, the
-    /// interval of their ratio holds 1.
+    /// The limit lies within the number's interval; or, if the limit has an interval too, within
+    /// the combined width of both; or, for pairs, the interval of the ratio includes 1.
     WithinInterval,
     /// A percentile that fewer than ten transactions exceed.
     FewSlower,
-    /// The same of the baseline's.
+    /// The baseline's percentile is one that fewer than ten transactions exceed.
     FewSlowerInBaseline,
     /// A mean or percentile without an interval: the trial was too short or fluctuated too slowly,
-    /// or there is none within a trial.
+    /// or trials have no interval of it.
     NoInterval,
     /// The baseline ran at another time, so a change of the host looks like a difference.
     NotInterleaved,
-    /// The trials are no starts of their own, so their differences say nothing of the next start.
+    /// The trials did not start their own servers, so their differences say nothing about the next
+    /// start.
     NotRestarted,
     /// Fewer than two blocks have both this point and its baseline.
     FewBlocks,
@@ -70,7 +69,7 @@ pub enum Caveat {
 }
 
 impl Caveat {
-    /// Whether the condition was met or missed is unknown because of it.
+    /// Whether the caveat leaves open if the condition was met or missed.
     fn leaves_open(self, holds: bool) -> bool {
         match self {
             Self::WithinInterval
@@ -99,27 +98,23 @@ impl fmt::Display for Caveat {
     }
 }
 
-/// The verdict on a threshold at a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ThresholdVerdict {
-    /// The condition holds.
     Met,
-    /// It does not hold.
     Missed,
     /// Neither met nor missed; the caveats say why.
     Undecided,
-    /// There is no number here.
+    /// There is no such number at this point.
     NotMeasured,
-    /// There is no baseline to compare it with.
+    /// There is no baseline to compare with.
     NoBaseline {
-        /// Why.
         reason: String,
     },
 }
 
 impl ThresholdResult {
-    /// Whether the condition does not hold, or cannot be checked.
+    /// Whether the condition was missed or cannot be checked.
     pub fn is_missed(&self) -> bool {
         !matches!(
             self.verdict,
@@ -132,7 +127,7 @@ impl ThresholdResult {
         self.verdict == ThresholdVerdict::Undecided
     }
 
-    /// The threshold as it was written: `tps >= 0.95 * baseline`.
+    /// As written in the study: `tps >= 0.95 * baseline`.
     pub fn threshold(&self) -> String {
         format!("{} {}", self.column, self.condition)
     }
@@ -150,19 +145,18 @@ impl fmt::Display for ThresholdVerdict {
     }
 }
 
-/// What `baseline` in a threshold stands for.
+/// What `baseline` means in a threshold.
 #[derive(Debug, Clone, Copy)]
 pub enum Baseline<'a> {
-    /// Nothing.
     None,
     /// The same point of another result.
     Trials(&'a [TrialSummary]),
-    /// The point of this variant that is otherwise the same.
+    /// The point of this variant that is otherwise equal.
     Variant(&'a str),
 }
 
 impl<'a> Baseline<'a> {
-    /// Trials of the point that stands for `point`.
+    /// The baseline's trials for `point`.
     fn trials(self, trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         match self {
             Self::None => Vec::new(),
@@ -177,7 +171,7 @@ impl<'a> Baseline<'a> {
         }
     }
 
-    /// Whether a point is the baseline itself, which is compared with nothing.
+    /// Whether a point is the baseline itself, which is not compared.
     fn is_at(self, point: &Point) -> bool {
         match self {
             Self::Variant(variant) => point.get(VARIANT) == Some(&variant.into()),
@@ -186,8 +180,8 @@ impl<'a> Baseline<'a> {
     }
 }
 
-/// Judges every threshold at every point. One that is relative to a variant is not
-/// judged at that variant itself.
+/// Judges every threshold at every point. A threshold relative to a variant is not judged at that
+/// variant itself.
 pub fn judge(
     thresholds: &[Threshold],
     trials: &[TrialSummary],
@@ -204,7 +198,7 @@ pub fn judge(
     results
 }
 
-/// The points of some trials, as they first appear.
+/// The points of trials, in order of their first appearance.
 pub fn points(trials: &[TrialSummary]) -> Vec<&Point> {
     let mut points: Vec<&Point> = Vec::new();
     for trial in trials {
@@ -228,7 +222,7 @@ struct Against {
     half_width: Option<f64>,
     few_slower: bool,
     paired: Option<Paired>,
-    /// Why a baseline decides nothing.
+    /// Why a baseline prevents a verdict.
     caveat: Option<Caveat>,
 }
 
@@ -300,7 +294,7 @@ fn judge_at(
     }
 }
 
-/// So many times what the baseline has, or why that is nothing to compare with.
+/// `factor` times the baseline's value, or why there is no comparison.
 fn against(
     here: &[&TrialSummary],
     base: &[&TrialSummary],
@@ -347,17 +341,16 @@ fn caveats(found: &PointEstimate, value: f64, against: &Against, column: &str) -
     there.chain(against.caveat).collect()
 }
 
-/// How far from each other a number and its limit may be by chance. Half widths of
-/// independent numbers add up like standard errors: by their squares.
+/// How far a number and its limit may differ by chance. Half widths of independent numbers add up
+/// like standard errors: as squares.
 fn reach(found: &PointEstimate, against: &Against) -> f64 {
     let reaches = [found.reach(against.limit), against.half_width];
     let squares = reaches.into_iter().flatten().map(|reach| reach * reach);
     squares.sum::<f64>().sqrt()
 }
 
-/// Why trials cannot be compared with those of the baseline; another version of an engine is
-/// no reason. The variants of a study differ in what the study wants to know, which may be
-/// other rows, but its workload stays the same.
+/// Why trials cannot be compared with those of the baseline. Another version of the engine is
+/// allowed. Variants of a study differ by intent, even in their rows, but not in their workload.
 fn unlike(
     here: &[&TrialSummary],
     base: &[&TrialSummary],
@@ -369,7 +362,7 @@ fn unlike(
     let Some(base) = driven(base) else {
         return Some("not measured in the baseline".to_owned());
     };
-    // What was not measured here says so itself.
+    // A number that was not measured here is reported as such.
     let one = driven(here)?;
     let name = |engine: &str| {
         engine
@@ -394,7 +387,7 @@ fn unlike(
     }
 }
 
-/// What trials of one point were driven with, which one that failed may not know.
+/// The setup of trials of one point; those that failed may not have one.
 fn driven<'a>(trials: &[&'a TrialSummary]) -> Option<&'a Setup> {
     counted(trials).first().map(|trial| &trial.setup)
 }

@@ -5,7 +5,7 @@ fn read(text: &str) -> Threshold {
     Threshold::parse_line(text).unwrap()
 }
 
-/// A trial at a point with so many transactions per second.
+/// A trial with `tps` transactions per second.
 fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     let mut trial = crate::check::tests::trial();
     trial.setup.planned.point = point.iter().copied().collect();
@@ -15,7 +15,7 @@ fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     trial
 }
 
-/// The same with an interval of its own.
+/// A trial whose throughput has an interval.
 fn sure(tps: f64, half_width: f64) -> TrialSummary {
     let mut trial = trial(&[], tps);
     if let Some(per_s) = &mut trial.transactions.per_s {
@@ -24,7 +24,7 @@ fn sure(tps: f64, half_width: f64) -> TrialSummary {
     trial
 }
 
-/// The one result of one threshold on trials of one point.
+/// The result of a threshold on trials of a single point.
 fn only(threshold: &str, trials: &[TrialSummary], baseline: Baseline<'_>) -> ThresholdResult {
     let mut results = judge(&[read(threshold)], trials, baseline);
     assert_eq!(results.len(), 1);
@@ -73,7 +73,7 @@ fn commits_that_one_repeat_lost_are_not_averaged_away() {
     assert_eq!(result([0, 0, 0]).verdict, ThresholdVerdict::Met);
 }
 
-/// Of a trial that was observed for 20 s after its fault.
+/// A trial that was observed for 20 s after its fault.
 fn never_back() -> TrialSummary {
     let recovery = crate::fault::Recovery {
         window_s: 20.0,
@@ -208,7 +208,7 @@ fn a_limit_within_the_interval_is_undecided() {
         assert_eq!(is_close, result.is_undecided(), "{result:?}");
         (result.verdict, result.half_width)
     };
-    // Of one trial that of its own seconds…
+    // The interval of a single trial is that of its own seconds…
     let one = [sure(94.8, 0.5)];
     assert_eq!(
         found("tps >= 95", &one),
@@ -223,12 +223,12 @@ fn a_limit_within_the_interval_is_undecided() {
         (ThresholdVerdict::Missed, Some(0.5))
     );
     assert_eq!(found("tps >= 94", &one), (ThresholdVerdict::Met, Some(0.5)));
-    // …of several that over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
+    // …and that of several trials is over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
     let several = [sure(94.0, 0.1), sure(95.0, 0.1), sure(96.0, 0.1)];
     let (verdict, half_width) = found("tps >= 97", &several);
     assert_eq!(verdict, ThresholdVerdict::Undecided);
     assert!((half_width.unwrap() - 2.484).abs() < 0.001);
-    // An interval without a width is one, too; counts need none.
+    // An interval of width 0 counts as one, and counts need none.
     assert_eq!(
         found("tps >= 95", &[sure(95.0, 0.0)]).0,
         ThresholdVerdict::Met
@@ -249,13 +249,13 @@ fn a_missing_interval_is_no_certainty() {
         assert_eq!(found.caveats, [Caveat::NoInterval]);
     }
     assert_eq!(of("errors <= 0").verdict, ThresholdVerdict::Met);
-    // Repeats have one.
+    // Repeats have an interval.
     let twice = [unsure.clone(), unsure];
     let found = only("tps >= 5", &twice, Baseline::None);
     assert_eq!(found.verdict, ThresholdVerdict::Met);
 }
 
-/// The same servers, without a start of their own for each trial.
+/// Trials that share servers, instead of starting their own.
 #[test]
 fn without_restarts_a_baseline_decides_nothing() {
     let mut trials = blocks(&[(100.0, 50.0), (101.0, 50.0), (100.0, 51.0)]);
@@ -269,7 +269,7 @@ fn without_restarts_a_baseline_decides_nothing() {
     let open = only("tps >= baseline", &trials, Baseline::Variant("base"));
     assert_eq!(open.verdict, ThresholdVerdict::Undecided);
     assert_eq!(open.caveats, [Caveat::NotRestarted]);
-    // What is counted is as it is.
+    // Counts need no comparison.
     let errors = only("errors <= baseline", &trials, Baseline::Variant("base"));
     assert_eq!(errors.verdict, ThresholdVerdict::Met);
 }
@@ -312,7 +312,7 @@ fn the_interval_of_a_baseline_counts_too() {
         Baseline::Trials(&base),
     );
     assert_eq!(result.limit_half_width, Some(2.0));
-    // 2.4 apart; sqrt(1.5² + 2²) = 2.5.
+    // The difference is 2.4; sqrt(1.5² + 2²) = 2.5.
     assert_eq!(
         result.caveats,
         [Caveat::WithinInterval, Caveat::NotInterleaved]
@@ -320,7 +320,7 @@ fn the_interval_of_a_baseline_counts_too() {
     assert_eq!(result.paired, None);
 }
 
-/// Repeats of two variants, `blocks` holding the throughput of both in each block.
+/// Repeats of two variants; `blocks` holds the throughput of both in each block.
 fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
     let both = blocks.iter().zip(1..).flat_map(|((base, new), repeat)| {
         [("base", base), ("new", new)].map(|(variant, tps)| {
@@ -332,7 +332,7 @@ fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
     both.collect()
 }
 
-/// The host doubles its pace from block to block, and the variant loses 2 % in each.
+/// The host doubles its speed from block to block, and the variant loses 2 % in each.
 #[test]
 fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let trials = blocks(&[(100.0, 98.0), (200.0, 196.2), (400.0, 391.8)]);
@@ -358,7 +358,7 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     ] {
         assert!((found - by_hand).abs() < 0.00002, "{found} {by_hand}");
     }
-    // The same trials as two results that did not take turns tell nothing.
+    // The same trials as two results that did not run interleaved show nothing.
     let variant = |name: &str| {
         let trials = trials
             .iter()
@@ -384,7 +384,7 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
 #[test]
 fn a_repeat_without_its_partner_is_left_out_of_the_pairs() {
     let mut trials = blocks(&[(100.0, 100.0), (101.0, 100.0), (50.0, 99.0), (102.0, 102.0)]);
-    // The baseline of the third block failed, which leaves its partner alone.
+    // The baseline's trial in the third block failed, so its partner is unpaired.
     trials[4].outcome = Outcome::Failed {
         reason: "gone".into(),
     };
@@ -418,7 +418,7 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         assert_eq!((result.half_width, result.range.unwrap().low), (None, 19.0));
         (result.verdict, result.caveats)
     };
-    // The range reaches further up than down.
+    // The range extends further up than down.
     assert_eq!(
         found("response_ms.p99 < 23", 1000),
         (ThresholdVerdict::Undecided, vec![Caveat::WithinInterval])
@@ -458,7 +458,7 @@ fn a_variant_is_the_baseline_of_the_others() {
         .iter()
         .map(|j| (variant(j), j.is_missed()))
         .collect();
-    // The variant itself is only judged by what is not relative to it.
+    // The baseline variant is only judged by thresholds that are not relative.
     let expected = [("base", false), ("new", true), ("new", false)];
     assert_eq!(
         judged,

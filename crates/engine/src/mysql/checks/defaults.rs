@@ -1,4 +1,4 @@
-//! Defaults of the settings that checks look at.
+//! Defaults of the settings that checks examine.
 
 use crate::version;
 
@@ -41,7 +41,7 @@ pub(in crate::mysql) const OF_MARIADB: Defaults = Defaults {
         ("table_open_cache", "2000"),
     ],
 };
-/// dyno switches the binary log off.
+/// Except for the binary log, which dyno switches off.
 pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
     since: (8, 4),
     own: &[
@@ -55,7 +55,7 @@ pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
 };
 
 impl Defaults {
-    /// None of a version of which they are not known.
+    /// Empty for a version whose defaults are not known.
     pub(in crate::mysql) fn of(&self, version: &str) -> Vec<(&'static str, &'static str)> {
         match version::is_since(version, self.since.0, self.since.1) {
             true => [OF_BOTH, self.own].concat(),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn they_are_what_a_server_has_that_nobody_told_anything() {
-        // The kit's own choices are undone.
+        // Undoes the test kit's own settings.
         let pool = "--innodb-buffer-pool-size=128M";
         for (defaults, server) in [
             (OF_MARIADB, testkit::MariaDb::start(&[pool])),

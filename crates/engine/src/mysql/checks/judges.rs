@@ -1,4 +1,4 @@
-//! Judges that take more than an expression in a row of the table.
+//! Judges that need more than an expression in a row of the table.
 
 use measure::finding::Level::{self, Note, Passed, Severe, Warning};
 use measure::finding::check::{Judged, graded, passed, severe, unknown, warning};
@@ -7,7 +7,7 @@ use plan::shown_bytes;
 use crate::checks::{DEFAULT_BYTES, Demand, Facts};
 use crate::mysql::{MARIADB, MYSQL};
 
-/// What repairs torn pages; `DETECT_ONLY` does not.
+/// Values that repair torn pages; `DETECT_ONLY` does not.
 pub(super) const DOUBLEWRITE: [&str; 5] = ["ON", "1", "TRUE", "DETECT_AND_RECOVER", "FAST"];
 
 pub(super) fn commit_flush(server: &Facts) -> Judged {
@@ -49,7 +49,7 @@ pub(super) fn flush_method(server: &Facts) -> Judged {
 const INSTANCE_BYTES: u64 = 1 << 30;
 /// From this size on, a single mutex for the whole pool is a bottleneck.
 const LARGE_BYTES: u64 = 8 << 30;
-/// Good shares of a host's memory, and the most, in %.
+/// The range of good shares of a host's memory, and the maximum, in %.
 const SHARES: [u64; 3] = [50, 80, 90];
 
 const POOL: &str = "innodb_buffer_pool_size";
@@ -104,8 +104,8 @@ const DEFAULT_IO_THREADS: u64 = 4;
 
 pub(super) fn log_size(server: &Facts) -> Judged {
     let (newer, older) = ("innodb_redo_log_capacity", "innodb_log_file_size");
-    // MySQL ignores the older setting where the newer one is set; MariaDB has only the older
-    // one, but a study of both engines may set the newer.
+    // MySQL ignores the older setting if the newer one is set. MariaDB has only the older one, but
+    // a study of both engines may set the newer one.
     let (name, bytes) = match server.number(newer) {
         Ok(bytes) if server.engine == MYSQL => (newer, bytes),
         _ => {

@@ -107,12 +107,12 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         remedy: Live("general_log", "OFF");
 };
 
-/// Every check of a server, in the order of the reference page.
+/// In the order of the reference page.
 pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     ELSEWHERE.iter().chain(CHECKS).collect()
 }
 
-/// Settings that checks look at, besides those with known defaults.
+/// Settings without known defaults that checks examine.
 const OTHERS: [&str; 6] = [
     "innodb_buffer_pool_instances",
     "innodb_data_file_buffering",
@@ -122,7 +122,7 @@ const OTHERS: [&str; 6] = [
     "version",
 ];
 
-/// Every setting that a check looks at.
+/// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
     defaults::names().chain(OTHERS).collect()
 }

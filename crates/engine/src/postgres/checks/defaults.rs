@@ -1,11 +1,11 @@
-//! Defaults of the settings that checks look at.
+//! Defaults of the settings that checks examine.
 
 use crate::version;
 
 /// The oldest version whose defaults are known.
 const OLDEST: u64 = 13;
 
-/// Since PostgreSQL 13. Without `huge_pages_status` and settings that a study cannot set.
+/// PostgreSQL 13's, without `huge_pages_status` and settings that a study cannot set.
 const SETTINGS: [(&str, &str); 38] = [
     ("archive_command", ""),
     ("archive_library", ""),
@@ -47,7 +47,7 @@ const SETTINGS: [(&str, &str); 38] = [
     ("wal_sync_method", "fdatasync"),
 ];
 
-/// What changed since, with the first version that has it.
+/// Later changes, with the first version that has them.
 const CHANGES: [(u64, &str, &str); 5] = [
     (14, "checkpoint_completion_target", "0.9"),
     (14, "track_wal_io_timing", "off"),
@@ -56,7 +56,7 @@ const CHANGES: [(u64, &str, &str); 5] = [
     (18, "data_checksums", "on"),
 ];
 
-/// The defaults of a version, by name; none if they are not known.
+/// The defaults of a version; empty if they are not known.
 pub(in crate::postgres) fn of(version: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let major = version::major(version);
     let settings = SETTINGS.into_iter().filter(move |_| major >= OLDEST);
@@ -96,7 +96,7 @@ mod tests {
         for (name, default) in defaults {
             let shown = server.sql(&format!("SHOW {name}"));
             let shown = shown.first().map_or("", |row| row[0].as_str());
-            // The server shows this for a command that is not used.
+            // The server reports this for an unused command.
             let shown = if shown == "(disabled)" { "" } else { shown };
             assert_eq!(shown, default, "{version}: {name}");
         }

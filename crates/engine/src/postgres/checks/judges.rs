@@ -1,4 +1,4 @@
-//! Judges that take more than an expression in a row of the table.
+//! Judges that need more than an expression in a row of the table.
 
 use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
 use measure::finding::check::{Judged, Observed, graded, note, passed, severe, unknown, warning};
@@ -8,7 +8,7 @@ use super::VACUUMS;
 use crate::checks::Facts;
 use crate::postgres::settings::{self, MEGABYTE, PAGE_BYTES};
 
-/// In milliseconds; the unit of `checkpoint_timeout`.
+/// Milliseconds of a second, the unit of `checkpoint_timeout`.
 const SECOND_MS: f64 = 1000.0;
 
 /// A size in bytes; numbers without a unit count in `unit` bytes.
@@ -55,8 +55,8 @@ pub(super) fn standbys(server: &Facts) -> Judged {
 
 /// From this size on, each session's page tables matter without huge pages.
 const LARGE_BYTES: u64 = 8 << 30;
-/// Shares of a host's memory, in %: less leaves most of the work to the kernel's page cache, more
-/// leaves it too little, and with much more the host swaps.
+/// Shares of a host's memory, in %: below the first, most of the work is left to the kernel's page
+/// cache; above the second, too little memory is left to it; above the third, the host swaps.
 const SHARES: [u64; 3] = [15, 40, 80];
 
 const BUFFERS: &str = "shared_buffers";
@@ -210,7 +210,7 @@ pub(super) fn timeouts(server: &Facts) -> Judged {
     }
 }
 
-/// The manual calls the default about the smallest value for production, so it is only noted.
+/// The manual calls the default about the smallest value for production, so this is only a note.
 pub(super) fn deadlock_timeout(server: &Facts) -> Judged {
     timed(server, "deadlock_timeout", 1.0, |time| {
         match time > SECOND_MS {
@@ -220,7 +220,7 @@ pub(super) fn deadlock_timeout(server: &Facts) -> Judged {
     })
 }
 
-/// Where libraries are loaded from.
+/// Settings that load libraries.
 const PRELOADED: [&str; 2] = ["shared_preload_libraries", "session_preload_libraries"];
 
 /// The first setting that logs statements.
@@ -259,7 +259,7 @@ pub(super) fn statements(server: &Facts) -> Judged {
     Ok(observed.with("SETTING", name).with("USUAL", usual))
 }
 
-/// Whether the server loads a library. The account may not see all lists of them.
+/// Whether the server loads a library. The account may not see all lists.
 fn loads(server: &Facts, library: &str) -> Result<bool, Observed> {
     let lists = PRELOADED.map(|name| server.text(name));
     let mut names = lists.iter().flatten().flat_map(|list| list.split(','));

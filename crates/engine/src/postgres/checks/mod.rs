@@ -52,7 +52,7 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         source: "PostgreSQL manual, Managing Kernel Resources (Linux Huge Pages)",
         remedy: Words("run sysctl vm.nr_hugepages=PAGES, leave huge_pages at try (the default), and restart the server");
 
-    // Writes besides commits, vacuum, and what the planner assumes about the disk.
+    // Writes other than commits, vacuum, and what the planner assumes about the disk.
     "max-wal-size", Warning => judges::wal_size(server),
         why: "A load that writes this much WAL within checkpoint_timeout forces a checkpoint, after which the first change of each page logs the full page: throughput dips, and the WAL grows.",
         source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
@@ -139,22 +139,22 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         remedy: Words("install a build without --enable-cassert");
 };
 
-/// Every check of a server, in the order of the reference page.
+/// In the order of the reference page.
 pub(super) fn checks() -> Vec<&'static Check<Facts>> {
     ELSEWHERE.iter().chain(CHECKS).collect()
 }
 
-/// Besides settings, a server is asked how many vacuums are running.
+/// The number of running vacuums, which a server is asked for besides its settings.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";
 
-/// Settings that checks look at, besides those with known defaults.
+/// Settings without known defaults that checks examine.
 const OTHERS: [&str; 3] = [
     "auto_explain.log_analyze",
     "auto_explain.log_min_duration",
     "huge_pages_status",
 ];
 
-/// Every setting that a check looks at.
+/// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
     defaults::names().chain(OTHERS).collect()
 }

@@ -38,7 +38,7 @@ fn a_failed_creation_leaves_no_link() {
     assert_eq!(count(home.run_dir()), own);
 }
 
-/// As after a kill: before the target was created, and after.
+/// As after a kill, before and after the target was created.
 #[test]
 fn a_sweep_removes_only_targets_with_the_names_of_the_run() {
     let (_dir, home) = home();
@@ -94,7 +94,7 @@ fn another_directory_at_the_path_is_not_removed() {
     assert!(theirs.path().join("file").exists());
 }
 
-/// The parent has become writable for others, or a link.
+/// Others can write to the parent, or it has become a link.
 #[test]
 fn nothing_is_removed_below_an_unsafe_directory() {
     let (_dir, home) = home();
@@ -137,11 +137,11 @@ fn a_directory_on_an_unmounted_disk_stays_recorded() {
         link,
     };
     assert_eq!(remove_all(&run).unwrap().unmounted, [noted]);
-    // The run's own end leaves the note, and so does the next sweep.
+    // The run's own end leaves the link, and so does the next sweep.
     drop(home);
     let cleaned = clean_in(&root, false).unwrap();
     assert_eq!((cleaned.run_dirs, cleaned.unmounted.len()), (0, 1));
-    // The disk is back, with the directory on it.
+    // The disk is mounted again, with the directory on it.
     fs::create_dir(&path).unwrap();
     let cleaned = clean_in(&root, false).unwrap();
     assert_eq!((cleaned.run_dirs, cleaned.unmounted), (1, Vec::new()));
@@ -168,7 +168,7 @@ fn the_run_of_another_host_is_left_and_named() {
     fs::create_dir(&run).unwrap();
     fs::write(run.join("lock"), "").unwrap();
     fs::write(run.join("host"), "machine boot elsewhere\n").unwrap();
-    // A control group that exists only there.
+    // A control group that exists nowhere else.
     symlink("/sys/fs/cgroup/dyno-6441234567890-1", run.join("group1")).unwrap();
     for _ in 0..2 {
         let (_, cleaned) = crate::home::remove_dead_runs(&root).unwrap().unwrap();

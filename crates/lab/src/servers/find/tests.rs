@@ -5,7 +5,7 @@ use engine::{MARIADB, MYSQL};
 
 use super::*;
 
-/// A base directory with a program of that text.
+/// A base directory whose server program is the script `text`.
 fn base_with(name: &str, text: &str) -> tempfile::TempDir {
     let dir = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o755))

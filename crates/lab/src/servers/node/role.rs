@@ -12,16 +12,16 @@ use crate::process;
 use crate::servers::files::write_for_server;
 use crate::servers::log;
 
-/// How long the data of another member may take to be copied.
+/// How long copying the data of another member may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 impl Node {
-    /// Its role; `None` if it is no member of a cluster.
+    /// `None` if the node is not a member of a cluster.
     pub(crate) fn role(&self) -> Result<Option<Role>, Failure> {
         self.as_member(Replication::state)
     }
 
-    /// Whether its processes run, and it takes part in its cluster if it is a member of one.
+    /// Whether its processes run, and a member of a cluster takes part in it.
     pub(crate) fn is_whole(&mut self) -> bool {
         let has_manager = self.replication().is_some_and(Replication::has_manager);
         let takes_part = |role| role != Some(Role::Detached);
@@ -30,28 +30,27 @@ impl Node {
             && self.role().is_ok_and(takes_part)
     }
 
-    /// Makes it the primary.
     pub(crate) fn promote(&self) -> Result<(), Failure> {
         self.as_member(Replication::promote).map(drop)
     }
 
-    /// Has it refuse writes; `false` if only shutting it down does.
+    /// Makes the node refuse writes; false if only a shutdown can.
     pub(crate) fn demote(&self) -> Result<bool, Failure> {
         Ok(self.as_member(Replication::demote)?.unwrap_or(false))
     }
 
-    /// How much it has of what the primary wrote.
+    /// How much of what the primary wrote the node has received.
     pub(crate) fn received(&self) -> Result<u64, Failure> {
         Ok(self.as_member(Replication::received)?.unwrap_or(0))
     }
 
-    /// Joins its cluster again; it may succeed later.
+    /// Tries once to rejoin the cluster; a later attempt may succeed.
     pub(crate) fn try_rejoin(&self) -> Result<(), Failure> {
         self.as_member(Replication::rejoin).map(drop)
     }
 
-    /// The size of the group that accepts commits to which it belongs; `None` if there is none, or it
-    /// does not run.
+    /// Size of the node's group if that accepts commits; `None` if it does not, or if the node is
+    /// down.
     pub(crate) fn group_size(&self) -> Result<Option<u32>, Failure> {
         let Some(bootstrap) = self.bootstrap().filter(|_| self.is_running()) else {
             return Ok(None);
@@ -60,8 +59,8 @@ impl Node {
         Ok(size?.flatten())
     }
 
-    /// How much it has of what its group agreed on; `None` if it does not run, and only then could
-    /// be asked.
+    /// How much of what its group agreed on the node has; `None` if it is down and can only be
+    /// asked while it runs.
     pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, Failure> {
         if self.is_running() {
             return self.received().map(Some);
@@ -73,7 +72,7 @@ impl Node {
         Ok(self.recovered)
     }
 
-    /// Has it, which runs, begin its group anew.
+    /// Makes the running node bootstrap its group.
     pub(crate) fn begin_group(&self) -> Result<(), Failure> {
         let Some(bootstrap) = self.bootstrap() else {
             return Ok(());
@@ -82,7 +81,7 @@ impl Node {
         begun.map(drop)
     }
 
-    /// Whether it can start only if its group has a quorum.
+    /// Whether the node can start only if its group has a quorum.
     pub(crate) fn starts_in_group(&self) -> bool {
         self.replication()
             .is_some_and(|kind| kind.bootstrap().is_some() && kind.recovery().is_some())
@@ -96,14 +95,14 @@ impl Node {
         self.replication()?.bootstrap()
     }
 
-    /// Makes it replicate from the member with this number in its cluster.
+    /// Makes the node replicate from the member with number `primary` in its cluster.
     pub(crate) fn follow(&self, primary: u32) -> Result<(), Failure> {
         let followed = self.as_member(|kind, member| kind.follow(member, primary));
         followed.map(drop)
     }
 
-    /// Makes its data, while it does not run, a copy of that of the primary with this number in its
-    /// cluster, unless it can replicate without that.
+    /// While the node is down, replaces its data with a copy of the data of the member with number
+    /// `primary`, unless it can replicate without that.
     pub(crate) fn copy_from(
         &mut self,
         primary: u32,
@@ -137,10 +136,10 @@ impl Node {
         }
     }
 
-    /// Who takes part in its cluster, or is logged in to it, and is not dyno's, and lines of its log
-    /// about those whom it refused; each of them once.
+    /// Servers and clients other than dyno's that take part in the node's cluster or are logged in
+    /// to it, and the lines of its log about those that it refused, each once.
     pub(crate) fn strangers(&self) -> BTreeSet<String> {
-        // One that is gone or paused has its log.
+        // A node that is down or paused still has its log.
         let answers = self.running.as_ref().is_some_and(|one| !one.is_paused());
         let seen = answers.then(|| self.as_member(Replication::strangers));
         let seen = seen.and_then(|seen| seen.ok().flatten());
@@ -156,7 +155,6 @@ impl Node {
         self.copying(primary).is_some()
     }
 
-    /// The error that it does not replicate.
     pub(crate) fn does_not_replicate(&self, limit: Duration) -> Failure {
         self.launcher.too_slow("replicate", limit, &self.log())
     }

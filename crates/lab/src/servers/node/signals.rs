@@ -1,4 +1,4 @@
-//! What faults do to the processes of a node: they are killed, shut down, paused, and resumed.
+//! What faults do to a node's processes: kill, shut down, pause, and resume.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -11,15 +11,15 @@ use crate::failure::{Failure, not_running};
 use crate::servers::running::Running;
 
 impl Node {
-    /// Kills it as `kill -9` does, and reaps it; returns when it was killed, or `None` if it was not
-    /// running. Its directory stays until the node is dropped.
+    /// Kills the node as `kill -9` does, and reaps it; returns when it was killed, `None` if it was
+    /// not running. Its directory stays until the node is dropped.
     pub fn kill(&mut self) -> Option<Instant> {
         let mut running = self.running.take()?;
         Some(running.kill())
     }
 
-    /// Kills these of its processes; returns when they were killed, or `None` if they were not
-    /// running. Without a cluster manager, as [`Node::kill`].
+    /// Kills the selected processes; returns when they were killed, `None` if they were not
+    /// running. Without a cluster manager, the same as [`Node::kill`].
     pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
         let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
         match which {
@@ -29,7 +29,7 @@ impl Node {
         }
     }
 
-    /// Shuts it down, waiting at most 300 s; returns when it was gone.
+    /// Shuts the server down, waiting at most 300 s; returns when it was gone.
     pub(crate) fn shut_down(&mut self, interrupted: &AtomicBool) -> Result<Instant, Failure> {
         self.running()?;
         self.as_member(Replication::leave)?;
@@ -37,13 +37,13 @@ impl Node {
         Ok(Instant::now())
     }
 
-    /// Stops these of its processes by a signal; returns when the last one was stopped.
+    /// Stops the selected processes with a signal; returns when the last one was stopped.
     pub(crate) fn pause(&mut self, which: FaultProcess) -> Result<Instant, Failure> {
         let paused = self.running()?.pause(which);
         paused.ok_or_else(|| self.disobeyed("SIGSTOP"))
     }
 
-    /// Lets a paused server go on; returns when all its processes did.
+    /// Resumes a paused server; returns when all its processes were resumed.
     pub(crate) fn resume(&mut self) -> Result<Instant, Failure> {
         let resumed = self.running()?.resume();
         resumed.ok_or_else(|| self.disobeyed("SIGCONT"))

@@ -1,4 +1,4 @@
-//! Members that start again, on servers of an engine whose members keep notes of their own.
+//! Members that restart, of engines whose members keep notes of their own about the cluster.
 
 mod intruders;
 
@@ -24,7 +24,7 @@ fn members(count: usize, keep: &Path, options: &str) -> Vec<Node> {
     cluster(engine::MARIADB, "galera", count, &config, keep)
 }
 
-/// The members of a new cluster of this kind.
+/// The members of a new cluster.
 fn cluster(
     engine: &'static dyn Server,
     kind: &str,
@@ -73,7 +73,7 @@ fn cluster(
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The first cell of the reply, in `sbtest`.
+/// The first cell of the reply; runs in database `sbtest`.
 fn ask(node: &Node, sql: &str) -> String {
     let mut connection = node.open(DATABASE).unwrap().connect(LIMIT).unwrap();
     let rows = connection.rows(sql, LIMIT).unwrap();
@@ -84,14 +84,14 @@ fn ask(node: &Node, sql: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What the server wrote to its log since it was last started.
+/// What the server has written to its log since its last start.
 fn last_run(node: &Node) -> String {
     let log = std::fs::read_to_string(node.log_path()).unwrap();
     let (_, last) = log.rsplit_once("Starting MariaDB").unwrap();
     last.to_owned()
 }
 
-/// The member takes part again, and has the rows that were written meanwhile.
+/// Asserts that the member takes part again and has the rows that were written meanwhile.
 fn assert_back(node: &mut Node, rows: &str) {
     node.wait_until_it_replicates(LIMIT, &NEVER).unwrap();
     assert_eq!(
@@ -117,7 +117,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     };
     ask(first, "CREATE TABLE t (id INT PRIMARY KEY, c LONGTEXT)");
 
-    // It stops in good order, and misses little.
+    // It shuts down cleanly and misses little.
     second.stop_process(&NEVER).unwrap();
     ask(first, "INSERT INTO t VALUES (1, '')");
     second.restart(&NEVER).unwrap();
@@ -125,7 +125,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     let log = last_run(second);
     assert!(log.contains("rsync IST completed on joiner"), "{log}");
 
-    // It misses more than the others remember.
+    // It misses more than the other members keep.
     second.stop_process(&NEVER).unwrap();
     ask(
         first,
@@ -145,7 +145,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     let log = last_run(third);
     assert!(!log.contains("SST completed"), "{log}");
 
-    // All of them stop: the last one has most, and is where the cluster begins again.
+    // All members stop. The last one has the most data and bootstraps the cluster.
     for node in [&mut *first, &mut *third, &mut *second] {
         assert!(node.group_size().unwrap().is_some());
         node.stop_process(&NEVER).unwrap();
@@ -158,7 +158,7 @@ fn a_member_that_starts_again_gets_what_it_missed() {
     assert_back(second, "501");
     assert_back(first, "501");
 
-    // One that ends while dyno waits for it is reported with its log.
+    // If a member ends while dyno waits for it, its log is reported.
     let pid = i32::try_from(first.pid().unwrap()).unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

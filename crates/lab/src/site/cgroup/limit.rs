@@ -1,4 +1,4 @@
-//! What to write to a control group for a limit.
+//! The files of a control group that set a limit, and their contents.
 
 use host::Files;
 use plan::{CpuSet, DiskLimits, Limits};
@@ -7,17 +7,17 @@ use super::parent::Parent;
 use super::{Controller, Version};
 use crate::failure::Failure;
 
-/// The period of a quota: the kernel's default.
+/// The period of a CPU quota: the kernel's default.
 const PERIOD_US: u64 = 100_000;
 /// The smallest quota that the kernel accepts.
 const MIN_QUOTA_US: u64 = 1000;
 
-/// A file of a group and what to write to it.
+/// A file of a control group and what to write to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) name: &'static str,
     pub(super) text: String,
-    /// Whether a kernel may lack it.
+    /// Whether some kernels do not have the file.
     pub(super) is_optional: bool,
 }
 
@@ -36,7 +36,7 @@ fn optional(name: &'static str, text: impl ToString) -> File {
     }
 }
 
-/// Checks that the machine has what the limits name.
+/// Checks that the machine has the resources that the limits name.
 pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), Failure> {
     let Some(wanted) = &limits.cpuset else {
         return Ok(());
@@ -55,7 +55,6 @@ pub(super) fn check(files: &dyn Files, limits: &Limits) -> Result<(), Failure> {
     }
 }
 
-/// The controllers that limits require.
 pub(super) fn controllers(limits: &Limits) -> Vec<Controller> {
     let all = [
         limits.cpus.as_ref().map(|_| Controller::Cpu),
@@ -65,7 +64,7 @@ pub(super) fn controllers(limits: &Limits) -> Vec<Controller> {
     all.into_iter().flatten().collect()
 }
 
-/// What to write for the limit that a controller enforces, in this order.
+/// The files that set the limit of a controller, in the order in which to write them.
 pub(super) fn files(
     files: &dyn Files,
     parent: &Parent,
@@ -78,7 +77,7 @@ pub(super) fn files(
             quota.unwrap_or_default()
         }
         (Controller::CpuSet, Version::One) => {
-            // A process can enter the group only once both are set.
+            // A process can enter the group only once both files are set.
             let inherited = |name| host::line(files, parent.dir.join(name)).unwrap_or_default();
             let set = limits.cpuset.as_ref().map(|set| {
                 vec![
@@ -106,7 +105,7 @@ pub(super) fn files(
 }
 
 fn quota(version: Version, cpus: f64) -> Vec<File> {
-    // The study limits the number far below what fits.
+    // The study limits `cpus` to far below what overflows.
     let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(MIN_QUOTA_US);
     match version {
         Version::One => vec![
@@ -117,7 +116,7 @@ fn quota(version: Version, cpus: f64) -> Vec<File> {
     }
 }
 
-/// Memory without swap space, which would stand in for it.
+/// Limits memory and forbids swap space, which would replace it.
 fn memory(version: Version, bytes: u64) -> Vec<File> {
     match version {
         Version::One => vec![
@@ -128,7 +127,7 @@ fn memory(version: Version, bytes: u64) -> Vec<File> {
     }
 }
 
-/// What to write for the limits of one device.
+/// The files that set the limits of one device.
 pub(super) fn io_files(version: Version, device: (u32, u32), limits: &DiskLimits) -> Vec<File> {
     let (major, minor) = device;
     let all = [
@@ -167,7 +166,8 @@ pub(super) fn io_files(version: Version, device: (u32, u32), limits: &DiskLimits
     }
 }
 
-/// The disk of a partition, for which alone the kernel takes limits; any other device itself.
+/// The disk that a partition is on, because the kernel limits whole disks only; any other device
+/// itself.
 pub(super) fn whole_disk(files: &dyn Files, (major, minor): (u32, u32)) -> (u32, u32) {
     let dir = format!("/sys/dev/block/{major}:{minor}");
     let of_disk = || {

@@ -1,7 +1,8 @@
 //! The control groups of a site (version 1 or 2): its limits, and what its processes use.
 //!
 //! In version 1, each controller may be in a hierarchy of its own, so that a site has several
-//! groups. A process enters them before it becomes the program, so that all it starts is in them.
+//! groups. A process enters them before it executes the program, so that all its children are in
+//! them.
 
 mod limit;
 mod parent;
@@ -22,16 +23,16 @@ use parent::Parent;
 
 use crate::failure::Failure;
 
-/// Enters the groups of which it is given the files, up to `--`, and becomes the program behind.
-/// 0 is the process that writes.
+/// Enters the groups whose files are given before `--`, then executes the program after it. Writing
+/// 0 moves the writing process.
 const ENTER: &str =
     r#"while [ "$1" != -- ]; do echo 0 > "$1" || exit 1; shift; done; shift; exec "$@""#;
 
-/// A part of the kernel that limits or counts one resource.
+/// A kernel controller, which limits or counts one resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Controller {
     Cpu,
-    /// Counts CPU time; in version 2 every group does.
+    /// Counts CPU time, which every group does in version 2.
     CpuAccount,
     CpuSet,
     Memory,
@@ -58,7 +59,7 @@ impl Controller {
         }
     }
 
-    /// What a study limits with it.
+    /// The key of a study that uses the controller.
     fn key(self) -> &'static str {
         match self {
             Self::Cpu | Self::CpuAccount => "site.cpus",
@@ -68,7 +69,7 @@ impl Controller {
         }
     }
 
-    /// This host cannot, or this user may not, limit what a server uses.
+    /// The failure of a host that cannot, or a user that may not, limit what a server uses.
     fn unlimited(self, why: impl Display, remedy: impl Into<String>) -> Failure {
         let key = self.key();
         Failure::usage(format!("cannot enforce {key}: {why}"))
@@ -76,7 +77,7 @@ impl Controller {
             .key(key)
     }
 
-    /// Whether its counters are of interest without a limit.
+    /// Whether the controller's counters are of interest without a limit.
     fn counts(self) -> bool {
         matches!(self, Self::CpuAccount | Self::Memory | Self::Io)
     }
@@ -88,7 +89,7 @@ enum Version {
     Two,
 }
 
-/// The groups of a site. They are removed with this value, once their processes have ended.
+/// The control groups of a site, removed once their processes have ended and this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
     groups: Vec<Group>,
@@ -101,8 +102,8 @@ struct Group {
 }
 
 impl Groups {
-    /// Creates groups without processes, with these limits and, with `limits_io`, a controller for
-    /// [`Groups::limit_io`].
+    /// Creates groups with these limits and without processes. With `limits_io`, also a controller
+    /// for [`Groups::limit_io`].
     pub(crate) fn new(
         files: &dyn Files,
         home: &Home,
@@ -133,8 +134,8 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Limits what its processes read and write on each of these devices, given by their numbers;
-    /// no limit undoes an earlier one.
+    /// Limits what the groups' processes read and write on these devices, given by their numbers.
+    /// An absent limit removes an earlier one.
     pub(crate) fn limit_io(
         &self,
         files: &dyn Files,
@@ -154,22 +155,22 @@ impl Groups {
         Ok(())
     }
 
-    /// Their directories.
+    /// The directories of the groups.
     pub(crate) fn dirs(&self) -> Vec<PathBuf> {
         self.groups.iter().map(Group::dir).collect()
     }
 
-    /// How a process enters them and becomes the program whose words follow.
+    /// The entry with which a process enters the groups and executes the program that follows.
     pub(crate) fn entry(&self) -> Vec<OsString> {
         entry(&self.dirs())
     }
 
-    /// What its processes have used so far.
+    /// What the groups' processes have used so far.
     pub(crate) fn usage(&self, files: &dyn Files) -> Usage {
         host::group::read(files, &self.dirs())
     }
 
-    /// Removes them, once their processes have ended.
+    /// Removes the groups once their processes have ended.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         let ended = self.groups.iter().map(|group| group.place.end());
         ended.fold(Ok(()), Result::and)
@@ -181,7 +182,7 @@ impl Group {
         self.place.path().to_owned()
     }
 
-    /// Writes files of a controller, those that the kernel has if they are optional.
+    /// Writes files of a controller; optional ones only if the kernel has them.
     fn write(&self, controller: Controller, files: Vec<limit::File>) -> Result<(), Failure> {
         for file in files {
             let path = self.place.path().join(file.name);
@@ -195,7 +196,8 @@ impl Group {
     }
 }
 
-/// How a process enters the groups with these directories and becomes the program whose words follow.
+/// The entry with which a process enters the groups in `dirs` and executes the program that
+/// follows.
 pub(super) fn entry(dirs: &[PathBuf]) -> Vec<OsString> {
     if dirs.is_empty() {
         return Vec::new();
@@ -207,7 +209,7 @@ pub(super) fn entry(dirs: &[PathBuf]) -> Vec<OsString> {
     words
 }
 
-/// Writes to a kernel file in one call.
+/// Writes to a kernel file in one system call.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let written = fs::OpenOptions::new().write(true).open(path);
     written

@@ -1,4 +1,4 @@
-//! Finds the groups below which groups of a site can be created.
+//! Finds the groups below which a site's groups can be created.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use super::{Controller, Version};
 use crate::failure::Failure;
 
-/// A group in which groups with these controllers can be created.
+/// A group below which groups with these controllers can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) version: Version,
@@ -18,8 +18,7 @@ pub(super) struct Parent {
 }
 
 /// Searches upward from this process's own groups. A controller is active in one version only.
-/// Of the controllers that are not required, only those whose counters are of interest are
-/// returned, as far as there are any.
+/// Controllers that are not required are added if they exist and their counters are of interest.
 pub(super) fn find(
     files: &dyn Files,
     groups: &[OwnGroup],
@@ -52,7 +51,7 @@ pub(super) fn find(
         return Ok(parents);
     }
     match unified_parent(files, groups, &needed, &counted) {
-        // A group without controllers counts CPU time only.
+        // A group without controllers only counts CPU time.
         Ok(parent) if parent.controllers.is_empty() && !parents.is_empty() => {}
         Ok(parent) => parents.push(parent),
         Err(error) if !needed.is_empty() => return Err(error),
@@ -61,7 +60,7 @@ pub(super) fn find(
     Ok(parents)
 }
 
-/// In version 2, a process is in a single group, so that one parent must delegate all controllers.
+/// In version 2, a process is in a single group, so one parent must delegate all controllers.
 fn unified_parent(
     files: &dyn Files,
     groups: &[OwnGroup],
@@ -80,7 +79,7 @@ fn unified_parent(
         let list = dir.join("cgroup.subtree_control");
         all.iter().all(|one| names(files, &list, *one))
     };
-    // A group that has processes, such as dyno's, cannot delegate controllers to groups below.
+    // A group that contains processes, such as dyno's own, cannot delegate controllers.
     let above: Vec<&Path> = own
         .ancestors()
         .take_while(|dir| dir.starts_with(&top))
@@ -149,7 +148,7 @@ fn not_delegated(files: &dyn Files, own: &Path, top: &Path, controller: Controll
 }
 
 impl Parent {
-    /// The kernel refused to create such a group here.
+    /// The failure of creating a group below this one.
     pub(super) fn refused(&self, controller: Controller, why: &str) -> Failure {
         let dir = self.dir.display();
         let is_root = rustix::process::geteuid().is_root();
@@ -167,7 +166,7 @@ impl Parent {
     }
 }
 
-/// How to start dyno with systemd in a group whose parent delegates the controllers.
+/// How to start dyno with systemd in a group whose parent delegates controllers.
 fn in_a_scope() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "start dyno with: systemd-run --scope -p Delegate=yes dyno …",

@@ -1,4 +1,4 @@
-//! Finding and writing control groups, most of them made up.
+//! Finding and writing control groups, most of them simulated.
 
 use host::mounts::{self, Mount};
 
@@ -8,7 +8,7 @@ use plan::{Span, Spanned};
 use super::*;
 use crate::site::{Site, ThisHost};
 
-/// A made-up hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
+/// A simulated hierarchy of version 2 with the groups `/a`, `/a/b` and `/a/b/c`.
 struct Tree {
     dir: tempfile::TempDir,
     mount: Mount,
@@ -73,7 +73,7 @@ fn version_2_takes_the_nearest_group_that_delegates_cpus() {
     assert_eq!(tree.find("/").unwrap().dir, tree.path(""));
 }
 
-/// A container sees its own part as the top, and names it in one way or the other.
+/// A container sees its own group as the root; its path may be relative to that or to the host's.
 #[test]
 fn a_container_does_not_see_what_is_above_it() {
     let tree = Tree::new("/docker/0a");
@@ -104,7 +104,7 @@ fn a_missing_controller_is_reported_with_a_remedy() {
     assert!(text.contains("mount -t cgroup2"), "{text}");
 }
 
-/// The limits of a made-up group, whose hierarchy has none of the files to write.
+/// The limits of a simulated group whose hierarchy has none of the files to write.
 #[test]
 fn a_limit_that_the_kernel_refuses_leaves_no_group() {
     let dir = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn a_limit_that_the_kernel_refuses_leaves_no_group() {
     fs::set_permissions(dir.path(), open).unwrap();
     let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
     let limits = Limits {
-        // More CPU time than fits.
+        // More CPU time than fits in the file.
         cpus: Some(Spanned {
             value: 1e18,
             span: Span::NOWHERE,
@@ -148,7 +148,8 @@ fn version_1_is_taken_where_it_has_the_controller() {
     assert!(error.message.contains("memory controller"), "{error}");
 }
 
-/// A group that delegates all is taken even if a nearer one has what is required.
+/// A group that delegates all controllers is preferred to a nearer one that has only those
+/// required.
 #[test]
 fn version_2_counts_what_it_does_not_limit() {
     let tree = Tree::new("/");

@@ -1,8 +1,9 @@
-//! What the containers of podman and docker have in common.
+//! What containers of podman and docker have in common.
 //!
-//! They isolate a container as they always do, with their filter of system calls and their set of
-//! capabilities. Its program enters dyno's control groups instead of theirs. Process IDs are the host's.
-//! dyno's child is their client, which ends with the container; the program is a child of theirs.
+//! podman and docker isolate a container as usual, with their filter of system calls and their set
+//! of capabilities. The program enters dyno's control groups instead of theirs. Process IDs are the
+//! host's. dyno's child is their client, which ends with the container; the program is not a child
+//! of dyno.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ use crate::failure::Failure;
 use crate::process::{self, NEVER, POLL_INTERVAL};
 use crate::site::Launched;
 
-/// The client passes this signal on to the program when dyno dies: servers end at once. A shell that
-/// started dyno in the background has it ignored.
+/// When dyno dies, the client receives SIGQUIT and passes it on to the program: servers end at
+/// once. `env` resets the signal, which is ignored if a shell started dyno in the background.
 const WHEN_DYNO_DIES: [&str; 6] = [
     "env",
     "--default-signal=QUIT",
@@ -27,8 +28,8 @@ const WHEN_DYNO_DIES: [&str; 6] = [
     "QUIT",
     "--",
 ];
-/// Host's network and process IDs. A host's policy may forbid what is not labeled for containers, such
-/// as its own programs.
+/// Containers share the host's network and process IDs. The labels of a security policy are
+/// disabled, because it may forbid programs of the host, which are not labeled for containers.
 const OPTIONS: [&str; 9] = [
     "run",
     "--rm",
@@ -40,15 +41,15 @@ const OPTIONS: [&str; 9] = [
     "--security-opt=label=disable",
     "--ulimit=nproc=32768:32768",
 ];
-/// Where the program finds the control groups that it enters.
+/// The path in the container of the control groups that the program enters.
 const GROUPS: &str = "/groups";
 /// How long a program may take to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a daemon may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// How a process becomes the client, with these words before its command, that runs a container of
-/// this name.
+/// The entry that runs the client with `words` before its command, and with it a container called
+/// `name`.
 pub(super) fn run(client: &Path, words: &[String], name: &str) -> Vec<OsString> {
     let files = getrlimit(Resource::Nofile).maximum;
     let files = files.map_or_else(|| "-1".to_owned(), |files| files.to_string());
@@ -64,14 +65,14 @@ pub(super) fn run(client: &Path, words: &[String], name: &str) -> Vec<OsString> 
     entry
 }
 
-/// Where a container has these control groups.
+/// The paths of these control groups in a container.
 pub(super) fn inside(groups: &[PathBuf]) -> Vec<PathBuf> {
     (0..groups.len())
         .map(|number| Path::new(GROUPS).join(number.to_string()))
         .collect()
 }
 
-/// Starts a client; `pid` finds the process ID of its program.
+/// Starts a client; `pid` finds the process ID of the program in its container.
 pub(super) fn start(command: Command, pid: impl Fn() -> Option<u32>) -> Result<Launched, Failure> {
     let mut child = process::spawn(command)?;
     let deadline = Instant::now() + START_LIMIT;
@@ -92,7 +93,7 @@ fn too_late(child: &mut Child) -> Failure {
     unusable(format!("nothing started in {} s", START_LIMIT.as_secs()))
 }
 
-/// What a command of a client prints.
+/// Runs a client's command; returns its output.
 pub(super) fn ask(command: Command) -> Result<String, Failure> {
     let output = process::output(command, ANSWER_LIMIT, &NEVER)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

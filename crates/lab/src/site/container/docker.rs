@@ -1,6 +1,6 @@
-//! A container of docker, from an image that is empty: it has directories of the host.
+//! A docker container from an empty image, with directories of the host.
 //!
-//! The program is a child of docker's daemon. Its input and its output pass through docker's client.
+//! The program is a child of docker's daemon. Its input and output pass through docker's client.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,21 @@ use crate::home::{containers, survivors};
 use crate::process;
 use crate::site::{Launched, cgroup};
 
-/// The program's input, and no log besides its output. The daemon may map users by default.
+/// Passes the program's input, and keeps no log besides its output. The daemon may map users by
+/// default.
 const OPTIONS: [&str; 4] = [
     "--interactive",
     "--log-driver=none",
     "--userns=host",
     "--pull=never",
 ];
-/// An archive without files (tar's two blocks of zeros at the end).
+/// An archive without files: the two blocks of zeros that end a tar file.
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
 
-/// docker as it has run a container for this dyno, which takes long to find out.
+/// The docker that has run a container for this dyno; finding that out takes long.
 static PROVEN: OnceLock<Installed> = OnceLock::new();
 
-/// docker, and the name of the container and of its image.
+/// docker's client, and the name of the container and of its image.
 #[derive(Debug)]
 pub(super) struct Docker {
     installed: Installed,
@@ -39,7 +40,7 @@ pub(super) struct Docker {
 #[derive(Debug, Clone)]
 struct Installed {
     program: PathBuf,
-    /// Where its daemon listens.
+    /// The socket that its daemon listens on.
     socket: PathBuf,
     version: String,
 }
@@ -62,7 +63,7 @@ impl Installed {
 }
 
 impl Docker {
-    /// docker, if it is installed and its daemon runs on this host.
+    /// Fails unless docker is installed and its daemon runs on this host.
     pub(super) fn find(home: &Home) -> Result<Self, Failure> {
         let installed = match PROVEN.get() {
             Some(installed) => installed.clone(),
@@ -77,20 +78,20 @@ impl Docker {
         Ok(docker)
     }
 
-    /// Whether it has run a container for this dyno.
+    /// Whether this docker has run a container for this dyno.
     pub(super) fn is_proven(&self) -> bool {
         PROVEN.get().is_some()
     }
 
-    /// It has run a container.
+    /// Records that this docker has run a container.
     pub(super) fn prove(&self) {
-        // Another thread may have found the same.
+        // Another thread may have recorded the same.
         let _ = PROVEN.set(self.installed.clone());
     }
 
-    /// Makes the image.
+    /// Creates the image.
     fn import(&self) -> Result<(), Failure> {
-        // An image that appears after dyno's end would stay.
+        // An image that appeared after dyno's end would stay.
         let mut import = process::own_command(&self.installed.program);
         import.arg(containers::host_option(&self.installed.socket));
         import.args(["import", "-", &self.place.name()]);
@@ -99,8 +100,8 @@ impl Docker {
         client::ask(import).map(drop)
     }
 
-    /// How a process runs the program whose words follow in a new container with these directories,
-    /// and in these control groups.
+    /// The entry that runs the program that follows in a new container with these directories, and
+    /// in these control groups.
     pub(super) fn entry(&self, directories: &[Directory], groups: &[PathBuf]) -> Vec<OsString> {
         let host = containers::host_option(&self.installed.socket);
         let name = self.place.name();
@@ -124,18 +125,18 @@ impl Docker {
         words
     }
 
-    /// Starts a program by [`Docker::entry`].
+    /// `command` begins with [`Docker::entry`].
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         client::start(command, || self.pid())
     }
 
-    /// The process ID of the container's program.
+    /// Process ID of the container's program.
     fn pid(&self) -> Option<u32> {
         let mut inspect = containers::docker(&self.installed.program, &self.installed.socket);
         inspect.args(["container", "inspect", "--format={{.State.Pid}}"]);
         inspect.arg(self.place.name());
         let said = client::ask(inspect);
-        // 0 before it starts and after it ends.
+        // docker reports 0 before the program starts and after it ends.
         said.ok()?.parse().ok().filter(|pid| *pid != 0)
     }
 
@@ -144,13 +145,13 @@ impl Docker {
         self.place.end()
     }
 
-    /// docker with its version and runtime, for reports.
+    /// docker's version and runtime, for reports.
     pub(super) fn version(&self) -> &str {
         &self.installed.version
     }
 }
 
-/// Where the daemon that this user's docker talks to listens on this host.
+/// The socket on this host of the daemon that this user's docker uses.
 fn socket(program: &Path) -> Result<PathBuf, Failure> {
     let mut inspect = Command::new(program);
     inspect.args(["context", "inspect", "--format={{.Endpoints.docker.Host}}"]);
@@ -162,7 +163,8 @@ fn socket(program: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// A directory of the host in a container. docker creates none that is missing, as it would for a volume.
+/// Mounts a directory of the host in a container. docker fails if the directory is missing; it
+/// would create a missing volume.
 fn mount(from: &Path, to: &Path, access: &str) -> OsString {
     let (from, to) = (from.display(), to.display());
     format!("--mount=type=bind,source={from},target={to}{access}").into()

@@ -1,5 +1,5 @@
-//! A container on this host: a root directory that has only the system's programs and configuration,
-//! to read, and the server's directories.
+//! A container on this host: its root directory has only the system's programs and configuration,
+//! read-only, and the server's directories.
 
 mod client;
 mod docker;
@@ -28,26 +28,25 @@ use podman::Podman;
 
 use crate::failure::Failure;
 
-/// What a server's programs, libraries, and configuration consist of.
+/// Directories with the programs, libraries, and configuration that servers need.
 const SYSTEM: [&str; 8] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
 ];
-/// Where tools are besides PATH, which another user's may lack.
+/// Directories of tools that may be missing from another user's PATH.
 pub(crate) const TOOL_DIRS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 
-/// Which host this is, whatever namespaces a process is in.
+/// Identifies this host in any namespace.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The runtime that [`Runtime::Auto`] found, for containers in this host's network and in networks of
-/// their own. It is kept so that all containers of a study have the same one.
+/// The runtime that [`Runtime::Auto`] selected: for containers in this host's network, and for
+/// those in a network of their own. It is kept so that all containers of a study have the same one.
 static CHOSEN: [OnceLock<Runtime>; 2] = [OnceLock::new(), OnceLock::new()];
 
-/// A container's root directory.
 #[derive(Debug)]
 pub(super) struct Container {
-    /// A directory for the root.
+    /// The directory that the root is built in.
     root: PathBuf,
-    /// Directories of the host that it has.
+    /// Directories of the host that the container has.
     directories: Mutex<Vec<Directory>>,
     tool: Tool,
 }
@@ -55,13 +54,13 @@ pub(super) struct Container {
 /// What sets a container up.
 #[derive(Debug)]
 enum Tool {
-    /// dyno, with util-linux.
+    /// dyno itself, with util-linux.
     Namespaces,
     Podman(Podman),
     Docker(Docker),
 }
 
-/// A directory of the host.
+/// A directory of the host in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Directory {
     path: PathBuf,
@@ -87,12 +86,13 @@ impl Tool {
 }
 
 impl Container {
-    /// Checks that a container can be set up, and creates none before a program starts. It has this
-    /// host's network or, with `own_network`, that of the process that [`Container::entry`] begins with.
+    /// Checks that a container can be set up; none is created before a program starts. The
+    /// container is in this host's network or, with `own_network`, in that of the process that
+    /// [`Container::entry`] begins with.
     pub(super) fn new(home: &Home, runtime: Runtime, own_network: bool) -> Result<Self, Failure> {
         let root = home.new_path("root");
         std::fs::create_dir(&root).map_err(Failure::at("create", &root))?;
-        // Its programs may be another user's.
+        // The container's programs may run as another user.
         let open = Permissions::from_mode(0o755);
         std::fs::set_permissions(&root, open).map_err(Failure::at("create", &root))?;
         let system = SYSTEM.map(|directory| Directory {
@@ -126,7 +126,7 @@ impl Container {
                     container.use_namespaces()?;
                     Runtime::Namespaces
                 };
-                // Another thread may have found the same.
+                // Another thread may have recorded the same.
                 let _ = chosen.set(found);
             }
         }
@@ -155,7 +155,8 @@ impl Container {
         self.check()
     }
 
-    /// Checks that a container can run a program on this host, unless one has for this dyno.
+    /// Checks that the container can run a program on this host, unless the runtime has already
+    /// done so for this dyno.
     fn check(&self) -> Result<(), Failure> {
         if !self.tool.is_proven() {
             self.try_out()?;
@@ -164,9 +165,9 @@ impl Container {
         Ok(())
     }
 
-    /// Runs a program in it, which tells that it is on this host.
+    /// Runs a program in the container that reports whether it is on this host.
     fn try_out(&self) -> Result<(), Failure> {
-        // As for a server: dyno's environment may contain passwords.
+        // dyno's environment may contain passwords, so the program does not get it.
         let mut command = process::own_command(Path::new("env"));
         command.env_clear().envs(process::environment());
         let directories = match &self.tool {
@@ -211,12 +212,12 @@ impl Container {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets its programs use these directories.
+    /// Makes these directories available to programs in the container.
     pub(super) fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
         let mut all = self.directories();
         for (paths, is_writable) in [(readable, false), (writable, true)] {
             for path in paths {
-                // A link needs what it leads to.
+                // The target of a link must be available, too.
                 let target = path.canonicalize().unwrap_or_else(|_| path.clone());
                 for path in [target, path.clone()] {
                     let is_there = |known: &Directory| {
@@ -230,8 +231,8 @@ impl Container {
         }
     }
 
-    /// How a process of a network enters a new one and these groups, and becomes, or runs, the
-    /// program whose words follow.
+    /// The entry that enters `groups`, a network by its entry `network`, and a new container, in
+    /// which it runs the program that follows.
     pub(super) fn entry(
         &self,
         groups: Option<&Groups>,
@@ -260,7 +261,7 @@ impl Container {
         })
     }
 
-    /// Starts a program by [`Container::entry`].
+    /// `command` begins with [`Container::entry`].
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         match &self.tool {
             Tool::Podman(podman) => podman.start(command),
@@ -269,7 +270,7 @@ impl Container {
         }
     }
 
-    /// Removes it, after its programs have ended.
+    /// Removes the container after its programs have ended.
     pub(super) fn end(&self) -> Result<(), Failure> {
         match &self.tool {
             Tool::Podman(podman) => podman.end(),
@@ -278,7 +279,7 @@ impl Container {
         }
     }
 
-    /// What set it up, for reports.
+    /// The runtime, for reports.
     pub(super) fn platform(&self) -> String {
         match &self.tool {
             Tool::Podman(podman) => podman.version().to_owned(),
@@ -302,7 +303,7 @@ fn no_network_for_docker() -> Failure {
     )
 }
 
-/// This host cannot, or this user may not, set up a container.
+/// The failure of a host that cannot, or a user that may not, set up a container.
 fn no_container(why: impl Display, remedy: &str) -> Failure {
     Failure::usage(format!("cannot set up a container: {why}"))
         .remedy(remedy)

@@ -1,8 +1,8 @@
-//! A container from the kernel's namespaces alone: it needs no program besides those of util-linux,
-//! no image, and no daemon.
+//! A container made of kernel namespaces alone: it needs util-linux, no other program, no image,
+//! and no daemon.
 //!
 //! Each program gets mount, IPC, and UTS namespaces of its own, and a root directory in memory. It
-//! stays a child of dyno, so that it is stopped, killed, and sampled as any other process, and
+//! stays a child of dyno, so that it is stopped, killed, and sampled like any other process, and
 //! nothing of the container outlives it.
 
 use std::env;
@@ -13,13 +13,14 @@ use super::Directory;
 use super::no_container;
 use crate::failure::Failure;
 
-/// The programs that set it up.
+/// Programs that the container's setup requires.
 const TOOLS: [&str; 4] = ["unshare", "mount", "umount", "pivot_root"];
-/// Given an empty directory, pairs of mount options and directories, and, behind `--`, a program.
+/// Arguments: an empty directory, pairs of mount options and directories, and, after `--`, a
+/// program.
 const SET_UP: &str = include_str!("namespaces.sh");
 
-/// How a process enters a new one, whose root is mounted on a directory, and becomes the program
-/// whose words follow.
+/// The entry that enters a new container, whose root is mounted on `root`, and executes the program
+/// that follows.
 pub(super) fn entry(root: &Path, directories: &[Directory]) -> Vec<OsString> {
     let words = ["unshare", "--mount", "--ipc", "--uts", "--propagation"];
     let shell = ["private", "/bin/sh", "-c", SET_UP, "container"];
@@ -36,7 +37,7 @@ pub(super) fn entry(root: &Path, directories: &[Directory]) -> Vec<OsString> {
     words
 }
 
-/// Checks that the tools are in these lists of directories.
+/// Checks that the tools are in one of these lists of directories.
 pub(super) fn check_tools(paths: &[OsString]) -> Result<(), Failure> {
     let has = |list: &OsStr, tool: &&str| env::split_paths(list).any(|dir| dir.join(tool).exists());
     let mut tools = TOOLS.iter();

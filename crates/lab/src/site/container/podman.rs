@@ -1,7 +1,6 @@
-//! A container of podman, whose root directory is one of dyno's: it needs no image.
+//! A podman container whose root directory is one of dyno's, so that it needs no image.
 //!
-//! The program is a child of podman's monitor, and has the input and the output that podman was started
-//! with.
+//! The program is a child of podman's monitor and inherits podman's input and output.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,7 +17,7 @@ use crate::home::containers::{self, PODMAN};
 use crate::home::outside::{Kind, Outside};
 use crate::site::{Launched, cgroup};
 
-/// dyno's environment for the program.
+/// The program gets dyno's environment for servers.
 const OPTIONS: [&str; 5] = [
     "--replace",
     "--env-host",
@@ -27,14 +26,14 @@ const OPTIONS: [&str; 5] = [
     "--pull=never",
 ];
 
-/// podman as it has run a container for this dyno, which takes long to find out.
+/// The podman that has run a container for this dyno; finding that out takes long.
 static PROVEN: OnceLock<Installed> = OnceLock::new();
 
 /// podman, and the name of the container.
 #[derive(Debug)]
 pub(super) struct Podman {
     installed: Installed,
-    /// podman writes the program's process ID here.
+    /// The file to which podman writes the program's process ID.
     pid_file: PathBuf,
     place: Outside,
 }
@@ -42,7 +41,7 @@ pub(super) struct Podman {
 #[derive(Debug, Clone)]
 struct Installed {
     program: PathBuf,
-    /// The runtime, if it is not the one that podman is configured to use.
+    /// `None` for the runtime that podman is configured to use.
     runtime: Option<&'static str>,
     version: String,
 }
@@ -60,7 +59,7 @@ impl Installed {
 }
 
 impl Podman {
-    /// podman, if it is installed.
+    /// Fails unless podman is installed.
     pub(super) fn find(home: &Home, root: &Path) -> Result<Self, Failure> {
         Ok(Self {
             installed: match PROVEN.get() {
@@ -72,7 +71,7 @@ impl Podman {
         })
     }
 
-    /// The same with the runtime runc: others may refuse a host with control groups of both versions.
+    /// Selects the runtime runc. Others may refuse a host that has control groups of both versions.
     pub(super) fn with_runc(self) -> Result<Self, Failure> {
         let (program, runtime) = (self.installed.program, Some("runc"));
         Ok(Self {
@@ -85,18 +84,18 @@ impl Podman {
         })
     }
 
-    /// Whether it has run a container for this dyno.
+    /// Whether this podman has run a container for this dyno.
     pub(super) fn is_proven(&self) -> bool {
         PROVEN.get().is_some()
     }
 
-    /// It has run a container.
+    /// Records that this podman has run a container.
     pub(super) fn prove(&self) {
-        // Another thread may have found the same.
+        // Another thread may have recorded the same.
         let _ = PROVEN.set(self.installed.clone());
     }
 
-    /// How a process runs the program whose words follow in a new container with this root, these
+    /// The entry that runs the program that follows in a new container with this root and these
     /// directories, and in these control groups.
     pub(super) fn entry(
         &self,
@@ -114,7 +113,7 @@ impl Podman {
         for directory in directories {
             let path = &directory.path;
             if let Ok(target) = fs::read_link(path) {
-                // The system's directories are often links to others.
+                // Directories of the system are often links to others.
                 link(root, path, &target)?;
             } else if path.is_dir() {
                 let access = if directory.is_writable { "rw" } else { "ro" };
@@ -131,25 +130,23 @@ impl Podman {
         Ok(words)
     }
 
-    /// Starts a program by [`Podman::entry`].
+    /// `command` begins with [`Podman::entry`].
     pub(super) fn start(&self, command: Command) -> Result<Launched, Failure> {
         let _ = fs::remove_file(&self.pid_file);
         let pid = || fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok();
         client::start(command, pid)
     }
 
-    /// Removes the container.
     pub(super) fn end(&self) -> Result<(), Failure> {
         self.place.end()
     }
 
-    /// podman with its version and runtime, for reports.
+    /// podman's version and runtime, for reports.
     pub(super) fn version(&self) -> &str {
         &self.installed.version
     }
 }
 
-/// Asks podman what it is.
 fn version(program: &Path, runtime: Option<&str>) -> Result<String, Failure> {
     let mut command = Command::new(program);
     command.args(runtime.map(|name| format!("--runtime={name}")));
@@ -159,7 +156,7 @@ fn version(program: &Path, runtime: Option<&str>) -> Result<String, Failure> {
     client::ask(command)
 }
 
-/// Creates the same link below a root.
+/// Creates the link `path` below `root`.
 fn link(root: &Path, path: &Path, target: &Path) -> Result<(), Failure> {
     let inside = root.join(path.strip_prefix("/").unwrap_or(path));
     let parent = inside.parent().unwrap_or(root);

@@ -16,23 +16,24 @@ use super::ssh::{COMMAND_LIMIT, Destination, quoted, script};
 use crate::failure::Failure;
 use crate::process;
 
-/// The line after which the host speaks; a shell's start-up files may print something before.
+/// The line after which the agent's greeting begins; a shell's start-up files may print something
+/// before it.
 const BEGIN: &str = "dyno-host-begins";
-/// Lines of the greeting after that one.
+/// Lines of the greeting after [`BEGIN`].
 const GREETING_LINES: usize = 7;
-/// How long a host may take to answer a request for a file. It may be under load.
+/// How long a host, which may be under load, may take to answer a request for a file.
 const READ_LIMIT: Duration = Duration::from_secs(60);
-/// Maximum length of an answer, in bytes.
+/// Maximum length of an answer.
 const MAX_BYTES: usize = 4 << 20;
 /// Maximum number of entries of a directory.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum number of files that are asked for before their answers are read: so few requests that a
-/// pipe holds them.
+/// Maximum number of requests that are sent before their answers are read: few enough to fit in a
+/// pipe.
 const MAX_REQUESTS: usize = 64;
-/// As `stat` names the file system of files in memory.
+/// How `stat` names a file system in memory.
 const MEMORY: &str = "tmpfs";
 
-/// A program on a host that answers requests; it ends with this value, and so does the connection.
+/// A program on a host that answers requests. It and its connection end when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Agent {
     child: Mutex<Child>,
@@ -43,19 +44,19 @@ pub(super) struct Agent {
 struct Pipes {
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Whether an answer did not come in time: the next one may be that answer.
+    /// Whether an answer was late: then the next one to arrive may be that answer.
     is_lost: bool,
 }
 
-/// What a command printed, and its exit code.
+/// The output of a command, and its exit code.
 pub(super) struct Output {
     pub(super) text: String,
     pub(super) code: i32,
 }
 
 impl Agent {
-    /// Connects to a host, and lets other ssh clients use the connection through the socket
-    /// `control`; returns the agent and its greeting. What ssh says goes to the file `log`.
+    /// Connects to a host; other ssh clients can use the connection through the socket `control`.
+    /// Returns the agent and its greeting. Messages of ssh go to the file `log`.
     pub(super) fn connect(
         to: &Destination,
         control: &Path,
@@ -104,12 +105,11 @@ impl Agent {
         }
     }
 
-    /// Ends the connection.
     pub(super) fn disconnect(&self) {
         process::kill(&mut self.child.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Goes on with the connection of another one.
+    /// Takes over another agent's connection.
     pub(super) fn replace(&self, mut other: Self) {
         let child = other
             .child
@@ -156,13 +156,13 @@ impl Pipes {
         self.requests.flush()
     }
 
-    /// The lines in which a host says what it is like.
+    /// The lines of the greeting.
     fn greeting(&mut self) -> io::Result<Vec<String>> {
         while self.line(READ_LIMIT)? != BEGIN {}
         (0..GREETING_LINES).map(|_| self.line(READ_LIMIT)).collect()
     }
 
-    /// The text of the next answer, and its code.
+    /// The text of the next answer, and its exit code.
     fn answer(&mut self, limit: Duration) -> io::Result<(String, i32)> {
         let mut text = String::new();
         loop {
@@ -178,7 +178,7 @@ impl Pipes {
         }
     }
 
-    /// The text of a file that was asked for.
+    /// The text of a requested file.
     fn file(&mut self) -> io::Result<String> {
         match self.answer(READ_LIMIT)? {
             (text, 0) => Ok(text),
@@ -186,7 +186,7 @@ impl Pipes {
         }
     }
 
-    /// The next line, without its line ending.
+    /// The next line without its line ending.
     fn line(&mut self, limit: Duration) -> io::Result<String> {
         let deadline = Instant::now() + limit;
         let mut line = Vec::new();
@@ -194,7 +194,7 @@ impl Pipes {
             if self.answers.buffer().is_empty() {
                 self.wait(deadline)?;
             }
-            // Does not block: see above.
+            // Does not block, because `wait` found something to read.
             let bytes = self.answers.fill_buf()?;
             let length = bytes.len();
             let part = bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes);
@@ -211,7 +211,7 @@ impl Pipes {
         Err(io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Waits until something can be read.
+    /// Waits until there is something to read.
     fn wait(&mut self, deadline: Instant) -> io::Result<()> {
         let rest = deadline.saturating_duration_since(Instant::now());
         let mut pipe = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
@@ -279,12 +279,11 @@ impl Files for Agent {
     }
 }
 
-/// A request for a file.
 fn read_request(path: &Path) -> io::Result<String> {
     request('R', &path.to_string_lossy())
 }
 
-/// A request is a line.
+/// A request is one line.
 fn request(kind: char, what: &str) -> io::Result<String> {
     match what.contains('\n') {
         true => Err(io::ErrorKind::InvalidInput.into()),
@@ -292,7 +291,7 @@ fn request(kind: char, what: &str) -> io::Result<String> {
     }
 }
 
-/// What `stat` says of a file system.
+/// Parses what `stat` prints about a file system.
 fn space(said: &str) -> Option<Space> {
     let words: Vec<&str> = said.split_whitespace().collect();
     let number = |index: usize| words.get(index)?.parse::<u64>().ok();

@@ -1,5 +1,5 @@
-//! A disk of a guest, which has the data of its node: a file of this host, so that the data need not
-//! go through the connection.
+//! The disk of a guest that holds its node's data: a file on this host, so that the data need not
+//! pass through the connection.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,16 +21,16 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Its name on the guest.
+    /// The device's name on the guest.
     pub(super) const NAME: &str = "/dev/vdc";
 
-    /// Creates it without content, as large as the free space.
+    /// Creates an empty disk as large as the free space.
     pub(crate) fn new(file: PathBuf) -> Result<Self, Failure> {
         let failed = Failure::at("write", &file);
         let created = File::create(&file).map_err(failed)?;
         let space = statvfs(&file).map_err(Failure::at("write", &file))?;
         let free = space.f_bavail.saturating_mul(space.f_frsize);
-        // The last block is a whole one.
+        // Only whole blocks.
         let bytes = free.min(MAX_BYTES) >> 20 << 20;
         created.set_len(bytes).map_err(failed)?;
         Ok(Self { file })
@@ -40,7 +40,7 @@ impl Disk {
         &self.file
     }
 
-    /// Whether the file can be read past the page cache of this host.
+    /// Whether the file can be read without this host's page cache.
     pub(crate) fn is_direct(&self) -> bool {
         let mut options = File::options();
         options.read(true);
@@ -48,8 +48,8 @@ impl Disk {
         options.open(&self.file).is_ok()
     }
 
-    /// Makes a file system with a copy of a directory, and writes it to disk. The guest has not read
-    /// it before.
+    /// Makes a file system with a copy of a directory, and writes it to disk, before the guest
+    /// reads it.
     pub(super) fn fill(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1";
         let options = ["-q", "-F", "-m", "0", "-E", lazy, "-d"];
@@ -59,7 +59,7 @@ impl Disk {
         let failed = Failure::at("write", &self.file);
         let file = File::open(&self.file).map_err(failed)?;
         file.sync_data().map_err(failed)?;
-        // It is read past this host's page cache, where it would only take memory.
+        // The guest reads it without this host's page cache, where it would only take memory.
         let _ = fadvise(&file, 0, None, Advice::DontNeed);
         Ok(())
     }

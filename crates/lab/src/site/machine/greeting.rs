@@ -1,11 +1,11 @@
-//! What a host says of itself when dyno connects to it, and whether servers can run there.
+//! What a host reports about itself when dyno connects to it, and whether servers can run there.
 
 use std::net::Ipv4Addr;
 
 use engine::LOOPBACK;
 use ipnet::Ipv4Net;
 
-/// What a host says of itself.
+/// What a host reports about itself.
 pub(super) struct Greeting {
     system: String,
     pub(super) uid: u32,
@@ -42,7 +42,7 @@ impl Greeting {
         })
     }
 
-    /// Why servers cannot run there, and what to do about it.
+    /// Why servers cannot run there, and the remedy; `None` if they can.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
         let is_same = |theirs: &str, ours: u64| theirs.parse() == Ok(ours);
         if self.system != "Linux" {
@@ -69,8 +69,8 @@ impl Greeting {
     }
 }
 
-/// Where servers listen on a host that is connected like this: the address to which the client
-/// connected, and the smallest network that contains both.
+/// The address that servers listen on: the one that the client connected to, with the smallest
+/// network that also contains the client's.
 pub(super) fn address(connection: &str) -> Option<Ipv4Net> {
     let mut words = connection.split_whitespace();
     let client: Ipv4Addr = words.next()?.parse().ok()?;

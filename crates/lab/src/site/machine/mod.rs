@@ -1,5 +1,5 @@
-//! A machine other than this host, over ssh: the files of its nodes are below one directory, which
-//! has dyno's marker.
+//! A machine other than this host, reached over ssh. The files of its nodes are below one
+//! directory, which has dyno's marker.
 //!
 //! ```text
 //! CACHE/run/5e1c…/machine7   the host and the directory, while that exists
@@ -8,8 +8,8 @@
 //! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host
 //! ```
 //!
-//! One connection has all that happens there: an agent, which answers requests ([`agent`]), and a
-//! session for each program, which ends with its session.
+//! One connection carries everything: an agent, which answers requests ([`agent`]), and for each
+//! program a session, with which the program ends.
 
 mod agent;
 mod disk;
@@ -50,9 +50,9 @@ pub use ssh::Destination;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long `tar` may take to end once its archive has been read.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// The file with the process of a node's server, in its directory.
+/// The file with the process ID of a node's server, in the node's directory.
 const PROCESS: &str = "process";
-/// The exit code of ssh if the connection fails.
+/// ssh's exit code if the connection fails.
 const NO_CONNECTION: i32 = 255;
 const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
 const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
@@ -65,29 +65,29 @@ pub struct Machine {
     record: Record,
     agent: Agent,
     control: PathBuf,
-    /// What ssh says.
+    /// Messages of ssh.
     log: PathBuf,
-    /// Whom its servers run as.
+    /// The account that servers run as.
     account: Account,
-    /// Whom ssh logs in as.
+    /// The user that ssh logs in as.
     user: String,
-    /// Where its servers listen, with the network from which they are reached.
+    /// The address that servers listen on, with the network from which they are reached.
     address: Ipv4Net,
-    /// The run directory of this host, below which the nodes' directories are.
+    /// The run directory on this host, which contains the nodes' directories.
     run: PathBuf,
-    /// What the data of its node is on, if it is a guest.
+    /// The disk with the node's data, if the machine is a guest.
     disk: Option<Disk>,
-    /// Where that is mounted.
+    /// The mount point of `disk`.
     mounted: OnceLock<PathBuf>,
 }
 
 impl Machine {
-    /// Connects to a host, and creates a directory below `below` there.
+    /// Connects to a host, and creates a directory below `below` on it.
     pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
         Self::new(home, to, below, None)
     }
 
-    /// Connects to a guest with this disk, which has one node at most.
+    /// Connects to a guest with this disk, which has at most one node.
     pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, Failure> {
         Self::new(home, to, Path::new("/var/tmp"), Some(disk))
     }
@@ -131,12 +131,12 @@ impl Machine {
         })
     }
 
-    /// The host, as ssh calls it.
+    /// The host's name for ssh.
     pub fn host(&self) -> &str {
         &self.record.to().host
     }
 
-    /// Where its servers listen, with the network from which they are reached.
+    /// The address that servers listen on, with the network from which they are reached.
     pub fn address(&self) -> Ipv4Net {
         self.address
     }
@@ -145,7 +145,7 @@ impl Machine {
         &self.agent
     }
 
-    /// The host, and what it is like.
+    /// The host and its properties, for reports.
     pub(crate) fn platform(&self) -> String {
         let facts = HostFacts::read(&self.agent);
         let cpus = facts.cpu.threads.map(|cpus| match cpus {
@@ -159,7 +159,7 @@ impl Machine {
         found.join(", ")
     }
 
-    /// Checks that a server program of this host is there in the same version.
+    /// Checks that the machine has a server program of the same version as this host's.
     pub fn check_program(&self, installed: &Installed) -> Result<(), Failure> {
         let (engine, program) = (installed.engine, installed.program.display());
         let remedy = match self.disk {
@@ -183,7 +183,7 @@ impl Machine {
         }
     }
 
-    /// Its path for one in the run directory of this host.
+    /// The path on the machine of `here`, a path in the run directory on this host.
     pub(crate) fn path(&self, here: &Path) -> PathBuf {
         match here.strip_prefix(&self.run) {
             Ok(path) => self.record.dir().join(path),
@@ -191,7 +191,7 @@ impl Machine {
         }
     }
 
-    /// Its paths for those of a node on this host.
+    /// The paths on the machine of a node whose paths on this host are `here`.
     pub(crate) fn paths(&self, here: &Paths) -> Paths {
         let own = self.path(&here.own);
         let socket = here.socket.file_name().unwrap_or_default();
@@ -206,7 +206,7 @@ impl Machine {
         }
     }
 
-    /// Moves the data of a node to it, before its server starts.
+    /// Moves a node's data to the machine before its server starts.
     pub fn place(&self, data: &DataDir, interrupted: &AtomicBool) -> Result<(), Failure> {
         match &self.disk {
             None => self.bring(data.dir(), true, interrupted)?,
@@ -224,21 +224,23 @@ impl Machine {
         self.session(script(MOUNT, &arguments)).map(drop)
     }
 
-    /// Ends the connection to a guest that was switched off, so that nobody waits for an answer.
+    /// Ends the connection to a guest that was switched off, so that no request waits for an
+    /// answer.
     pub(super) fn disconnect(&self) {
         self.agent.disconnect();
     }
 
     /// Connects to a guest that was switched on again, and mounts its disk.
     pub(super) fn reconnect(&self) -> Result<(), Failure> {
-        // The socket of a client that was killed remains.
+        // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
         let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
         self.agent.replace(agent);
         self.mounted.get().map_or(Ok(()), |dir| self.mount(dir))
     }
 
-    /// Copies the directory of a node to it, with the server's own part or without.
+    /// Copies the directory of a node to the machine, with or without the part that belongs to the
+    /// server's account.
     pub(crate) fn bring(
         &self,
         dir: &Path,
@@ -275,9 +277,9 @@ impl Machine {
         }
     }
 
-    /// Writes the data of a node to its disk, and drops it from its page cache.
+    /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
     pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), Failure> {
-        // What is on a disk of the guest's was on disk before the guest read it.
+        // The guest's disk was written before the guest read it.
         if self.disk.is_some() || !cold {
             return self.succeed("sync");
         }
@@ -286,7 +288,7 @@ impl Machine {
         self.succeed(&format!("sync && find {data} {drop}"))
     }
 
-    /// Zero if something was written to a directory `within` this time; otherwise `None`.
+    /// Zero if something was written to the directory `within` this time; otherwise `None`.
     pub(crate) fn quiet_for(&self, here: &Path, within: Duration) -> Option<Duration> {
         let dir = quoted(self.path(here));
         let seconds = within.as_secs();
@@ -300,7 +302,7 @@ impl Machine {
         self.succeed(&format!("rm -f {}", quoted(self.path(here))))
     }
 
-    /// Connects the socket `here` of this host to the socket `there` of the machine.
+    /// Connects the socket `here` on this host to the socket `there` on the machine.
     pub(crate) fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
@@ -308,7 +310,7 @@ impl Machine {
         self.finish(ssh).map(drop)
     }
 
-    /// Starts a program of a node with this input, a file of its directory on this host.
+    /// Starts a program of a node; `input` is a file of the node's directory on this host.
     pub(crate) fn spawn(
         &self,
         invocation: &Invocation,
@@ -367,7 +369,7 @@ impl Machine {
             quoted(format!("{dir}/")),
         );
         let signal = signal.as_raw();
-        // Another process may have the number of one that has ended, which is no error.
+        // Processes that have ended are not an error.
         let _ = self.agent.run(&format!(
             "for pid in {pids}; do \
              if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
@@ -375,13 +377,13 @@ impl Machine {
         ));
     }
 
-    /// Kills what was started for the node with this directory, and removes its shared memory.
+    /// Kills the processes of the node with this directory, and removes their shared memory.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
         self.session(script(&end, &[self.path(dir)])).map(drop)
     }
 
-    /// How a program ended whose session ended like this.
+    /// How a program ended, from the exit status of its session.
     pub(crate) fn how_it_ended(status: ExitStatus) -> String {
         match status.code() {
             Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
@@ -389,7 +391,7 @@ impl Machine {
         }
     }
 
-    /// Removes what dyno stored there.
+    /// Removes what dyno stored on the machine.
     pub(crate) fn end(&self) -> Result<(), Failure> {
         self.record.end(|command| self.session(command).map(drop))
     }
@@ -411,7 +413,6 @@ impl Machine {
         }
     }
 
-    /// Runs a command in a session of its own; returns its output.
     fn session(&self, command: String) -> Result<String, Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
@@ -431,7 +432,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // What remains is removed by a later run.
+        // A later run removes what remains.
         let _ = self.end();
     }
 }

@@ -1,4 +1,5 @@
-//! The directory on a machine, and its record on this host: a killed dyno's is found and removed.
+//! The directory on a machine, and its record on this host, by which the next run finds and removes
+//! the directory of a killed dyno.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +12,20 @@ use crate::home::Home;
 use crate::home::marker::MARKER;
 use crate::home::outside::own_prefix;
 
-/// The prefix of the names of records.
 const PREFIX: &str = "machine";
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
 
-/// A directory on a machine.
 #[derive(Debug)]
 pub(super) struct Record {
     to: Destination,
     dir: PathBuf,
-    /// Exists from before the directory is created until after it has been removed; `None` on a
-    /// guest, which ends with its files.
+    /// Exists from before the directory is created until after it has been removed. `None` for a
+    /// guest, whose files end with it.
     file: Option<PathBuf>,
 }
 
 impl Record {
-    /// Creates a directory below `below`, recorded first unless the machine is a guest.
+    /// Creates a directory below `below`. It is recorded first, unless the machine is a guest.
     pub(super) fn make(
         home: &Home,
         to: &Destination,
@@ -84,7 +83,7 @@ impl Record {
         &self.dir
     }
 
-    /// Removes the directory by having a command run there, then the record.
+    /// Removes the directory by a command that `run` executes there, then the record.
     pub(super) fn end(
         &self,
         run: impl FnOnce(String) -> Result<(), Failure>,
@@ -96,7 +95,7 @@ impl Record {
         self.forget()
     }
 
-    /// One that an earlier run left; `None` if it is not one of that run's.
+    /// A record that an earlier run left; `None` if it is not that run's.
     fn read(file: PathBuf, run: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?;
         let number: u32 = name.strip_prefix(PREFIX)?.parse().ok()?;
@@ -115,7 +114,7 @@ impl Record {
     }
 }
 
-/// Removes all directories on machines that a dead run with this directory recorded.
+/// Removes all directories on machines that the dead run of the directory `run` recorded.
 pub(crate) fn remove_all(run: &Path) -> Result<(), Failure> {
     let entries = fs::read_dir(run).map_err(Failure::at("read", run))?;
     let records = entries
@@ -142,7 +141,7 @@ mod tests {
     /// An account that no test runs as.
     const NOBODY: &str = "65534";
 
-    /// A directory as on a machine, with the node `1`.
+    /// A directory like one on a machine, with the node `1`.
     fn made() -> (tempfile::TempDir, PathBuf) {
         let parent = tempfile::tempdir().unwrap();
         let dir = parent.path().join("dyno-1");
@@ -156,7 +155,7 @@ mod tests {
         Command::new("sh").args(["-c", &script]).output().unwrap()
     }
 
-    /// A process that carries a node's directory in its environment.
+    /// A process with a node's directory in its environment.
     fn process(dir: &Path, user: &str) -> Child {
         let options = ["--reuid", user, "--clear-groups", "sleep", "1000"];
         let mut command = Command::new("setpriv");
@@ -164,7 +163,7 @@ mod tests {
         command.spawn().unwrap()
     }
 
-    /// A segment of shared memory, and the process that created it.
+    /// Creates a shared memory segment; returns its ID and the process that created it.
     fn segment(user: &str) -> (String, u32) {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", user, "--clear-groups", "ipcmk", "-M", "64"]);

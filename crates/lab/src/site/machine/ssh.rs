@@ -1,4 +1,4 @@
-//! Runs the ssh client, and says why it failed.
+//! Runs the ssh client and explains its failures.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use crate::failure::{Fact, Failure};
 use crate::process::{self, NEVER};
 
-/// How much of ssh's output a message quotes.
+/// Number of lines of ssh's output that a message quotes.
 const SHOWN_LINES: usize = 6;
-/// How long a command may take, such as one that writes all data to a slow disk.
+/// How long a command may take, for example one that writes all data to a slow disk.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(900);
-/// Keys only, of hosts that are known; a silent host is given up after 15 s. The socket of a connection
-/// that broke does not keep the next one from forwarding it.
+/// Only keys, and only known hosts; a host that does not answer is given up after 15 s. The socket
+/// of a broken connection does not prevent the next one from forwarding it.
 const OPTIONS: [&str; 13] = [
     "BatchMode=yes",
     "StrictHostKeyChecking=yes",
@@ -32,20 +32,19 @@ const OPTIONS: [&str; 13] = [
     "StreamLocalBindUnlink=yes",
 ];
 
-/// How to reach a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// Its name for ssh: a host, `user@host`, or an alias in ssh's configuration.
+    /// A host, `user@host`, or an alias in ssh's configuration.
     pub host: String,
-    /// ssh's configuration file; `None`: the user's.
+    /// ssh's configuration file; `None` for the user's.
     pub ssh_config: Option<PathBuf>,
 }
 
 impl Destination {
-    /// The ssh client with these options of its own, up to the command for the host.
+    /// The ssh client with additional options, up to the command for the host.
     pub(super) fn ssh(&self, options: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = process::own_command(Path::new("ssh"));
-        // Its messages are read.
+        // dyno reads its messages.
         command.env("LC_ALL", "C");
         if let Some(config) = &self.ssh_config {
             command.arg("-F").arg(config);
@@ -57,13 +56,13 @@ impl Destination {
         command
     }
 
-    /// The error of a client that wrote this log.
+    /// The failure of a client whose log is `log`.
     pub(super) fn failed(&self, log: &Path) -> Failure {
         let text = fs::read(log).unwrap_or_default();
         self.error(&String::from_utf8_lossy(&text))
     }
 
-    /// The error of a client with this output.
+    /// The failure of a client with this output.
     pub(super) fn error(&self, said: &str) -> Failure {
         let host = &self.host;
         let has = |words: &str| said.contains(words);
@@ -95,7 +94,7 @@ impl Destination {
         self.unusable(why, remedy)
     }
 
-    /// The host cannot be used for this reason.
+    /// The failure of a host that cannot be used.
     pub(super) fn unusable(&self, why: String, remedy: impl Into<String>) -> Failure {
         Failure::server(format!("host {} cannot be used: {why}", self.host))
             .remedy(remedy)
@@ -103,12 +102,12 @@ impl Destination {
     }
 }
 
-/// Runs a client to its end, for a limited time; returns its output.
+/// Runs a client to its end, within a limit; returns its output.
 pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, Failure> {
     finish_within(COMMAND_LIMIT, to, ssh, &NEVER)
 }
 
-/// The same within another limit, unless the user interrupts.
+/// Like [`finish`], with another limit, and until the user interrupts.
 pub(super) fn finish_within(
     limit: Duration,
     to: &Destination,
@@ -126,7 +125,7 @@ pub(super) fn finish_within(
     }
 }
 
-/// The last lines of what ssh or a program said.
+/// The last lines of an output, for a message.
 pub(super) fn shown(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
@@ -136,7 +135,7 @@ pub(super) fn shown(said: &str) -> String {
     }
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     format!("'{}'", word.replace('\'', "'\\''"))

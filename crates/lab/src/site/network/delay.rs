@@ -28,9 +28,9 @@ use crate::ip;
 use crate::ip::no_network;
 
 const TUN: &str = "/dev/net/tun";
-/// The device's name in its namespace.
+/// Name of the TUN device in the namespace.
 const DEVICE: &str = "delay";
-/// The interface that packets take in the end.
+/// The interface through which packets leave the namespace.
 const INTERFACE: &str = "eth0";
 /// `TUNSETIFF`
 const ATTACH: Opcode = opcode::write::<i32>(b'T', 202);
@@ -38,12 +38,12 @@ const ATTACH: Opcode = opcode::write::<i32>(b'T', 202);
 const PACKETS: u16 = 0x0001 | 0x1000;
 /// Larger than any packet.
 const PACKET_BYTES: usize = 65_536;
-/// How many packets may wait; further ones are dropped, as in the queue of a router.
+/// Maximum number of waiting packets; further ones are dropped, as in a router's queue.
 const MAX_WAITING: usize = 100_000;
-/// How soon the thread notices that it is to end.
+/// How often the thread checks whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A thread that delays packets until this is dropped.
+/// A thread that delays packets until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Delay {
     ends: Arc<AtomicBool>,
@@ -51,7 +51,7 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// From now on, what a namespace sends from its address to these is delayed or lost.
+    /// Starts to delay or drop what the namespace sends from its address to `peers`.
     pub(super) fn start(
         namespace: &Path,
         name: &str,
@@ -98,7 +98,7 @@ impl Delay {
         Ok(started)
     }
 
-    /// From now on, nothing more is delayed. What has been delayed before still arrives in its time.
+    /// Stops delaying. Packets that are already delayed still arrive on time.
     pub(super) fn stop(&self, name: &str) -> Result<(), Failure> {
         let stopped = ip::run("ip", &format!("-n {name} route flush dev {DEVICE}"));
         stopped.map(drop)
@@ -109,20 +109,20 @@ impl Drop for Delay {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that has panicked delays nothing.
+            // A thread that panicked delays nothing.
             let _ = thread.join();
         }
     }
 }
 
-/// Packets on their way.
+/// Packets in transit.
 struct Line {
     device: File,
     sender: Socket,
     delay: Duration,
-    /// The share of packets that get lost, and what chooses them.
+    /// The fraction of packets to drop, and the generator that chooses them.
     loss: Option<(f64, SplitMix64)>,
-    /// When each is to be sent on, and its bytes; in order.
+    /// Time of forwarding and bytes of each packet, in order of time.
     waiting: VecDeque<(Instant, Vec<u8>)>,
     ends: Arc<AtomicBool>,
 }
@@ -144,7 +144,7 @@ impl Line {
             if poll(&mut [readable], pause.as_ref()).is_err() {
                 continue;
             }
-            // Nothing new once it ends, even if routes still lead here.
+            // No new packets once the thread is to end, even if routes still lead here.
             while !self.ends.load(Ordering::Relaxed)
                 && let Ok(length @ 1..) = self.device.read(&mut buffer)
             {
@@ -168,7 +168,7 @@ impl Line {
         is_v4 && !is_lost()
     }
 
-    /// Sends a packet to the address in its header.
+    /// Sends a packet to the destination in its header.
     fn send(&self, packet: &[u8]) {
         let to: Option<[u8; 4]> = packet.get(16..20).and_then(|ip| ip.try_into().ok());
         if let Some(to) = to {
@@ -188,7 +188,7 @@ struct InterfaceRequest {
     unused: [u8; 22],
 }
 
-/// Makes a TUN device in the namespace of this thread. It disappears when the file is closed.
+/// Creates a TUN device in this thread's namespace. It disappears when the file is closed.
 #[expect(
     unsafe_code,
     reason = "neither std nor rustix can create a TUN device; the call only reads a structure"
@@ -215,7 +215,8 @@ fn open_device() -> io::Result<File> {
     Ok(device)
 }
 
-/// What the others send still arrives at the interface, to which no route to them leads any more.
+/// Makes the interface accept packets from the peers although no route to them leads through it any
+/// more.
 fn accept_replies() -> io::Result<()> {
     for interface in ["all", INTERFACE] {
         let file = format!("/proc/sys/net/ipv4/conf/{interface}/rp_filter");
@@ -226,7 +227,7 @@ fn accept_replies() -> io::Result<()> {
     Ok(())
 }
 
-/// Sends whole packets through the interface, whatever the routes are.
+/// A socket that sends whole packets through the interface, whatever the routes.
 fn open_sender() -> io::Result<Socket> {
     let raw = Protocol::from(rustix::net::ipproto::RAW.as_raw().get().cast_signed());
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(raw))?;

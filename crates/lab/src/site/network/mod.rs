@@ -1,8 +1,8 @@
-//! A network of this host's own: namespaces that are connected to a virtual Ethernet switch.
+//! A private network on this host: namespaces connected to a virtual Ethernet switch.
 //!
-//! The switch is a bridge in a namespace of its own, so that neither its forwarding nor the names of
-//! its ports depend on the host's configuration, and so that all interfaces disappear with the
-//! namespaces. The host is connected to it, and forwards nothing.
+//! The switch is a bridge in a namespace of its own, so that neither its forwarding nor the names
+//! of its ports depend on the host's configuration, and so that all interfaces disappear with the
+//! namespaces. The host is connected to it and forwards nothing.
 
 mod delay;
 mod namespace;
@@ -30,12 +30,12 @@ use crate::ip::no_network;
 
 pub use namespace::Namespace;
 
-/// The last part of the host's address. Namespaces are numbered below it.
+/// Last byte of the host's address. Namespaces are numbered below it.
 const HOST: u8 = 254;
 /// How many free subnets to try if other processes take them first.
 const MAX_TRIES: usize = 20;
 
-/// A virtual Ethernet switch, and this host's connection to it. Dropping it removes both.
+/// A virtual Ethernet switch, and this host's connection to it. Dropping the switch removes both.
 #[derive(Debug)]
 pub struct Switch {
     namespace: Outside,
@@ -45,7 +45,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// Sets it up, with a subnet that no route of this host leads to.
+    /// Sets up a switch with a subnet to which no route of this host leads.
     pub fn new(home: &Home) -> Result<Self, Failure> {
         let namespace = Outside::make(home, Kind::Namespace, Path::new(NAMESPACES))?;
         let name = namespace.name();
@@ -82,20 +82,20 @@ impl Switch {
         Ok((namespace, address))
     }
 
-    /// This host's address.
+    /// The host's address in the network.
     fn host(&self) -> Ipv4Addr {
         in_subnet(self.subnet, HOST).addr()
     }
 
-    /// Removes it, once all namespaces have been removed.
+    /// Removes the switch after all namespaces have been removed.
     fn end(&self) -> Result<(), Failure> {
-        // It would disappear with the namespace, but only after a while.
+        // Without this, it would disappear with the namespace, but only after a while.
         let removed = ip::run("ip", &format!("link del {}", interface(self.subnet)));
         self.namespace.end().and(removed.map(drop))
     }
 }
 
-/// Connects this host to the switch, with an address in a new subnet.
+/// Connects this host to the switch with an address in a new subnet.
 fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
     let routes = ip::run("ip", "-4 -o route show table all")?;
     let mut last = no_network(
@@ -104,7 +104,7 @@ fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
     );
     for subnet in subnet::free(&routes).take(MAX_TRIES) {
         let name = interface(subnet);
-        // Another dyno may have the name, and so the subnet.
+        // Another dyno may have the name, and with it the subnet.
         let added = ip::run(
             "ip",
             &format!("link add {name} type veth peer name host netns {switch}"),
@@ -123,14 +123,14 @@ fn connect_host(switch: &str) -> Result<Ipv4Net, Failure> {
     Err(last)
 }
 
-/// Does something in a network namespace. A socket or device belongs to the namespace of the thread
+/// Runs `work` in a network namespace. A socket or device belongs to the namespace of the thread
 /// that opens it.
 fn inside<T: Send + 'static>(
     namespace: &Path,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let namespace = File::open(namespace)?;
-    // A thread of its own, because there is no way back.
+    // On a thread of its own, which never leaves the namespace.
     let thread = thread::spawn(move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
         work()
@@ -139,8 +139,7 @@ fn inside<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(io::Error::other("the thread has panicked")))
 }
 
-/// The name of the host's interface in a subnet, which no other interface of the host has: at most
-/// 15 characters.
+/// The name of the host's interface in a subnet, unique on the host and at most 15 characters long.
 fn interface(subnet: Ipv4Net) -> String {
     let [a, b, c, _] = subnet.network().octets();
     format!("dyno-{a}-{b}-{c}")
@@ -149,7 +148,7 @@ fn interface(subnet: Ipv4Net) -> String {
 /// An address of a subnet.
 fn in_subnet(subnet: Ipv4Net, number: u8) -> Ipv4Net {
     let [a, b, c, _] = subnet.network().octets();
-    // The length is that of another network, and so valid.
+    // The prefix length comes from another network, so it is valid.
     Ipv4Net::new(Ipv4Addr::new(a, b, c, number), subnet.prefix_len()).unwrap_or(subnet)
 }
 

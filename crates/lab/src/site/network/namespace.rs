@@ -1,4 +1,4 @@
-//! A network namespace of this host: a site with an address of its own.
+//! A network namespace on this host: a site with an address of its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,24 +22,23 @@ use crate::home::outside::Outside;
 use crate::process;
 use crate::site::{Launched, Site, ThisHost};
 
-/// A network namespace that is connected to a [`Switch`]. All else is this host's.
+/// A network namespace connected to a [`Switch`]. Everything else is the host's.
 #[derive(Debug)]
 pub struct Namespace {
     host: ThisHost,
     namespace: Outside,
     address: Ipv4Net,
     neighbors: Neighbors,
-    /// What makes it slow at the moment.
+    /// What slows its links down at the moment.
     slowed: Mutex<Option<Slowed>>,
-    /// How often each address has been cut off.
+    /// How many faults have cut off each address.
     cut: Mutex<BTreeMap<Ipv4Addr, u32>>,
-    /// The last field: it outlives what is connected to it.
+    /// The last field, so that it outlives what is connected to it.
     switch: Arc<Switch>,
 }
 
 impl Namespace {
-    /// Creates a namespace with an unused address of the switch; its processes run as on a
-    /// [`ThisHost`].
+    /// Creates a namespace with an unused address of the switch; processes run as on [`ThisHost`].
     pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
         let host = ThisHost::in_network(home, site)?;
         let (namespace, address) = switch.connect(home)?;
@@ -54,12 +53,12 @@ impl Namespace {
         })
     }
 
-    /// Its name, for `ip`.
+    /// The namespace's name for `ip`.
     pub(super) fn name(&self) -> String {
         self.namespace.name()
     }
 
-    /// Where it can be entered.
+    /// The file through which the namespace is entered.
     pub(super) fn path(&self) -> &Path {
         self.namespace.path()
     }
@@ -123,11 +122,12 @@ impl Site for Namespace {
     }
 }
 
-/// Its links with others can be broken in the direction away from it. Whatever else it sends, such as
-/// replies to clients on this host, is not affected unless their address is named.
+/// Breaks links in the direction away from the namespace. Other packets, such as replies to clients
+/// on this host, are affected only if their destination is named.
 impl Namespace {
-    /// Drops what it sends to these addresses, without telling the sender; returns when that took
-    /// effect. Counts: an address that was cut off twice has to be restored twice.
+    /// Drops what the namespace sends to these addresses, without an error for the sender; returns
+    /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
+    /// twice.
     pub(crate) fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         for peer in peers {
@@ -138,7 +138,7 @@ impl Namespace {
         Ok(Instant::now())
     }
 
-    /// This host's address in its network, from which clients connect.
+    /// The host's address in the namespace's network, from which clients connect.
     pub(crate) fn clients(&self) -> Ipv4Addr {
         self.switch.host()
     }
@@ -158,8 +158,8 @@ impl Namespace {
         restored.map(|()| Instant::now())
     }
 
-    /// Limits or delays what it sends to these addresses, all of them together, or drops a share of it;
-    /// returns when that took effect. It has at most one such limit.
+    /// Limits or delays everything that the namespace sends to these addresses together, or drops a
+    /// fraction of it; returns when that took effect. A namespace has at most one such limit.
     pub(crate) fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
         let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
         *slowed = Some(Slowed::new(self, peers, how)?);
@@ -173,7 +173,7 @@ impl Namespace {
             slowed.stop(&self.name())?;
         }
         let at = Instant::now();
-        // What was delayed before may still be on its way.
+        // Packets that are already delayed may still be in transit.
         *slowed = None;
         Ok(at)
     }

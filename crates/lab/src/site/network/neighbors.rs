@@ -1,8 +1,8 @@
-//! A namespace's neighbors: at which link-layer address it reaches an IP address.
+//! A namespace's neighbors: the link-layer addresses at which it reaches IP addresses.
 //!
-//! A permanent entry with an address that nobody has makes the switch drop whatever is sent there,
-//! and the sender learns nothing of it, as if a cable had been cut. It is set through a netlink
-//! socket that is open all the time: starting a program for it would take milliseconds when the
+//! A permanent entry with an unused link-layer address makes the switch drop everything that is
+//! sent there, and the sender learns nothing of it, as if a cable had been cut. Entries are set
+//! through a netlink socket that stays open: starting a program would take milliseconds just when
 //! time matters.
 
 use std::io;
@@ -20,7 +20,7 @@ use rustix::net::{
 use super::inside;
 use crate::failure::Failure;
 
-/// Locally administered, and no interface's.
+/// Locally administered, and not the address of any interface.
 const NOBODY: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 
 const RTM_NEWNEIGH: u16 = 28;
@@ -46,7 +46,7 @@ pub(super) struct Neighbors {
 }
 
 impl Neighbors {
-    /// Those of an interface in this network namespace.
+    /// The neighbors of an interface in this network namespace.
     pub(super) fn of(namespace: &Path, interface: &'static str) -> Result<Self, Failure> {
         let opened = inside(namespace, || open(interface));
         let (socket, interface) = opened.map_err(Failure::at("enter", namespace))?;
@@ -56,19 +56,19 @@ impl Neighbors {
         })
     }
 
-    /// From now on, whatever is sent to this address gets lost.
+    /// From now on, packets to this address are lost.
     pub(super) fn misdirect(&self, ip: Ipv4Addr) -> Result<(), Failure> {
         let request = self.request(RTM_NEWNEIGH, REQUEST | REPLACE, ip, Some(NOBODY));
         self.send(&request, "cut off")
     }
 
-    /// From now on, the address is looked up again.
+    /// From now on, the address is resolved again.
     pub(super) fn forget(&self, ip: Ipv4Addr) -> Result<(), Failure> {
         let request = self.request(RTM_DELNEIGH, REQUEST, ip, None);
         self.send(&request, "restore")
     }
 
-    /// `struct nlmsghdr`, `struct ndmsg`, and two attributes.
+    /// A `struct nlmsghdr`, a `struct ndmsg`, and two attributes.
     fn request(&self, kind: u16, flags: u16, ip: Ipv4Addr, at: Option<[u8; 6]>) -> Vec<u8> {
         let mut body = vec![AF_INET, 0, 0, 0];
         body.extend(self.interface.to_ne_bytes());
@@ -109,7 +109,7 @@ impl Neighbors {
     }
 }
 
-/// Opens a netlink socket in the namespace of this thread, and finds the interface's index there.
+/// Opens a netlink socket in this thread's namespace, and finds the interface's index there.
 fn open(interface: &str) -> io::Result<(OwnedFd, u32)> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -121,7 +121,7 @@ fn open(interface: &str) -> io::Result<(OwnedFd, u32)> {
     Ok((socket, index))
 }
 
-/// The kernel's answer: an error number, 0 for none, behind the header.
+/// Reads the kernel's answer: an error number after the header, 0 for success.
 fn acknowledged(answer: &[u8]) -> io::Result<()> {
     let kind = answer.get(4..6).and_then(|bytes| bytes.try_into().ok());
     let errno = answer.get(HEADER_BYTES..HEADER_BYTES + 4);

@@ -1,4 +1,4 @@
-//! Limits what a namespace sends to others, by queueing disciplines of the kernel.
+//! Limits what a namespace sends, with the kernel's queueing disciplines.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use plan::SlowLink;
 use crate::failure::Failure;
 use crate::ip;
 
-/// What waits for a slow link before further packets are dropped.
+/// Bytes that may wait for a slow link before further packets are dropped.
 const QUEUE_BYTES: u64 = 64 * 1514;
-/// How many packets may be delayed at a time.
+/// Maximum number of packets that may be delayed at a time.
 const DELAYED_PACKETS: u32 = 100_000;
-/// A link may send so much at once that its rate holds over any longer time than this.
+/// The time over which a link's rate may be sent in a single burst.
 const BURST: Duration = Duration::from_millis(5);
-/// A full-sized packet, and so the least that is sent at once.
+/// A full-sized packet, which is the smallest burst.
 const MIN_BURST_BYTES: u64 = 1600;
 
-/// Limits what a namespace sends to these addresses. `false`: nothing is limited, because nothing is
-/// asked for or because the kernel cannot delay packets.
+/// Limits what a namespace sends to these addresses. Returns false if nothing is limited, because
+/// nothing was asked for or because the kernel cannot delay packets.
 pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Result<bool, Failure> {
     let Some(disciplines) = disciplines(peers, how) else {
         return Ok(false);
@@ -28,7 +28,7 @@ pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Resul
     let Err(error) = made else {
         return Ok(true);
     };
-    // Whatever was made before the refusal.
+    // Remove what was set up before the kernel refused.
     let _ = remove(namespace);
     match how.delay.is_some() && error.to_string().contains("qdisc kind is unknown") {
         true => Ok(false),
@@ -36,14 +36,13 @@ pub(super) fn slow(namespace: &str, peers: &[Ipv4Addr], how: &SlowLink) -> Resul
     }
 }
 
-/// Removes the limit.
 pub(super) fn remove(namespace: &str) -> Result<(), Failure> {
     let removed = ip::run("tc", &format!("-n {namespace} qdisc del dev eth0 root"));
     removed.map(drop)
 }
 
-/// The commands for `tc`; `None` if nothing is limited. The filters come last: what they do not match
-/// is sent at once.
+/// The commands for `tc`; `None` if nothing is limited. The filters come last, because packets that
+/// they do not match are sent at once.
 fn disciplines(peers: &[Ipv4Addr], how: &SlowLink) -> Option<String> {
     let limit = match (how.delay, how.bytes_per_s) {
         (Some(delay), rate) => {

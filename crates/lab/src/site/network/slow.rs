@@ -13,20 +13,20 @@ use crate::site::Site;
 /// What makes the links of a namespace slow.
 #[derive(Debug)]
 pub(super) struct Slowed {
-    /// Whether disciplines of the kernel limit them.
+    /// Whether the kernel's queueing disciplines limit the links.
     is_shaped: bool,
-    /// What delays packets if the kernel does not, and loses some.
+    /// Delays packets if the kernel does not, and drops some.
     delay: Option<Delay>,
 }
 
 impl Slowed {
-    /// Makes the links to these addresses slow.
+    /// Slows down the links to these addresses.
     pub(super) fn new(
         site: &Namespace,
         peers: &[Ipv4Addr],
         how: &SlowLink,
     ) -> Result<Self, Failure> {
-        // The kernel's module loses packets by no seed.
+        // The kernel's module cannot drop packets by a seed.
         if how.loss.is_none() && shaping::slow(&site.name(), peers, how)? {
             return Ok(Self {
                 is_shaped: true,
@@ -47,7 +47,7 @@ impl Slowed {
         })
     }
 
-    /// From now on, the links are as before.
+    /// Restores the links.
     pub(super) fn stop(&self, namespace: &str) -> Result<(), Failure> {
         let delay = self.delay.as_ref();
         let stopped = delay.map_or(Ok(()), |delay| delay.stop(namespace));

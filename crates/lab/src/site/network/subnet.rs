@@ -1,17 +1,17 @@
-//! Which subnets are free.
+//! Finds free subnets.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 
-/// Reserved for benchmarks of networks (RFC 2544), and never routed on the Internet.
+/// Reserved for network benchmarks (RFC 2544), and never routed on the Internet.
 pub(super) const RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
 /// The prefix length of a subnet.
 const LENGTH: u8 = 24;
 
-/// The subnets of [`RANGE`] to which none of these routes leads, in a random order; the routes are
-/// those that `ip route` lists. Default routes do not count: they lead everywhere.
+/// The subnets of [`RANGE`] that no route leads to, in random order; `routes` is what `ip route`
+/// lists. Default routes do not count: they lead everywhere.
 pub(super) fn free(routes: &str) -> impl Iterator<Item = Ipv4Net> {
     let taken: Vec<Ipv4Net> = routes.lines().filter_map(destination).collect();
     let random = RandomState::new();
@@ -21,9 +21,9 @@ pub(super) fn free(routes: &str) -> impl Iterator<Item = Ipv4Net> {
     subnets.into_iter().filter(move |subnet| !is_taken(subnet))
 }
 
-/// Where a route leads; `None` for a default route.
+/// The destination of a route; `None` for a default route.
 fn destination(route: &str) -> Option<Ipv4Net> {
-    // The type of a route that is not an ordinary one precedes its destination.
+    // Special routes have their type before their destination.
     route.split_whitespace().take(2).find_map(|word| {
         let address = || word.parse::<Ipv4Addr>().map(Ipv4Net::from);
         word.parse().or_else(|_| address()).ok()

@@ -7,12 +7,12 @@ use crate::site::Site;
 use plan::{Loss, SlowLink, SplitMix64};
 use std::sync::Arc;
 
-/// How long a packet is waited for that must not arrive.
+/// How long to wait for a packet that must not arrive.
 const SILENCE: Duration = Duration::from_millis(100);
 /// How long a packet may take on a slow machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A home, and two namespaces of one switch; `None` where this user may not make them.
+/// Two namespaces of one switch; `None` where this user may not create them.
 fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
     let dir = tempfile::tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -34,13 +34,13 @@ fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
     Some((dir, home, sites))
 }
 
-/// A UDP socket of a namespace, at its address.
+/// A UDP socket in a namespace, at its address.
 fn socket(site: &Namespace) -> UdpSocket {
     let (path, ip) = (site.path().to_owned(), site.address().addr());
     inside(&path, move || UdpSocket::bind((ip, 0))).unwrap()
 }
 
-/// Sends a packet, which must succeed; returns after how long it arrived, within a limit.
+/// Sends a packet; returns how long it took to arrive, `None` if it did not within the limit.
 fn travels(from: &UdpSocket, to: &UdpSocket, limit: Duration) -> Option<Duration> {
     let began = Instant::now();
     from.send_to(b"hello", to.local_addr().unwrap()).unwrap();
@@ -104,7 +104,7 @@ fn a_delay_holds_in_one_direction() {
     }
 }
 
-/// Of numbered packets, exactly those arrive that the generator spares.
+/// Of numbered packets, exactly those that the generator spares must arrive.
 #[test]
 fn a_seed_chooses_the_packets_that_get_lost() {
     let Some((_dir, _home, [one, other])) = two() else {

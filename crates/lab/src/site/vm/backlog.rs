@@ -1,6 +1,6 @@
-//! The queue of new connections of a forwarded port. QEMU listens with a queue of one, so of many
-//! virtual users that connect at the same time most would wait until the kernel tries again, after 1, 3,
-//! and 7 s. The queue of a socket can be changed while it listens, also by another process that has it.
+//! The queue of new connections at a forwarded port. QEMU listens with a queue of one, so when many
+//! virtual users connect at once, most would wait until the kernel retries after 1, 3, and 7 s. The
+//! queue of a listening socket can be changed, also by another process that holds it.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -10,10 +10,10 @@ use rustix::io::{self, Errno};
 use rustix::net::{getsockname, listen, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// What the kernel allows by default.
+/// The kernel's default limit.
 const CONNECTIONS: i32 = 4096;
 
-/// Lets this many connections wait at a port on which a child listens.
+/// Lets [`CONNECTIONS`] wait at a port that a child listens on.
 pub(super) fn widen(child: u32, port: u16) -> io::Result<()> {
     let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
     let process = pidfd_open(pid.ok_or(Errno::SRCH)?, PidfdFlags::empty())?;

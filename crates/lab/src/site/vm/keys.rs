@@ -1,4 +1,4 @@
-//! The keys of a guest and of its user, new for each boot, and ssh's configuration for them.
+//! The keys of a guest and its user, new for each boot, and ssh's configuration for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use super::no_guest;
 use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
-/// What ssh calls a guest.
+/// The guest's name for ssh.
 const NAME: &str = "guest";
 
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// A tar archive with what the guest needs, its second disk.
+    /// The guest's second disk: a tar archive with its keys.
     pub(super) archive: PathBuf,
     pub(super) destination: Destination,
 }
 
 impl Keys {
-    /// Makes keys in a directory for a guest whose ssh server is at this port of 127.0.0.1.
+    /// Creates keys for a guest whose ssh server is at `port` of 127.0.0.1.
     pub(super) fn make(dir: &Path, port: u16) -> Result<Self, Failure> {
         let path = |name: &str| dir.join(name);
         for name in ["host_key", "user_key"] {
@@ -61,7 +61,7 @@ impl Keys {
     }
 }
 
-/// Runs a program of a package to its end.
+/// Runs a program, which comes with `package`, to its end.
 fn succeed(command: Command, program: &str, package: &str) -> Result<(), Failure> {
     match process::output(command, TOOL_LIMIT, &NEVER)?
         .status

@@ -1,5 +1,5 @@
-//! Guests of QEMU on this host, with KVM where it works. A guest is a host that dyno boots and reaches
-//! over ssh.
+//! QEMU guests on this host, with KVM where it works. dyno boots a guest and then reaches it over
+//! ssh like any other host.
 //!
 //! ```text
 //! CACHE/run/5e1c…/guest7/keys       for ssh, made for this boot
@@ -34,25 +34,25 @@ use qemu::{Accelerator, Hardware, Image};
 
 use crate::failure::{Exit, Failure, canceled};
 
-/// What a site whose guest has no KVM is called.
+/// Describes a guest without KVM in reports.
 const EMULATED: &str = "emulated, not KVM";
-/// How long a guest may take to boot. Where KVM works, it takes a second.
+/// How long a guest may take to boot. With KVM, it takes a second.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
-/// How long it may take with KVM, which does not work on all hosts that have it.
+/// How long booting may take with KVM, which does not work on all hosts that have it.
 const KVM_LIMIT: Duration = Duration::from_secs(20);
-/// What the console says when ssh can connect.
+/// A message on the console after which ssh can connect.
 const IS_UP: &str = "Server listening on";
-/// What QEMU says if another process has taken a port.
+/// QEMU's message if another process has taken a port.
 const PORT_TAKEN: &str = "Could not set up host forwarding rule";
 const MAX_PORT_TRIES: u32 = 5;
-/// How many lines of the console a message quotes.
+/// Lines of the console that a message quotes.
 const CONSOLE_LINES: usize = 8;
 
-/// Why guests are emulated, or `None` if the first one booted with KVM: all guests of a study are to be
+/// Why guests are emulated; `None` if the first one booted with KVM. All guests of a study must be
 /// alike.
 static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
 
-/// A running guest. Dropping it ends it.
+/// A running guest, ended when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Guest {
     /// `None` while it is switched off.
@@ -60,23 +60,23 @@ pub(super) struct Guest {
     image: Image,
     hardware: Hardware,
     accelerator: Accelerator,
-    /// Its files in the run directory.
+    /// The guest's directory in the run directory.
     dir: PathBuf,
     run_dir: PathBuf,
     keys: Keys,
     disk: Disk,
-    /// The ports of 127.0.0.1 that lead to its ssh server and to the same port of the guest.
+    /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
+    /// server.
     ports: [u16; 2],
 }
 
-/// Why a guest did not boot.
 enum Failed {
     PortTaken,
     Boot(String),
     Other(Failure),
 }
 
-/// This host cannot boot a guest.
+/// The failure of a host that cannot boot a guest.
 fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
     Failure::usage(format!("the guest cannot be booted: {why}"))
         .remedy(remedy)
@@ -158,7 +158,7 @@ impl Guest {
         accelerator: Accelerator,
     ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
-        // Keys and data are nobody else's business.
+        // Keys and data are closed to others.
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
         builder.create(&dir).map_err(Failure::at("create", &dir))?;
@@ -181,7 +181,7 @@ impl Guest {
     }
 
     fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
-        // It has what the guest said before it was switched off.
+        // The console still shows output from before the guest was switched off.
         let _ = fs::remove_file(self.dir.join(qemu::CONSOLE));
         let mut command = qemu::command(
             &self.image,
@@ -235,34 +235,33 @@ impl Guest {
         }
     }
 
-    /// The port at which its server can be reached, on the guest and on 127.0.0.1.
+    /// The server's port, which is the same on the guest and on 127.0.0.1.
     pub(super) fn port(&self) -> u16 {
         self.ports[1]
     }
 
-    /// Switches it off; returns when that was done.
+    /// Switches the guest off; returns when that was done.
     pub(super) fn cut(&self) -> Instant {
         let qemu = self.qemu().take();
         qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
     }
 
-    /// Switches it on again, with its disk.
+    /// Switches the guest on again, with its disk.
     pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         Ok(self.switch_on(interrupted)?)
     }
 
-    /// Whether it was switched off, or QEMU has ended.
+    /// Whether the guest was switched off or QEMU has ended.
     pub(super) fn is_off(&self) -> bool {
         let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
         self.qemu().as_mut().is_none_or(ended)
     }
 
-    /// Whether its CPUs are emulated.
     pub(super) fn is_emulated(&self) -> bool {
         matches!(self.accelerator, Accelerator::Emulation)
     }
 
-    /// What runs its CPUs.
+    /// For reports: KVM, or emulation.
     pub(super) fn accelerator(&self) -> String {
         match (self.accelerator, NO_KVM.get().and_then(Option::as_ref)) {
             (Accelerator::Kvm, _) => "KVM".to_owned(),
@@ -271,7 +270,7 @@ impl Guest {
         }
     }
 
-    /// Ends it, and removes its files.
+    /// Ends the guest and removes its files.
     pub(super) fn end(&self) -> Result<(), Failure> {
         self.cut();
         match fs::remove_dir_all(&self.dir) {
@@ -292,13 +291,13 @@ impl Drop for Guest {
     }
 }
 
-/// What happened, with the words of QEMU and the last lines of the console.
+/// Adds QEMU's messages and the last lines of the console.
 fn explained(what: &str, log: &str, console: &str) -> String {
     let error = |line: &&str| !line.is_empty() && !line.contains("warning:");
     let first = log.lines().map(str::trim).find(error);
     let first = first.map(|line| line.split_once(": ").map_or(line, |(_, error)| error));
     let lines = console.lines().map(str::trim);
-    // The registers of a kernel that has panicked say nothing.
+    // The registers that a panicking kernel prints are of no use.
     let lines = lines.take_while(|line| !line.contains("Call Trace"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let shown = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("; ");

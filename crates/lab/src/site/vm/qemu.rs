@@ -1,4 +1,4 @@
-//! What QEMU runs, and its command line.
+//! QEMU's command line, and the image that it boots.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,33 +13,32 @@ use crate::failure::Failure;
 use crate::process;
 use crate::site::machine::Disk;
 
-/// Debian's packages have a program for each architecture.
+/// Debian has a program for each architecture.
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The memory of a guest without a limit.
+/// Memory of a guest without a limit.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// What the kernel says, in the directory of a guest.
+/// The kernel's messages, a file in the guest's directory.
 pub(super) const CONSOLE: &str = "console";
-/// What QEMU says.
+/// QEMU's messages, a file in the guest's directory.
 pub(super) const LOG: &str = "log";
-/// Messages of its kernel go to the console; a kernel that panics ends QEMU.
+/// Kernel messages go to the console, and a kernel panic ends QEMU.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
 
-/// A guest that takes QEMU over can start no program and gain no right. QEMU must not change its user
-/// itself: the kernel would then forget that it is to end with dyno.
+/// A guest that takes QEMU over can neither start programs nor gain privileges. QEMU must not
+/// change its own user: the kernel would then forget to end it with dyno.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// What runs a guest's CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Accelerator {
     Kvm,
     Emulation,
 }
 
-/// The files that `scripts/build-guest.sh` makes.
+/// The files that `scripts/build-guest.sh` creates.
 #[derive(Debug, Clone)]
 pub(super) struct Image(PathBuf);
 
-/// What a guest has.
+/// Resources of a guest.
 #[derive(Debug, Clone)]
 pub(super) struct Hardware {
     cpus: usize,
@@ -48,7 +47,7 @@ pub(super) struct Hardware {
 }
 
 impl Image {
-    /// The image of this user's installations.
+    /// This user's image, found where it may be installed.
     pub(super) fn find() -> Result<Self, Failure> {
         let dir = engine::installations().unwrap_or_default().join("guest");
         match dir.join(".complete").exists() {
@@ -62,7 +61,7 @@ impl Image {
 }
 
 impl Hardware {
-    /// As many CPUs and as much memory as a site's limits say.
+    /// The CPUs and memory of a site's limits.
     pub(super) fn new(limits: &Limits) -> Self {
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
@@ -82,8 +81,8 @@ impl Hardware {
     }
 }
 
-/// QEMU with a guest whose ports 22 and `ports[1]` are the `ports` of 127.0.0.1; it can reach nothing
-/// else.
+/// The command of a QEMU whose guest is reachable at the `ports` of 127.0.0.1, forwarded to its
+/// ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(
     image: &Image,
     hardware: &Hardware,
@@ -110,7 +109,7 @@ pub(super) fn command(
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.args(["-accel", accelerator, "-cpu", cpu]);
     command.args(["-sandbox", SANDBOX]);
-    // Its timers work however busy the host is; those of `microvm` do not.
+    // The timers of `q35` work even on a busy host; those of `microvm` do not.
     command.args(["-machine", "q35"]);
     command.arg("-smp").arg(hardware.cpus.to_string());
     command.arg("-m").arg(format!("{}M", hardware.memory_mib));
@@ -122,7 +121,8 @@ pub(super) fn command(
     command.arg("-kernel").arg(image.0.join("vmlinuz"));
     command.arg("-initrd").arg(image.0.join("initrd"));
     command.args(["-append", KERNEL_OPTIONS]);
-    // QEMU deletes the file with what is written to this disk as soon as it has opened it.
+    // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
+    // it.
     command.env("TMPDIR", dir);
     drive(
         &mut command,
@@ -131,7 +131,7 @@ pub(super) fn command(
         "snapshot=on",
     );
     drive(&mut command, "keys", &keys.archive, "readonly=on");
-    // The guest's page cache is to be the only one.
+    // The guest's page cache must be the only one.
     let cache = match disk.is_direct() {
         true => "cache=none",
         false => "cache=writeback",
@@ -149,7 +149,7 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// Adds the next of the guest's disks.
+/// Adds the guest's next disk.
 fn drive(command: &mut Command, name: &str, file: &Path, how: &str) {
     let after = format!(",if=none,id={name},format=raw,werror=report,{how}");
     command.arg("-drive").arg(option("file=", file, &after));
@@ -157,13 +157,12 @@ fn drive(command: &mut Command, name: &str, file: &Path, how: &str) {
     command.arg("-device").arg(device);
 }
 
-/// An option of QEMU with a path, in which commas are doubled.
+/// A QEMU option with a path, in which commas are doubled.
 fn option(before: &str, path: &Path, after: &str) -> OsString {
     let path = path.to_string_lossy().replace(',', ",,");
     format!("{before}{path}{after}").into()
 }
 
-/// QEMU.
 pub(super) fn program() -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));

@@ -1,4 +1,4 @@
-//! Another account of this host tries to take part in clusters, with servers of its own.
+//! Another account of this host tries to join clusters with servers of its own.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use super::*;
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 
-/// How often to look whether somebody got in.
+/// How often to check whether an intruder got in.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A program of somebody else, with a directory of its own.
+/// A program of another user, with a directory of its own.
 struct Intruder {
     dir: PathBuf,
 }
@@ -25,7 +25,7 @@ impl Intruder {
     fn new(keep: &Path) -> Self {
         let dir = keep.join("intruder");
         fs::create_dir_all(&dir).unwrap();
-        // It must reach its own directory, and no other.
+        // The intruder can reach its own directory and no other.
         for closed in [keep, &dir] {
             fs::set_permissions(closed, fs::Permissions::from_mode(0o711)).unwrap();
         }
@@ -60,7 +60,6 @@ impl Intruder {
         fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    /// Runs a program that must succeed.
     fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) {
         let ended = self.command(program).args(arguments).status().unwrap();
         assert!(ended.success(), "{arguments:?}: {}", self.log());
@@ -71,11 +70,11 @@ impl Intruder {
     }
 }
 
-/// A process that ends with its value.
+/// A process that is killed when this value is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits until it ends; meanwhile, `check` must hold.
+    /// Waits until the process ends, while `check` must hold.
     fn wait(mut self, mut check: impl FnMut()) -> std::process::ExitStatus {
         loop {
             check();
@@ -102,14 +101,14 @@ fn formation(nodes: &[Node]) -> &engine::replication::Formation {
     &nodes[0].launcher.membership.as_ref().unwrap().formation
 }
 
-/// Where the members of a group talk to each other.
+/// The addresses at which the members of a group talk to each other.
 fn group(nodes: &[Node]) -> String {
     let addresses = formation(nodes).group_addresses();
     let addresses: Vec<String> = addresses.map(|one| one.to_string()).collect();
     addresses.join(",")
 }
 
-/// Some member has noticed somebody, in these words.
+/// Asserts that a member's log mentions the intruder with these words.
 fn assert_noticed(nodes: &[Node], words: &str) {
     let seen: Vec<String> = nodes.iter().flat_map(Node::strangers).collect();
     assert!(seen.iter().any(|what| what.contains(words)), "{seen:?}");
@@ -120,7 +119,7 @@ fn assert_nobody_noticed(nodes: &[Node]) {
     assert!(seen.is_empty(), "{seen:?}");
 }
 
-/// Somebody who knows the addresses and the name of the group, first without encryption and then
+/// The intruder knows the addresses and the name of the group. It tries without encryption, then
 /// with a certificate of its own.
 pub(super) fn cannot_join_galera(nodes: &mut [Node], keep: &Path) {
     if !is_root() {
@@ -244,7 +243,7 @@ fn nobody_else_joins_group_replication() {
             assert!(ended.is_none(), "{}", intruder.log());
             sleep(PAUSE);
         }
-        // It connects to itself first, as the same account.
+        // The intruder connects to itself first, with the same account.
         let own = "SET sql_log_bin = 0; CREATE USER IF NOT EXISTS intruder IDENTIFIED BY 'guess'; \
                    GRANT ALL ON *.* TO intruder";
         assert!(
@@ -252,7 +251,7 @@ fn nobody_else_joins_group_replication() {
             "{}",
             intruder.log()
         );
-        // It tries again for a minute.
+        // It keeps trying for a minute.
         fs::write(intruder.log_path(), "").unwrap();
         let joins = ask_intruder("START GROUP_REPLICATION USER = 'intruder', PASSWORD = 'guess'");
         while !intruder
@@ -268,7 +267,7 @@ fn nobody_else_joins_group_replication() {
     assert_refused(&nodes, &client);
 }
 
-/// Logins without dyno's passwords are refused and noticed.
+/// Logins without dyno's passwords are refused and logged.
 fn assert_refused(nodes: &[Node], client: &Path) {
     let keep = tempfile::tempdir().unwrap();
     let intruder = Intruder::new(keep.path());
@@ -286,7 +285,7 @@ fn assert_refused(nodes: &[Node], client: &Path) {
     }
 }
 
-/// What a replica sends to somebody who listens where its primary was.
+/// What a replica sends to an impostor that listens at its primary's address.
 fn sent_to_impostor(address: SocketAddr, greeting: &[u8], then: &[u8]) -> Vec<u8> {
     let listener = TcpListener::bind(address).unwrap();
     let (mut stream, _) = listener.accept().unwrap();
@@ -301,11 +300,11 @@ fn sent_to_impostor(address: SocketAddr, greeting: &[u8], then: &[u8]) -> Vec<u8
     sent
 }
 
-/// The length of PostgreSQL's question whether a server has TLS.
+/// Length of PostgreSQL's request for TLS.
 const REQUEST_BYTES: usize = 8;
 const MOST_SENT_BYTES: usize = 1024;
 
-/// How a server of MySQL's protocol greets clients; it has no TLS.
+/// The greeting of a server of MySQL's protocol without TLS.
 fn greeting(method: &str) -> Vec<u8> {
     let mut packet = vec![10];
     packet.extend(b"8.0.99\0\x01\0\0\0");
@@ -353,7 +352,7 @@ fn standbys_give_nothing_to_who_takes_their_primarys_port() {
         return;
     }
     let keep = tempfile::tempdir().unwrap();
-    // As the server that made the empty data.
+    // Like the server that created the empty data.
     let config = [("max_wal_senders", "10")];
     let mut nodes = cluster(engine::POSTGRES, "asynchronous", 2, &config, keep.path());
     nodes[1].wait_until_it_replicates(LIMIT, &NEVER).unwrap();
@@ -375,7 +374,7 @@ fn standbys_give_nothing_to_who_takes_their_primarys_port() {
         assert_noticed(&nodes, words);
     }
     nodes[0].kill();
-    // It has no TLS, says whoever is there now.
+    // The impostor claims to have no TLS.
     let sent = sent_to_impostor(nodes[0].address(), &[], b"N");
     assert!(sent.is_empty(), "{}", String::from_utf8_lossy(&sent));
 }
