@@ -4,7 +4,6 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::failure::Failure;
@@ -42,7 +41,7 @@ impl Account {
         if uid != 0 {
             return Ok(Self { other: None });
         }
-        let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
+        let names = engine::servers().map(|server| server.traits().user).chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),

@@ -5,14 +5,16 @@
 //! begins with the first transaction of the primary. Members do not elect a primary: a server that
 //! restarts refuses writes until it is known to be still the primary.
 
-use plan::Conduct;
+use plan::{ClusterTraits, Quorum};
 
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
 use crate::failure::Failure;
-use crate::remote::first_cell;
-use crate::replication::{Formation, Member, Replication, Role, View, cell};
-use crate::server::ServerFile;
+use crate::remote::{Rows, first_cell};
+use crate::replication::{
+    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, View, cell,
+    owned,
+};
 
 /// Settings of every member.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -46,15 +48,27 @@ pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
 };
 
 impl Replication for BinaryLog {
-    fn name(&self) -> &'static str {
-        match self.is_semi_synchronous {
-            false => "asynchronous",
-            true => "semi-synchronous",
+    fn traits(&'static self) -> ReplicationTraits {
+        let [asynchronous, semi_synchronous] = self.dialect.conduct;
+        let (name, conduct) = match self.is_semi_synchronous {
+            false => ("asynchronous", asynchronous),
+            true => ("semi-synchronous", semi_synchronous),
+        };
+        let cluster = ClusterTraits {
+            name,
+            elects: false,
+            has_manager: false,
+            has_coordinator: false,
+            quorum: Quorum::One,
+            conduct,
+        };
+        ReplicationTraits {
+            failover: Some(self),
+            ..ReplicationTraits::new(cluster, self.dialect.view, &[DENIED])
         }
     }
 
-    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let own = ("server_id".to_owned(), number.to_string());
+    fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
         let plugins = self.dialect.semi_sync_plugins.iter().copied();
         let plugins = plugins.filter(|_| self.is_semi_synchronous);
         let [source, replica] = self.dialect.semi_sync_switches;
@@ -67,23 +81,11 @@ impl Replication for BinaryLog {
         let all = SETTINGS.iter().chain(&TLS_SETTINGS);
         let all = all.chain(self.dialect.settings).copied();
         let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
-        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        std::iter::once(own).chain(all).collect()
+        owned([("server_id", number)]).into_iter().chain(owned(all)).collect()
     }
 
-    fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
-        cluster.certificate.files().into()
-    }
-
-    fn conduct(&self) -> Conduct {
-        match self.is_semi_synchronous {
-            false => self.dialect.conduct[0],
-            true => self.dialect.conduct[1],
-        }
-    }
-
-    fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {
-        vec![(self.dialect.read_only.to_owned(), "ON".to_owned())]
+    fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
+        owned([(self.dialect.read_only, "ON")])
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
@@ -115,16 +117,26 @@ impl Replication for BinaryLog {
         run(member, &[format!("SET GLOBAL {source} = ON")])
     }
 
-    fn view_query(&self) -> &'static str {
-        self.dialect.view
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+    fn view(&self, rows: &Rows) -> View {
         let state = state_of(rows);
         View {
             state,
             others: format!("{state:?}"),
         }
+    }
+
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
+        Ok(state_of(&rows(member, self.dialect.view)?))
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
+        strangers(member, self.dialect.replicas)
+    }
+}
+
+impl Failover for BinaryLog {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
+        (self.dialect.received)(member)
     }
 
     /// The member first applies what it has received.
@@ -145,10 +157,6 @@ impl Replication for BinaryLog {
         Ok(true)
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        (self.dialect.received)(member)
-    }
-
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
@@ -165,18 +173,6 @@ impl Replication for BinaryLog {
             return Err(diverged(member, primary, &lacking));
         }
         self.replicate_from(member, primary)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        strangers(member, self.dialect.replicas)
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &[DENIED]
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(state_of(&rows(member, self.dialect.view)?))
     }
 }
 
@@ -211,7 +207,7 @@ impl BinaryLog {
 }
 
 /// The role in an answer to [`Dialect::view`].
-fn state_of(rows: &[Vec<Option<String>>]) -> Role {
+fn state_of(rows: &Rows) -> Role {
     let is_read_only = rows.first().map(|row| cell(row, 0));
     let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
     match is_read_only {
@@ -222,7 +218,7 @@ fn state_of(rows: &[Vec<Option<String>>]) -> Role {
 }
 
 /// Whether a member can be reached and accepts writes.
-fn accepts_writes(cluster: &Formation, number: u32) -> bool {
+fn accepts_writes(cluster: &ClusterLayout, number: u32) -> bool {
     let answer = rows_of_other(cluster, number, READ_ONLY);
     answer.is_ok_and(|rows| state_of(&rows) == Role::Primary)
 }
@@ -245,7 +241,7 @@ mod tests {
     #[test]
     fn a_primary_without_replicas_waits_for_none() {
         let waits = |members: u16, number| {
-            let cluster = Formation {
+            let cluster = ClusterLayout {
                 id: String::new(),
                 members: (0..members)
                     .map(|port| MemberAddress {
