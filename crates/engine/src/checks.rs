@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use measure::checks;
 use measure::finding::check::{Check, Judged, Observed, Remedy, graded, note, passed, unknown};
 use measure::finding::{Finding, Level};
-use plan::parse_bytes;
+use plan::{StaticSettings, parse_bytes};
 
 use crate::server::Server;
 use crate::version;
@@ -57,6 +57,26 @@ pub struct Facts {
     /// Whether the data is on a spinning disk; `None` if unknown.
     pub turning_disk: Option<bool>,
     pub demand: Option<Demand>,
+}
+
+/// Defaults of settings since a version; later ones replace earlier ones.
+pub type Defaults = &'static [((u64, u64), StaticSettings)];
+
+/// The defaults of a version; none if they are not known.
+pub(crate) fn defaults_of(
+    defaults: Defaults,
+    version: &str,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let known = defaults.iter();
+    let known = known.filter(move |((major, minor), _)| version::is_since(version, *major, *minor));
+    known.flat_map(|(_, settings)| settings.iter().copied())
+}
+
+/// Names of settings whose defaults are known, and `others`.
+pub(crate) fn names(defaults: &[Defaults], others: &[&'static str]) -> Vec<&'static str> {
+    let known = defaults.iter().copied().flatten();
+    let known = known.flat_map(|(_, settings)| settings.iter().map(|(name, _)| *name));
+    known.chain(others.iter().copied()).collect()
 }
 
 pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
@@ -112,7 +132,6 @@ impl Facts {
         })
     }
 
-    /// A switch.
     pub(crate) fn is_on(&self, name: &str) -> Result<bool, Observed> {
         self.parsed(name, |text| match text.to_ascii_uppercase().as_str() {
             "ON" | "1" | "TRUE" | "YES" => Some(true),
@@ -221,6 +240,30 @@ pub(crate) mod tests {
         (check.judge)(server)
     }
 
+    /// Each row has sizes of the setting `name`, the number of servers, and the level that the check
+    /// `id` gives them on a host with 16 GiB.
+    #[track_caller]
+    pub(crate) fn assert_shares(
+        engine: &'static dyn Server,
+        [id, name]: [&str; 2],
+        rows: &[(&str, u64, Level)],
+        on_unknown_host: [&str; 2],
+    ) {
+        let with = |size: &str| with(engine, &format!("{name}={size}"));
+        for (sizes, servers, level) in rows {
+            for size in sizes.split(' ') {
+                let mut facts = with(size);
+                facts.servers = *servers;
+                assert_eq!(observed(&facts, id).level(), *level, "{size}");
+            }
+        }
+        for (size, level) in on_unknown_host.iter().zip([Level::Unknown, Level::Warning]) {
+            let mut far = with(size);
+            far.memory_bytes = None;
+            assert_eq!(observed(&far, id).level(), level, "{size}");
+        }
+    }
+
     /// Each row has a check, settings, and the level that they get: `fsync: fsync=off -> Severe`.
     #[track_caller]
     pub(crate) fn assert_levels(engine: &'static dyn Server, rows: &str) {
@@ -252,6 +295,20 @@ pub(crate) mod tests {
                 assert_eq!((check.judge)(&refused).level(), Level::Unknown, "{id}");
             }
         }
+    }
+
+    #[test]
+    fn later_defaults_replace_earlier_ones() {
+        let known = |server: &'static dyn Server, version: &str| {
+            let defaults = defaults_of(server.traits().defaults, version);
+            defaults.collect::<BTreeMap<_, _>>()
+        };
+        for (server, old) in [(MARIADB, "10.5.9"), (MYSQL, ""), (POSTGRES, "12.22")] {
+            assert!(known(server, old).is_empty(), "{old}");
+        }
+        let newest = known(POSTGRES, "18.1");
+        assert_eq!(newest["data_checksums"], "on");
+        assert_eq!(newest["checkpoint_completion_target"], "0.9");
     }
 
     #[test]

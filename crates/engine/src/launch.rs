@@ -30,14 +30,12 @@ pub struct Paths {
     pub log: Option<PathBuf>,
     /// An empty directory that nobody can write to.
     pub closed: PathBuf,
-    /// The Unix socket.
     pub socket: PathBuf,
     /// The user that connects dyno to the socket; `None` for this process's.
     pub user: Option<String>,
     /// The listening address, with the prefix length of the network from which clients may connect.
     pub address: Ipv4Net,
     pub port: u16,
-    /// The maximum number of open connections.
     pub connections: u32,
 }
 
@@ -71,7 +69,6 @@ impl LogEntries {
     }
 }
 
-/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub program: PathBuf,

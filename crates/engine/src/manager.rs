@@ -36,7 +36,6 @@ impl Service {
 pub struct ManagedServer<'a> {
     pub program: &'a Path,
     pub paths: &'a Paths,
-    /// The study's settings.
     pub config: &'a Settings,
     /// The system user that server and manager run as; `None` if that is dyno's own.
     pub account: Option<&'a str>,
@@ -75,7 +74,6 @@ impl ManagerFile {
     }
 }
 
-/// Hides the text.
 impl fmt::Debug for ManagerFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ManagerFile")

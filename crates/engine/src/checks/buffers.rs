@@ -6,7 +6,6 @@ use plan::shown_bytes;
 
 use super::Facts;
 
-/// The default of all engines.
 pub(crate) const DEFAULT_BYTES: u64 = 128 << 20;
 
 impl Facts {

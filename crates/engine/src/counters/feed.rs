@@ -28,7 +28,6 @@ pub(crate) trait Source {
     fn leave(&mut self) -> Asking<'_, ()>;
 }
 
-/// The counters of one server.
 pub struct Counters {
     source: Box<dyn Source>,
     /// When to try again, and the delay after the next failure.

@@ -16,7 +16,7 @@ use workload::schema::{TableSpec, drop_table, table_name};
 use super::inspect::inspect;
 use super::loads::Loads;
 use super::lock;
-use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark_loading, mark_ready};
+use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark};
 use super::parts::{PART_ROWS, Part, Queue};
 use super::state;
 use super::{Listener, Prepared, Progress, Wanted};
@@ -107,7 +107,6 @@ async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
     Ok(connection)
 }
 
-/// Limits work on a server.
 struct Guard<'a, P: Protocol> {
     reactor: &'a Reactor,
     target: &'a P::Target,
@@ -200,7 +199,6 @@ impl<P: Loads> Loading<P> {
         on_connection(target, LOGIN_LIMIT, terminate).await
     }
 
-    /// Increases with any progress.
     fn steps(&self) -> u64 {
         self.rows.get() + u64::from(self.indexed.get())
     }
@@ -255,7 +253,7 @@ impl<P: Loads> Loading<P> {
     }
 
     async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), Failure> {
-        let mark = mark_loading(P::DIALECT, &self.spec, table);
+        let mark = mark(P::DIALECT, &self.spec, table, None);
         for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
             connection.run(&sql).await?;
         }
@@ -287,7 +285,7 @@ impl<P: Loads> Loading<P> {
             connection.run(&sql).await?;
         }
         P::settle(connection, &table_name(table)).await?;
-        let sql = mark_ready(P::DIALECT, &self.spec, table, checksum);
+        let sql = mark(P::DIALECT, &self.spec, table, Some(checksum));
         connection.run(&sql).await?;
         self.indexed.set(self.indexed.get() + 1);
         Ok(())

@@ -16,10 +16,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval between messages while waiting.
 const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The outcome of one attempt.
 #[derive(Debug)]
 pub(crate) enum Lock {
-    /// The connection holds the lock.
     Taken,
     /// This session holds the lock.
     HeldBy(String),

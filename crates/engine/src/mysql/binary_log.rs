@@ -16,7 +16,6 @@ use crate::replication::{
     owned,
 };
 
-/// Settings of every member.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
 /// Whether a server refuses writes.
 const READ_ONLY: &str = "SELECT @@global.read_only";

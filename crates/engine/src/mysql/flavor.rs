@@ -8,7 +8,7 @@ use plan::StaticSettings;
 use rustix::process::Signal;
 use workload::schema::Dialect;
 
-use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::checks::CHECKS;
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
@@ -20,7 +20,6 @@ use crate::failure::Failure;
 use crate::launch::LogEntries;
 use crate::server::{Server, ServerTraits};
 
-/// MariaDB or MySQL.
 #[derive(Debug)]
 pub(crate) struct Flavor {
     /// The name in a study, and the scheme of URLs.
@@ -28,7 +27,6 @@ pub(crate) struct Flavor {
     title: &'static str,
     schemes: &'static [&'static str],
     pub(super) traits: ServerTraits,
-    /// How a data directory is initialized.
     pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
     pub(super) lock_root: &'static str,
@@ -40,8 +38,6 @@ pub(crate) struct Flavor {
     pub(super) no_files: Option<&'static str>,
     /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
-    pub(super) defaults: Defaults,
-    /// Settings of every server.
     pub(super) settings: StaticSettings,
     /// The query for settings that differ from the defaults.
     pub(super) changed_settings: &'static str,
@@ -104,6 +100,7 @@ const BOTH: ServerTraits = ServerTraits {
         true => format!("SET GLOBAL {name} = {value};"),
         false => format!("{name} = {value} below [mysqld] in its option file, then restart it"),
     },
+    defaults: &[],
     checks: CHECKS,
     replication: &[],
 };
@@ -117,6 +114,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         programs: &["mariadbd", "mysqld"],
         how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, \
                          or name the directory of another one with server.basedir",
+        defaults: OF_MARIADB,
         replication: &[
             binary_log::MARIADB_ASYNCHRONOUS,
             binary_log::MARIADB_SEMI_SYNCHRONOUS,
@@ -133,7 +131,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     ignores_read_only: Some("READ ONLY ADMIN"),
     no_files: None,
     has_binlog: false,
-    defaults: OF_MARIADB,
     settings: &[],
     // Settings that someone changed from the compiled-in value, without those that the server
     // derives from its host.
@@ -156,6 +153,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
                          mysql-server-core, or name the directory of another one with server.basedir",
         validation: &["--validate-config"],
+        defaults: OF_MYSQL,
         replication: &[
             binary_log::MYSQL_ASYNCHRONOUS,
             binary_log::MYSQL_SEMI_SYNCHRONOUS,
@@ -170,7 +168,6 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     ignores_read_only: None,
     no_files: Some("NULL"),
     has_binlog: true,
-    defaults: OF_MYSQL,
     // Disables the second protocol.
     settings: &[("mysqlx", "OFF")],
     // It does not report defaults, only the source of each value.

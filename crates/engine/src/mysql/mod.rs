@@ -19,7 +19,6 @@ mod programs;
 mod replication_feed;
 mod root;
 mod server;
-mod sessions;
 mod settings;
 
 pub use flavor::{MARIADB, MYSQL};

@@ -177,10 +177,6 @@ impl Server for Flavor {
         });
         chosen.collect()
     }
-
-    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        self.defaults.of(version)
-    }
 }
 
 #[cfg(test)]

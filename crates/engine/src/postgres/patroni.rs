@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
 use super::streaming::acknowledged;
-use super::{format, streaming};
+use super::settings::decides_format;
+use super::streaming;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
 use crate::configuration::allowed_connections;
 use crate::failure::Failure;
@@ -323,8 +324,9 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 /// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
     let address = member.cluster.group_address(member.number, 0)?;
-    let page = http::get_as(&member.cluster.certificate, address, "/cluster").ok()?;
-    let cluster: Value = serde_json::from_str(&page.body).ok()?;
+    let certificate = &member.cluster.certificate;
+    let asked = http::send(address, ("GET", "/cluster"), certificate, "", http::ANSWER_LIMIT);
+    let cluster: Value = serde_json::from_str(&asked.ok()?.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
     let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;
     let mut numbers = 1..=member.cluster.count();
@@ -417,7 +419,7 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
         ),
         ("max_wal_senders".to_owned(), "10".to_owned()),
     ];
-    let study = config.iter().filter(|(name, _)| !format::decides(name));
+    let study = config.iter().filter(|(name, _)| !decides_format(name));
     let parameters = own.iter().chain(study);
     let parameters: Map<String, Value> = parameters
         .map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into()))
@@ -471,7 +473,6 @@ fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile
     })
 }
 
-/// Quotes a path for the shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
