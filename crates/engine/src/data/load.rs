@@ -1,6 +1,7 @@
 //! Loads tables over the network: several connections share a queue of table parts.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +14,15 @@ use client::{Connection, Error, Protocol};
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
-use super::inspect::inspect;
 use super::loads::Loads;
 use super::lock;
-use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark};
+use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark};
 use super::parts::{PART_ROWS, Part, Queue};
-use super::state;
+use super::state::{self, Found};
 use super::{Listener, Prepared, Progress, Wanted};
 use crate::data::canceled;
 use crate::failure::Failure;
-use crate::remote::{on_connection, unless_hung};
+use crate::remote::{first_cell, on_connection, unless_hung};
 
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -95,6 +95,52 @@ pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Fail
         }
     }
     Ok(all)
+}
+
+/// Determines what exists under the name of each table.
+async fn inspect<P: Loads>(
+    connection: &mut Connection<P>,
+    tables: u32,
+    spec: &TableSpec,
+) -> Result<Vec<Found>, Failure> {
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    for row in connection.rows(P::LIST_COLUMNS).await? {
+        if let [Some(table), Some(column)] = row.as_slice() {
+            columns
+                .entry(table.clone())
+                .or_default()
+                .push(column.clone());
+        }
+    }
+    let mut marks = HashMap::new();
+    if columns.contains_key(MARKER_TABLE) {
+        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
+        for row in connection.rows(&sql).await? {
+            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
+                marks.insert(name.clone(), Mark::parse(state, text, spec));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for table in 1..=tables {
+        let name = table_name(table);
+        let Some(columns) = columns.remove(&name) else {
+            found.push(Found::Nothing);
+            continue;
+        };
+        let highest_id = if columns.iter().any(|column| column == "id") {
+            let sql = format!("SELECT MAX(id) FROM {name}");
+            first_cell(connection.rows(&sql).await?).and_then(|text| text.parse().ok())
+        } else {
+            None
+        };
+        found.push(Found::Table {
+            columns,
+            highest_id,
+            mark: marks.remove(&name),
+        });
+    }
+    Ok(found)
 }
 
 fn no_resources(error: std::io::Error) -> Failure {

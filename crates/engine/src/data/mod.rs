@@ -4,7 +4,6 @@
 //! not fit, mark a table as being loaded, load it in parts, index it, and mark it as ready with its
 //! row count and checksum. A table whose mark still says *loading* was interrupted and is rebuilt.
 
-pub(crate) mod inspect;
 pub mod ledger;
 pub(crate) mod load;
 pub(crate) mod loads;

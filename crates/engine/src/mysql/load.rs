@@ -6,8 +6,7 @@ use client::mysql::{Connection, DIALECT, Error, Mysql};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, damaged, fill};
-use crate::data::lock::{Lock, Locks};
+use crate::data::loads::{Loads, Lock, damaged, fill};
 use crate::data::parts::Part;
 use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
@@ -20,7 +19,15 @@ pub(crate) struct Abilities {
     refuses_load_data: Cell<bool>,
 }
 
-impl Locks for Mysql {
+impl Loads for Mysql {
+    const DIALECT: &'static Dialect = &DIALECT;
+    const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
+         FROM information_schema.columns WHERE table_schema = DATABASE() \
+         AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
+         ORDER BY table_name, ordinal_position";
+    type Session = Session;
+    type Abilities = Abilities;
+
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
         let taken = connection.rows(&sql).await?;
@@ -38,16 +45,6 @@ impl Locks for Mysql {
     fn termination(session: &str) -> String {
         format!("KILL {session}")
     }
-}
-
-impl Loads for Mysql {
-    const DIALECT: &'static Dialect = &DIALECT;
-    const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
-         FROM information_schema.columns WHERE table_schema = DATABASE() \
-         AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
-         ORDER BY table_name, ordinal_position";
-    type Session = Session;
-    type Abilities = Abilities;
 
     /// A connection that only holds a lock is idle during the whole load. The rows have no foreign
     /// keys.

@@ -16,7 +16,6 @@ mod log_dialect;
 mod member;
 mod option_file;
 mod programs;
-mod replication_feed;
 mod root;
 mod server;
 mod settings;

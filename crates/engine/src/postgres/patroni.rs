@@ -15,12 +15,12 @@ use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUS
 use super::streaming::acknowledged;
 use super::settings::decides_format;
 use super::streaming;
-use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::configuration::allowed_connections;
 use crate::failure::Failure;
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
-use crate::manager::{ManagedServer, Manager, ManagerFile, Service};
+use crate::manager::{ManagedServer, Manager, Service};
 use crate::program::{bad_program, helper};
 use crate::remote::Rows;
 use crate::replication::{
@@ -209,7 +209,7 @@ impl ClusterManager for Patroni {
         Ok(vec![Service {
             name: "etcd",
             invocation: Invocation::new(helper("etcd", HOW_TO_INSTALL)?, arguments),
-            files: identity(&cluster.certificate).into(),
+            files: cluster.certificate.files().into(),
             address: health,
             health: ("/health", "true"),
         }])
@@ -229,16 +229,16 @@ impl ClusterManager for Patroni {
             format!("{config:#}\n")
         };
         let (hba, ident) = access(server);
-        let identity = identity(&cluster.certificate);
+        let identity = cluster.certificate.files();
         let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let files = [
-            ManagerFile {
+            ServerFile {
                 kept: Some(config(HIDDEN)),
-                ..ManagerFile::new(CONFIG_FILE, config(&cluster.password))
+                ..ServerFile::new(CONFIG_FILE, config(&cluster.password))
             },
-            ManagerFile::new(HBA_FILE, hba),
-            ManagerFile::new(IDENT_FILE, ident),
+            ServerFile::new(HBA_FILE, hba),
+            ServerFile::new(IDENT_FILE, ident),
         ];
         let config = server.paths.dir.join(CONFIG_FILE);
         Ok(Manager {
@@ -262,12 +262,6 @@ impl Switchover for Patroni {
         let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
         request(member, ("POST", "/switchover"), &wanted)
     }
-}
-
-/// The certificate of etcd, the managers, and the servers.
-fn identity(certificate: &Certificate) -> [ManagerFile; 3] {
-    let files = certificate.files();
-    files.map(|file| ManagerFile::new(file.name, file.text))
 }
 
 /// Sends a request to a member's manager.
@@ -450,7 +444,7 @@ fn access(server: &ManagedServer<'_>) -> (String, String) {
 /// A script that runs one of PostgreSQL's programs. It makes the server's configuration file its
 /// standard input, which identifies its processes like those that the laboratory starts; Patroni
 /// would give it /dev/null.
-fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile, Failure> {
+fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ServerFile, Failure> {
     // Distributions link to the server from elsewhere, but not to all other programs.
     let postgres = server.program.canonicalize();
     let postgres = postgres.unwrap_or_else(|_| server.program.to_owned());
@@ -467,9 +461,9 @@ fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile
         _ => String::new(),
     };
     let script = format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n");
-    Ok(ManagerFile {
-        is_program: true,
-        ..ManagerFile::new(name, script)
+    Ok(ServerFile {
+        is_executable: true,
+        ..ServerFile::new(name, script)
     })
 }
 

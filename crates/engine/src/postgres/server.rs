@@ -211,17 +211,12 @@ impl Server for Postgres {
 
     /// Also sets the password: until then, nobody can log in over TCP.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        Ok(match set_password(login, LOGIN_ATTEMPT_LIMIT)? {
-            Ok(()) => LoginAttempt::Ready { public_key: None },
-            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
-                LoginAttempt::NotYet
-            }
-            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
-                std::thread::sleep(RECOVERY_INTERVAL);
-                LoginAttempt::NotYet
-            }
-            Err(error) => LoginAttempt::Refused(login.refused(&error)),
-        })
+        let result = set_password(login, LOGIN_ATTEMPT_LIMIT)?;
+        if result.as_ref().is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW)) {
+            std::thread::sleep(RECOVERY_INTERVAL);
+            return Ok(LoginAttempt::NotYet);
+        }
+        Ok(login.attempted(result.map(|()| None)))
     }
 
     fn set_password(&self, login: &Login<'_>, _: Ipv4Net, password: &str) -> Result<(), Failure> {
