@@ -36,13 +36,13 @@ pub use database::{
 };
 pub use engine::{Engine, InProcess};
 pub use failure::{Exit, Fact, Failure};
-pub use mysql::{MARIADB, MYSQL};
-pub use postgres::POSTGRES;
-pub use program::{Installed, exists, find, installations};
 pub use launch::{
     Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
     ServerFile,
 };
+pub use mysql::{MARIADB, MYSQL};
+pub use postgres::POSTGRES;
+pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
 pub use server::{Server, ServerTraits};
 pub use settings::Settings;

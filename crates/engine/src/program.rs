@@ -61,7 +61,10 @@ pub fn find(
 ) -> Result<Installed, Failure> {
     let (mut others, mut broken) = (Vec::new(), None);
     for (program, base) in places(engine, basedir) {
-        let printed = run(&Invocation::new(&program, engine.traits().version_arguments));
+        let printed = run(&Invocation::new(
+            &program,
+            engine.traits().version_arguments,
+        ));
         let build = match printed.map(|printed| printed.and_then(|text| engine.build(&text))) {
             Ok(Ok(Some(build))) => build,
             Ok(Ok(None)) => continue,
@@ -146,7 +149,11 @@ fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let programs = BELOW_BASEDIR.iter().flat_map(|sub| {
         let sub = dir.join(sub);
-        engine.traits().programs.iter().map(move |name| sub.join(name))
+        engine
+            .traits()
+            .programs
+            .iter()
+            .map(move |name| sub.join(name))
     });
     programs
         .filter(|program| program.is_file())

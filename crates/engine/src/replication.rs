@@ -144,7 +144,9 @@ impl dyn Replication {
         let traits = self.traits();
         traits.failover.ok_or_else(|| {
             let kind = traits.cluster.name;
-            Failure::usage(format!("cannot promote a member of a cluster of kind {kind}"))
+            Failure::usage(format!(
+                "cannot promote a member of a cluster of kind {kind}"
+            ))
         })
     }
 }

@@ -65,7 +65,8 @@ impl Reader<'_> {
                 _ if self.count >= MAX_FILES => continue,
                 "include" => {
                     let pattern = Path::new(words.next().unwrap_or_default());
-                    let is_meant = |file: &str| name(pattern).is_some_and(|name| matches(name, file));
+                    let is_meant =
+                        |file: &str| name(pattern).is_some_and(|name| matches(name, file));
                     self.listed(pattern.parent().into_iter(), is_meant)
                 }
                 "confdir" => self.listed(words.map(Path::new), |file| file.ends_with(".conf")),

@@ -26,7 +26,12 @@ impl OtherPrograms {
     /// Adds the CPU time of the `seconds` since the last look, of all processes except `own` ones
     /// and their descendants. The first look adds nothing.
     pub fn look(&mut self, files: &dyn Files, own: &[u32], seconds: f64) {
-        let read = |pid| Some((pid, process::parse(&text(files, format!("/proc/{pid}/stat"))?)?));
+        let read = |pid| {
+            Some((
+                pid,
+                process::parse(&text(files, format!("/proc/{pid}/stat"))?)?,
+            ))
+        };
         let all: HashMap<u32, ProcessStat> = process::pids(files).filter_map(read).collect();
         if let Some(last) = &self.last {
             let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;

@@ -41,7 +41,9 @@ impl Account {
         if uid != 0 {
             return Ok(Self { other: None });
         }
-        let names = engine::servers().map(|server| server.traits().user).chain([UNPRIVILEGED]);
+        let names = engine::servers()
+            .map(|server| server.traits().user)
+            .chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use client::reactor::sleep_until;
 use client::Connection;
+use client::reactor::sleep_until;
 
 use super::Progress;
 use super::loads::{Loads, Lock};

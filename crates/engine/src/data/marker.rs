@@ -28,7 +28,11 @@ pub(crate) fn mark(
     table: u32,
     checksum: Option<Checksum>,
 ) -> String {
-    let state = if checksum.is_some() { "ready" } else { "loading" };
+    let state = if checksum.is_some() {
+        "ready"
+    } else {
+        "loading"
+    };
     let Checksum { count, xor } = checksum.unwrap_or_default();
     // JSON has single quotes only within strings.
     let spec = serde_json::to_string(spec)

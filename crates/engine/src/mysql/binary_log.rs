@@ -12,8 +12,8 @@ use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, r
 use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
 use crate::replication::{
-    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, View, cell,
-    owned,
+    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, View,
+    cell, owned,
 };
 
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -80,7 +80,10 @@ impl Replication for BinaryLog {
         let all = SETTINGS.iter().chain(&TLS_SETTINGS);
         let all = all.chain(self.dialect.settings).copied();
         let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
-        owned([("server_id", number)]).into_iter().chain(owned(all)).collect()
+        owned([("server_id", number)])
+            .into_iter()
+            .chain(owned(all))
+            .collect()
     }
 
     fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {

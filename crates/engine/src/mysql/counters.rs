@@ -76,7 +76,9 @@ pub(super) fn is_on(rows: &Rows, name: &str) -> bool {
 pub(super) fn take_status(reading: &mut Reading, rows: &Rows) {
     for row in rows {
         if let [Some(name), Some(value), ..] = row.as_slice()
-            && let Some(counter) = COUNTERS.iter().position(|one| one.source.eq_ignore_ascii_case(name))
+            && let Some(counter) = COUNTERS
+                .iter()
+                .position(|one| one.source.eq_ignore_ascii_case(name))
         {
             reading.set(counter, value.parse().ok());
         }
@@ -85,7 +87,9 @@ pub(super) fn take_status(reading: &mut Reading, rows: &Rows) {
         let is_ready = u64::from(is_on(rows, GALERA_READY));
         reading.set(Key::AcceptsWrites, Some(is_ready));
     }
-    let lsns = reading.get(Key::CurrentLsn).zip(reading.get(Key::CheckpointLsn));
+    let lsns = reading
+        .get(Key::CurrentLsn)
+        .zip(reading.get(Key::CheckpointLsn));
     if let Some((now, checkpoint)) = lsns {
         reading.set(Key::CheckpointAgeBytes, now.checked_sub(checkpoint));
     }
@@ -265,7 +269,11 @@ mod tests {
             let name = format!("server.{}", counter.metric);
             let metric = measure::metric::Metric::find(&name).unwrap();
             let is_level = metric.reading == measure::metric::Reading::Level;
-            assert_eq!(is_level, counter.kind == crate::counters::Kind::Level, "{name}");
+            assert_eq!(
+                is_level,
+                counter.kind == crate::counters::Kind::Level,
+                "{name}"
+            );
         }
     }
 }

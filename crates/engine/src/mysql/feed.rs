@@ -79,8 +79,10 @@ impl Feed {
         let rows = connection.rows(&self.query).await?;
         let mut reading = Reading::new(&TABLE, Instant::now());
         take_status(&mut reading, &rows);
-        if let (Some(query), true) = (Flavor::behind(&connection).history_query, self.may_read_metrics)
-        {
+        if let (Some(query), true) = (
+            Flavor::behind(&connection).history_query,
+            self.may_read_metrics,
+        ) {
             let rows = allowed(connection.rows(query).await)?;
             self.may_read_metrics = rows.is_some();
             let length = rows.as_ref().and_then(number);

@@ -3,21 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use client::mysql::{Connection, DIALECT};
+use client::mysql::{Connection, DIALECT, Mysql};
 use plan::StaticSettings;
 use rustix::process::Signal;
 use workload::schema::Dialect;
 
-use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::checks::CHECKS;
+use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::programs::Initializer;
-use super::{binary_log, database, log, settings};
+use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::launch::LogEntries;
+use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
 
 #[derive(Debug)]
@@ -222,7 +223,7 @@ impl Engine for Flavor {
         access: &Access,
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        database::open(url, access)
+        open_url::<Mysql>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

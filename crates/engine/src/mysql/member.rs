@@ -92,7 +92,11 @@ pub(super) fn as_root<T>(
 }
 
 /// Executes a query on member `number`, with the replication account.
-pub(super) fn rows_of_other(cluster: &ClusterLayout, number: u32, sql: &str) -> Result<Rows, Failure> {
+pub(super) fn rows_of_other(
+    cluster: &ClusterLayout,
+    number: u32,
+    sql: &str,
+) -> Result<Rows, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let message = format!("cannot ask member {number}: {error}");
         Failure::server(message)

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::program::{Installed, bad_program, on_path};
 use crate::launch::{Invocation, Paths};
+use crate::program::{Installed, bad_program, on_path};
 
 /// How a data directory is initialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -111,7 +111,6 @@ const SECRET_WORDS: [&str; 12] = [
     "group_name",
 ];
 
-
 /// A setting's name as the server knows it.
 pub(super) fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase().replace('-', "_");
@@ -129,7 +128,9 @@ pub(super) fn same_name(one: &str, two: &str) -> bool {
 /// The names in the table of variables at the end of a server's help.
 pub(super) fn listed(help: &str) -> Vec<String> {
     let table = help.lines().skip_while(|line| !line.starts_with("-----"));
-    let names = table.skip(1).map_while(|line| line.split_whitespace().next());
+    let names = table
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next());
     names.map(plain_name).collect()
 }
 

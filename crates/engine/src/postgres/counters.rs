@@ -178,7 +178,10 @@ fn derived(step: &Step) -> Metrics {
     let written = [Key::CheckpointerPages, Key::WriterPages, Key::SessionPages];
     let (timed, requested) = (Key::CheckpointsTimed, Key::CheckpointsRequested);
     vec![
-        ("cache.requests_per_s", requests.map(|(hits, misses)| hits + misses)),
+        (
+            "cache.requests_per_s",
+            requests.map(|(hits, misses)| hits + misses),
+        ),
         ("cache.hit_pct", requests.and_then(share)),
         ("cache.working_set_ratio", sizes.and_then(ratio)),
         ("io.pages_read_per_s", get(Key::CacheMisses)),

@@ -150,9 +150,7 @@ mod tests {
             "INSERT INTO t (c) SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\
              UPDATE t SET c = 'y' WHERE id <= 100; DELETE FROM t WHERE id > 990; CHECKPOINT",
         );
-        let grown = |reading: &Reading, key: Key| {
-            Some(reading.get(key)? - before.get(key)?)
-        };
+        let grown = |reading: &Reading, key: Key| Some(reading.get(key)? - before.get(key)?);
         let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
         let after = ask_until(&reactor, &mut feed, is_published);
         let grown = |key| grown(&after, key).unwrap();

@@ -20,6 +20,7 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::network;
 use crate::server::Server;
 
 pub const POSTGRES: &dyn Server = &Postgres;
@@ -90,7 +91,7 @@ impl Engine for Postgres {
         access: &Access,
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        database::open(url, access)
+        network::open_url::<client::postgres::Postgres>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

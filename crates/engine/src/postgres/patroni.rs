@@ -12,9 +12,9 @@ use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
-use super::streaming::acknowledged;
 use super::settings::decides_format;
 use super::streaming;
+use super::streaming::acknowledged;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::configuration::allowed_connections;
 use crate::failure::Failure;
@@ -246,7 +246,6 @@ impl ClusterManager for Patroni {
             files: files.into_iter().chain(identity).chain(programs).collect(),
         })
     }
-
 }
 
 impl Switchover for Patroni {
@@ -270,10 +269,13 @@ fn request(
     (method, path): (&str, &str),
     wanted: &Value,
 ) -> Result<(), Failure> {
-    let address = member.cluster.group_address(member.number, 0).ok_or_else(|| {
-        let message = format!("{} is no member of its cluster", member.login.server);
-        Failure::internal(message)
-    })?;
+    let address = member
+        .cluster
+        .group_address(member.number, 0)
+        .ok_or_else(|| {
+            let message = format!("{} is no member of its cluster", member.login.server);
+            Failure::internal(message)
+        })?;
     let reply = http::send(
         address,
         (method, path),
@@ -319,7 +321,13 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
     let address = member.cluster.group_address(member.number, 0)?;
     let certificate = &member.cluster.certificate;
-    let asked = http::send(address, ("GET", "/cluster"), certificate, "", http::ANSWER_LIMIT);
+    let asked = http::send(
+        address,
+        ("GET", "/cluster"),
+        certificate,
+        "",
+        http::ANSWER_LIMIT,
+    );
     let cluster: Value = serde_json::from_str(&asked.ok()?.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
     let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;
@@ -346,7 +354,12 @@ fn detector(ttl: Duration) -> Detector {
 }
 
 /// Patroni's configuration of one member.
-fn configuration(cluster: &ClusterLayout, number: u32, server: &ManagedServer<'_>, password: &str) -> Value {
+fn configuration(
+    cluster: &ClusterLayout,
+    number: u32,
+    server: &ManagedServer<'_>,
+    password: &str,
+) -> Value {
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
     let own = shown(cluster.client_address(number));

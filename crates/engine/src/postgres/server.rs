@@ -212,7 +212,10 @@ impl Server for Postgres {
     /// Also sets the password: until then, nobody can log in over TCP.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
         let result = set_password(login, LOGIN_ATTEMPT_LIMIT)?;
-        if result.as_ref().is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW)) {
+        if result
+            .as_ref()
+            .is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW))
+        {
             std::thread::sleep(RECOVERY_INTERVAL);
             return Ok(LoginAttempt::NotYet);
         }

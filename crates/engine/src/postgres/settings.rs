@@ -164,7 +164,10 @@ pub(super) fn decides_format(name: &str) -> bool {
 
 /// `initdb`'s options for a data directory with these settings. Whether checksums are on by default
 /// depends on its version.
-pub(super) fn initdb_options(config: &Settings, has_checksums: bool) -> Result<Vec<String>, Failure> {
+pub(super) fn initdb_options(
+    config: &Settings,
+    has_checksums: bool,
+) -> Result<Vec<String>, Failure> {
     let mut options = Vec::new();
     if let Some(value) = value_of(config, CHECKSUMS) {
         match switch(value) {

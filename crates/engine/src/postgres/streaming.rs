@@ -195,7 +195,10 @@ impl Replication for Streaming {
             let awaited = self.awaited_once_promoted(cluster, number);
             settings.extend(awaited.map(|names| (AWAITED, names)));
         }
-        owned(settings).into_iter().chain(owned(TLS_SETTINGS)).collect()
+        owned(settings)
+            .into_iter()
+            .chain(owned(TLS_SETTINGS))
+            .collect()
     }
 
     fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
@@ -296,7 +299,6 @@ impl Failover for Streaming {
             authority: ("PGSSLROOTCERT", cluster.certificate.authority_file()),
         })
     }
-
 }
 
 /// On the primary: gives the role of loads its password, creates the role that standbys log in to,

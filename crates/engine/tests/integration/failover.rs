@@ -124,11 +124,14 @@ impl Members {
     }
 
     fn follow(&self, number: u32, primary: u32) -> Result<(), Failure> {
-        self.on(number, |member| self.kind.failover()?.follow(member, primary))
+        self.on(number, |member| {
+            self.kind.failover()?.follow(member, primary)
+        })
     }
 
     fn promote(&self, number: u32) {
-        self.on(number, |member| self.kind.failover()?.promote(member)).unwrap();
+        self.on(number, |member| self.kind.failover()?.promote(member))
+            .unwrap();
         assert_eq!(self.state(number), Role::Primary);
     }
 

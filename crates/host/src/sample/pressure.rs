@@ -32,7 +32,9 @@ fn total(text: &str, kind: &str) -> Option<u64> {
 
 pub(super) fn derive(before: &Pressure, after: &Pressure, seconds: f64, values: &mut Values) {
     for ((resource, kind), (before, after)) in STALLS.iter().zip(before.iter().zip(after)) {
-        let us = before.zip(*after).and_then(|(before, after)| growth(before, after));
+        let us = before
+            .zip(*after)
+            .and_then(|(before, after)| growth(before, after));
         // The kernel updates its totals at other instants, so they may exceed the interval.
         let share = us.map(|us| (us / 1e4 / seconds).min(100.0));
         values.put(format!("psi.{resource}.{kind}"), share);
