@@ -61,7 +61,6 @@ pub(crate) struct TypedFault {
     pub(crate) has_seed: bool,
     /// The location of the key that names its kind.
     pub(crate) kind: Span,
-    pub(crate) at: Span,
     /// The locations of its target and of the options that it has.
     pub(crate) places: BTreeMap<&'static str, Span>,
 }
