@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::failure::Failure;
@@ -45,7 +44,9 @@ impl Account {
         if uid != 0 {
             return Ok(Self { other: None });
         }
-        let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
+        let names = engine::servers()
+            .map(|server| server.traits().user)
+            .chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),

@@ -167,7 +167,7 @@ impl Machine {
             None => format!("install {} there as on this host", installed.shown()),
         };
         let mut command = vec![quoted(&installed.program)];
-        command.extend(engine.version_arguments().iter().map(quoted));
+        command.extend(engine.traits().version_arguments.iter().map(quoted));
         let output = self.run(&command.join(" "))?;
         let missing = |why: String| self.record.to().unusable(why, remedy.clone());
         match engine.build(&output.text) {
