@@ -128,7 +128,9 @@ impl Building<'_> {
                         settle(&directory, self.spec.cold_data, self.interrupted)?;
                     }
                 }
-                Some(machine) => machine.settle(&one.data(), self.spec.cold_data)?,
+                Some(machine) => {
+                    machine.settle(&one.data(), self.spec.cold_data, self.interrupted)?
+                }
             }
         }
         Ok(Some(began.elapsed().as_secs_f64()))

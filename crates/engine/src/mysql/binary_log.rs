@@ -5,10 +5,16 @@
 //! begins with the first transaction of the primary. Members do not elect a primary: a server that
 //! restarts refuses writes until it is known to be still the primary.
 
+use std::time::{Duration, Instant};
+
+use client::mysql::Error;
+use client::reactor::sleep_until;
 use plan::{ClusterTraits, Quorum};
 
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
-use super::member::{DENIED, TLS_SETTINGS, create_account, rows, rows_of_other, run, strangers};
+use super::member::{
+    DENIED, TLS_SETTINGS, as_root, create_account, rows, rows_of_other, run, strangers,
+};
 use crate::failure::Failure;
 use crate::remote::{Rows, first_cell};
 use crate::replication::{
@@ -17,6 +23,13 @@ use crate::replication::{
 };
 
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
+/// How long in total, and at once, a primary that is to refuse writes waits for running statements.
+const REFUSE_LIMIT: Duration = Duration::from_secs(60);
+const REFUSE_AT_ONCE: &str = "SET SESSION lock_wait_timeout = 1";
+/// How long transactions run on before the next attempt.
+const REFUSE_PAUSE: Duration = Duration::from_millis(50);
+/// The error number of a statement that waited too long for a lock.
+const LOCK_WAIT_TIMEOUT: u32 = 1205;
 /// Whether a server refuses writes.
 const READ_ONLY: &str = "SELECT @@global.read_only";
 
@@ -154,8 +167,24 @@ impl Failover for BinaryLog {
         self.become_primary(member, member.cluster.count() > 2)
     }
 
+    /// The server waits for running statements, and new ones wait for it. So if a statement waits
+    /// for a row that another transaction has locked, none of the three goes on until a timeout.
     fn demote(&self, member: &Member<'_>) -> Result<bool, Failure> {
-        run(member, &[self.refuse_writes()])?;
+        let deadline = Instant::now() + REFUSE_LIMIT;
+        let refuse = self.refuse_writes();
+        let is_stuck = |error: &Error| error.number() == Some(LOCK_WAIT_TIMEOUT);
+        let refused = as_root(member, async |connection| {
+            connection.run(REFUSE_AT_ONCE).await?;
+            loop {
+                match connection.run(&refuse).await {
+                    Err(error) if is_stuck(&error) && Instant::now() < deadline => {
+                        sleep_until(Instant::now() + REFUSE_PAUSE).await;
+                    }
+                    refused => return refused,
+                }
+            }
+        })?;
+        refused.map_err(|error| member.refused(&error))?;
         Ok(true)
     }
 
@@ -236,33 +265,105 @@ fn diverged(member: &Member<'_>, primary: u32, lacking: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use testkit::{MariaDb, MySql, Server};
+
     use super::*;
     use crate::certificate::Certificate;
+    use crate::launch::Login;
     use crate::replication::MemberAddress;
+    use crate::{Access, MARIADB as MARIADB_ENGINE, Sql};
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn formation(members: u16) -> ClusterLayout {
+        ClusterLayout {
+            id: String::new(),
+            members: (0..members)
+                .map(|port| MemberAddress {
+                    ip: std::net::Ipv4Addr::LOCALHOST.into(),
+                    port,
+                    group_ports: Vec::new(),
+                })
+                .collect(),
+            services: Vec::new(),
+            certificate: Certificate::generate([]).unwrap(),
+            password: String::new(),
+            ttl: Duration::ZERO,
+        }
+    }
 
     #[test]
     fn a_primary_without_replicas_waits_for_none() {
         let waits = |members: u16, number| {
-            let cluster = ClusterLayout {
-                id: String::new(),
-                members: (0..members)
-                    .map(|port| MemberAddress {
-                        ip: std::net::Ipv4Addr::LOCALHOST.into(),
-                        port,
-                        group_ports: Vec::new(),
-                    })
-                    .collect(),
-                services: Vec::new(),
-                certificate: Certificate::generate([]).unwrap(),
-                password: String::new(),
-                ttl: std::time::Duration::ZERO,
-            };
-            let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&cluster, number);
+            let settings = MYSQL_SEMI_SYNCHRONOUS.settings(&formation(members), number);
             let mut names = settings.iter().map(|(name, _)| name.as_str());
             names.any(|name| name == "rpl_semi_sync_source_enabled")
         };
         assert!(waits(2, 1), "for the replica");
         assert!(!waits(2, 2), "a replica has no replicas of its own");
         assert!(!waits(1, 1));
+    }
+
+    fn session(server: &Server) -> Box<dyn Sql> {
+        let url = server.url("sbtest");
+        let database = MARIADB_ENGINE.open(&url, &Access::default(), None).unwrap();
+        database.connect(LIMIT).unwrap()
+    }
+
+    /// Waits until so many sessions execute statements that begin with these words.
+    fn wait_for(server: &Server, words: &str, count: usize) {
+        let deadline = Instant::now() + LIMIT;
+        let query =
+            format!("SELECT id FROM information_schema.processlist WHERE info LIKE '{words}%'");
+        while server.sql(&query).len() < count {
+            assert!(Instant::now() < deadline, "{words}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// One transaction waits for a row that another one has locked, which has more to do.
+    fn refuses_writes_of_waiting_transactions(kind: &'static dyn Replication, server: &Server) {
+        server
+            .sql("CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 0), (2, 0)");
+        let mut owner = session(server);
+        for sql in ["BEGIN", "UPDATE t SET n = 1 WHERE id = 1"] {
+            owner.rows(sql, LIMIT).unwrap();
+        }
+        let failover = kind.traits().failover.unwrap();
+        let cluster = formation(2);
+        let member = Member {
+            cluster: &cluster,
+            number: 1,
+            login: Login {
+                server: "server 1",
+                socket: &server.socket(),
+                password: "",
+            },
+        };
+        thread::scope(|scope| {
+            let wait = || drop(session(server).rows("UPDATE t SET n = 2 WHERE id = 1", LIMIT));
+            scope.spawn(wait);
+            wait_for(server, "UPDATE t", 1);
+            let demoted = scope.spawn(|| failover.demote(&member).unwrap());
+            wait_for(server, "SET GLOBAL", 1);
+            owner
+                .rows("UPDATE t SET n = 1 WHERE id = 2", LIMIT)
+                .unwrap();
+            // Which of them comes first is the server's choice.
+            let _ = owner.rows("COMMIT", LIMIT);
+            assert!(demoted.join().unwrap());
+        });
+        assert_eq!(server.sql(READ_ONLY), [["1"]]);
+    }
+
+    #[test]
+    fn a_primary_that_refuses_writes_lets_the_owners_of_locks_go_on() {
+        let options = ["--innodb-lock-wait-timeout=600"];
+        let server = MariaDb::start(&options);
+        refuses_writes_of_waiting_transactions(MARIADB_ASYNCHRONOUS, &server);
+        let server = MySql::start(&options);
+        refuses_writes_of_waiting_transactions(MYSQL_ASYNCHRONOUS, &server);
     }
 }

@@ -125,7 +125,8 @@ impl<'a> Builder<'a> {
         let unfilled = |error| self.unfilled(disk, error);
         let data =
             DataDir::new(self.home, "build", node, listener.interrupted).map_err(unfilled)?;
-        let filled = data.fill(&base.dir.join("data"), self.installed.engine);
+        let from = base.dir.join("data");
+        let filled = data.fill(&from, self.installed.engine, listener.interrupted);
         filled.map_err(unfilled)?;
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
