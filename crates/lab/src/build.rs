@@ -126,7 +126,9 @@ impl Building<'_, '_> {
                         settle(&directory, self.spec.cold_data, self.run.interrupted)?;
                     }
                 }
-                Some(machine) => machine.settle(&one.data(), self.spec.cold_data)?,
+                Some(machine) => {
+                    machine.settle(&one.data(), self.spec.cold_data, self.interrupted)?
+                }
             }
         }
         Ok(Some(began.elapsed().as_secs_f64()))
@@ -196,7 +198,7 @@ impl Building<'_, '_> {
             return Ok(None);
         };
         match (sites.first(), home) {
-            (Some(site), Some(home)) if replication.service_ports() > 0 => {
+            (Some(site), Some(home)) if replication.traits().service_ports > 0 => {
                 let site = site.beside(home)?;
                 Ok(Some(site))
             }

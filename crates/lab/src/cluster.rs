@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use client::route::Route;
-use engine::replication::{Replication, View};
+use engine::replication::{Replication, Role, View};
 use host::Files;
 use measure::instance::ServerProcess;
 use plan::Follow;
@@ -93,7 +93,7 @@ impl Cluster {
             server: Server::Found(None),
         };
         let members: Vec<_> = (1..)
-            .zip(database.members())
+            .zip(database.server().map_or_else(Vec::new, |one| one.members()))
             .map(|(number, database)| member(number, database))
             .collect();
         match members.is_empty() {
@@ -156,14 +156,14 @@ impl Cluster {
     /// Whether the members elect a primary themselves. dyno never promotes servers that it did not
     /// start, so they count as electing.
     pub(crate) fn elects(&self) -> bool {
-        self.replication.is_none_or(Replication::elects)
+        self.replication.is_none_or(<dyn Replication>::elects)
     }
 
     /// Whether every member accepts writes.
     pub(crate) fn has_many_primaries(&self) -> bool {
         let found = || self.has_many_primaries.load(Ordering::Relaxed);
         self.replication
-            .map_or_else(found, Replication::has_many_primaries)
+            .map_or_else(found, <dyn Replication>::has_many_primaries)
     }
 
     /// Records whether several servers that dyno did not start are primaries.
@@ -211,10 +211,18 @@ impl Cluster {
         ask: impl FnOnce(&str) -> Result<Rows, SessionError>,
     ) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
-            return Ok(replication.view(&ask(replication.view_query())?));
+            return Ok(replication.view(&ask(replication.traits().view_query)?));
         }
-        let rows = member.database.role_query().map(ask).transpose()?;
-        Ok(member.database.role(&rows.unwrap_or_default()))
+        let server = member.database.server();
+        let asked = server.and_then(|server| Some((server, server.role_query()?)));
+        let state = match asked {
+            Some((server, query)) => server.role(&ask(query)?),
+            None => Role::Primary,
+        };
+        Ok(View {
+            state,
+            others: String::new(),
+        })
     }
 
     /// Searches for the processes of servers that dyno did not start.

@@ -9,16 +9,18 @@ use std::time::{Duration, Instant};
 
 use client::mysql::Error;
 use client::reactor::sleep_until;
-use plan::Conduct;
+use plan::{ClusterTraits, Quorum};
 
 use super::log_dialect::{Dialect, MARIADB, MYSQL};
 use super::member::{
     DENIED, TLS_SETTINGS, as_root, create_account, rows, rows_of_other, run, strangers,
 };
 use crate::failure::Failure;
-use crate::remote::first_cell;
-use crate::replication::{Formation, Member, Replication, Role, View, cell};
-use crate::server::ServerFile;
+use crate::remote::{Rows, first_cell};
+use crate::replication::{
+    ClusterLayout, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role, View,
+    cell, owned,
+};
 
 /// Settings of every member.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
@@ -59,15 +61,27 @@ pub(super) const MYSQL_SEMI_SYNCHRONOUS: &dyn Replication = &BinaryLog {
 };
 
 impl Replication for BinaryLog {
-    fn name(&self) -> &'static str {
-        match self.is_semi_synchronous {
-            false => "asynchronous",
-            true => "semi-synchronous",
+    fn traits(&'static self) -> ReplicationTraits {
+        let [asynchronous, semi_synchronous] = self.dialect.conduct;
+        let (name, conduct) = match self.is_semi_synchronous {
+            false => ("asynchronous", asynchronous),
+            true => ("semi-synchronous", semi_synchronous),
+        };
+        let cluster = ClusterTraits {
+            name,
+            elects: false,
+            has_manager: false,
+            has_coordinator: false,
+            quorum: Quorum::One,
+            conduct,
+        };
+        ReplicationTraits {
+            failover: Some(self),
+            ..ReplicationTraits::new(cluster, self.dialect.view, &[DENIED])
         }
     }
 
-    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let own = ("server_id".to_owned(), number.to_string());
+    fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
         let plugins = self.dialect.semi_sync_plugins.iter().copied();
         let plugins = plugins.filter(|_| self.is_semi_synchronous);
         let [source, replica] = self.dialect.semi_sync_switches;
@@ -80,23 +94,14 @@ impl Replication for BinaryLog {
         let all = SETTINGS.iter().chain(&TLS_SETTINGS);
         let all = all.chain(self.dialect.settings).copied();
         let all = all.chain(plugins).chain(switch.map(|name| (name, "ON")));
-        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        std::iter::once(own).chain(all).collect()
+        owned([("server_id", number)])
+            .into_iter()
+            .chain(owned(all))
+            .collect()
     }
 
-    fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
-        cluster.certificate.files().into()
-    }
-
-    fn conduct(&self) -> Conduct {
-        match self.is_semi_synchronous {
-            false => self.dialect.conduct[0],
-            true => self.dialect.conduct[1],
-        }
-    }
-
-    fn restart_settings(&self, _: &Formation, _: &str, _: bool) -> Vec<(String, String)> {
-        vec![(self.dialect.read_only.to_owned(), "ON".to_owned())]
+    fn restart_settings(&self, _: &ClusterLayout, _: &str, _: bool) -> OwnedSettings {
+        owned([(self.dialect.read_only, "ON")])
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
@@ -128,16 +133,26 @@ impl Replication for BinaryLog {
         run(member, &[format!("SET GLOBAL {source} = ON")])
     }
 
-    fn view_query(&self) -> &'static str {
-        self.dialect.view
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+    fn view(&self, rows: &Rows) -> View {
         let state = state_of(rows);
         View {
             state,
             others: format!("{state:?}"),
         }
+    }
+
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
+        Ok(state_of(&rows(member, self.dialect.view)?))
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
+        strangers(member, self.dialect.replicas)
+    }
+}
+
+impl Failover for BinaryLog {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
+        (self.dialect.received)(member)
     }
 
     /// The member first applies what it has received.
@@ -174,10 +189,6 @@ impl Replication for BinaryLog {
         Ok(true)
     }
 
-    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        (self.dialect.received)(member)
-    }
-
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
         let mut statements = vec![self.refuse_writes()];
         if self.is_semi_synchronous {
@@ -194,18 +205,6 @@ impl Replication for BinaryLog {
             return Err(diverged(member, primary, &lacking));
         }
         self.replicate_from(member, primary)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        strangers(member, self.dialect.replicas)
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &[DENIED]
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(state_of(&rows(member, self.dialect.view)?))
     }
 }
 
@@ -240,7 +239,7 @@ impl BinaryLog {
 }
 
 /// The role in an answer to [`Dialect::view`].
-fn state_of(rows: &[Vec<Option<String>>]) -> Role {
+fn state_of(rows: &Rows) -> Role {
     let is_read_only = rows.first().map(|row| cell(row, 0));
     let is_running = |row: &Vec<_>| (1..row.len()).all(|place| cell(row, place) == "ON");
     match is_read_only {
@@ -251,7 +250,7 @@ fn state_of(rows: &[Vec<Option<String>>]) -> Role {
 }
 
 /// Whether a member can be reached and accepts writes.
-fn accepts_writes(cluster: &Formation, number: u32) -> bool {
+fn accepts_writes(cluster: &ClusterLayout, number: u32) -> bool {
     let answer = rows_of_other(cluster, number, READ_ONLY);
     answer.is_ok_and(|rows| state_of(&rows) == Role::Primary)
 }
@@ -273,14 +272,14 @@ mod tests {
 
     use super::*;
     use crate::certificate::Certificate;
+    use crate::launch::Login;
     use crate::replication::MemberAddress;
-    use crate::server::Login;
     use crate::{Access, MARIADB as MARIADB_ENGINE, Sql};
 
     const LIMIT: Duration = Duration::from_secs(30);
 
-    fn formation(members: u16) -> Formation {
-        Formation {
+    fn formation(members: u16) -> ClusterLayout {
+        ClusterLayout {
             id: String::new(),
             members: (0..members)
                 .map(|port| MemberAddress {
@@ -326,13 +325,14 @@ mod tests {
     }
 
     /// One transaction waits for a row that another one has locked, which has more to do.
-    fn refuses_writes_of_waiting_transactions(kind: &dyn Replication, server: &Server) {
+    fn refuses_writes_of_waiting_transactions(kind: &'static dyn Replication, server: &Server) {
         server
             .sql("CREATE TABLE t (id INT PRIMARY KEY, n INT); INSERT INTO t VALUES (1, 0), (2, 0)");
         let mut owner = session(server);
         for sql in ["BEGIN", "UPDATE t SET n = 1 WHERE id = 1"] {
             owner.rows(sql, LIMIT).unwrap();
         }
+        let failover = kind.traits().failover.unwrap();
         let cluster = formation(2);
         let member = Member {
             cluster: &cluster,
@@ -347,7 +347,7 @@ mod tests {
             let wait = || drop(session(server).rows("UPDATE t SET n = 2 WHERE id = 1", LIMIT));
             scope.spawn(wait);
             wait_for(server, "UPDATE t", 1);
-            let demoted = scope.spawn(|| kind.demote(&member).unwrap());
+            let demoted = scope.spawn(|| failover.demote(&member).unwrap());
             wait_for(server, "SET GLOBAL", 1);
             owner
                 .rows("UPDATE t SET n = 1 WHERE id = 2", LIMIT)
