@@ -93,9 +93,13 @@ impl Program {
 
     /// `dyno run STUDY --out out`, the study written to a file `study.toml`.
     pub fn study(text: &str) -> Self {
-        let program = Self::new();
-        std::fs::write(program.dir.path().join("study.toml"), text).unwrap();
-        program.args("run study.toml --out out")
+        Self::new().runs(text)
+    }
+
+    /// The same for another start of dyno.
+    pub fn runs(self, text: &str) -> Self {
+        std::fs::write(self.dir.path().join("study.toml"), text).unwrap();
+        self.args("run study.toml --out out")
     }
 
     /// `dyno run` of one of our studies by its file's name.
