@@ -45,7 +45,6 @@ pub const LEAST: f64 = 0.02;
 /// Family-wise error rate: the probability (0 to 1) that a family without any difference shows one.
 pub const ERROR_RATE: f64 = 1.0 - CONFIDENCE;
 
-/// Which direction is an improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
@@ -55,7 +54,6 @@ pub enum Sense {
     LowerIsBetter,
 }
 
-/// The conditions of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Question {
     pub sense: Sense,
@@ -85,17 +83,9 @@ pub struct Measured {
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
     /// A ratio for each block that has both sides.
-    Blocks {
-        /// Number of such blocks.
-        blocks: usize,
-    },
+    Blocks { blocks: usize },
     /// All runs of one side against all runs of the other.
-    Runs {
-        /// Runs of the base.
-        base: usize,
-        /// Runs of the new side.
-        new: usize,
-    },
+    Runs { base: usize, new: usize },
     /// A side has a single run, so there is no interval.
     SingleRun,
 }
@@ -110,7 +100,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// A change in percent of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
     pub value: f64,
@@ -118,14 +107,11 @@ pub struct Change {
     pub interval: Option<Range>,
 }
 
-/// A mean log ratio and its error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LogRatio {
     /// Natural logarithm of new over base.
     pub mean: f64,
-    /// Standard error of the mean.
     pub error: f64,
-    /// Degrees of freedom of the error.
     pub degrees: f64,
     /// Standard deviation of the log ratio of one run of each side.
     pub spread: f64,
@@ -137,15 +123,12 @@ pub struct LogRatio {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
     pub question: Question,
-    /// Geometric mean of the base.
     pub base: f64,
-    /// Geometric mean of the new side.
     pub new: f64,
     /// By how many percent the new mean exceeds the base's.
     pub change_pct: Change,
     /// Confidence level (0 to 1) of the interval, at which the verdict was decided.
     pub confidence: f64,
-    /// What the interval is computed from.
     pub method: Method,
     /// The change on the logarithmic scale; `None` with a single run on a side.
     pub log_ratio: Option<LogRatio>,
@@ -156,7 +139,6 @@ pub struct Comparison {
     pub decision: Decision,
 }
 
-/// Why there is no comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoComparison {
     /// One side has no trial with the number.

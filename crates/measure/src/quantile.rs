@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::interval::{Part, half_width, student_t};
 use crate::latency::{Buckets, Latency, TotalLatency, ms};
 
-/// Maximum number of stretches.
 const MOST: usize = 32;
 /// Minimum number of transactions that must be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
@@ -32,16 +31,13 @@ pub fn is_known(transactions: u64, percentile: f64) -> bool {
 /// A 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
-    /// In the unit of the number's name.
     pub low: f64,
-    /// In the unit of the number's name.
     pub high: f64,
 }
 
 /// Histograms of equally long stretches of a run, in the order of time.
 #[derive(Debug, Clone)]
 pub(crate) struct Stretches {
-    /// Length of each stretch, in seconds.
     length: usize,
     full: Vec<Buckets>,
     /// The stretch that is being filled, and its number of seconds so far.
@@ -57,7 +53,6 @@ impl Stretches {
         }
     }
 
-    /// Adds the next second.
     pub(crate) fn add(&mut self, second: &Latency) {
         self.filling.0.accumulate(second);
         self.filling.1 += 1;

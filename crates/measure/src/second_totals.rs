@@ -3,7 +3,6 @@
 use crate::interval::Part;
 use crate::slice::{Busy, Second};
 
-/// The totals of one second of the measure phase.
 #[derive(Debug, Clone)]
 pub(crate) struct SecondTotals {
     pub(crate) seconds: f64,

@@ -10,7 +10,6 @@ use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
 pub struct SeriesPoint {
     /// Start, in seconds from the load's origin.
     pub t_s: f64,
-    /// Length, in seconds.
     pub seconds: f64,
     pub phase: Phase,
     /// Completed transactions per second; `None` if no time passed.
@@ -21,11 +20,9 @@ pub struct SeriesPoint {
     pub response_ms: Option<SeriesLatency>,
     /// 99th percentile of the service time; open loop only.
     pub service_p99_ms: Option<f64>,
-    /// Number of errors of all codes.
     pub errors: u64,
     /// Number of errors after which the transaction was restarted.
     pub restarts: u64,
-    /// Connections that were lost and reopened.
     pub reconnects: u64,
     /// Arrivals that were due but not started at the end of the second; open loop only.
     pub backlog: Option<u64>,
@@ -36,7 +33,6 @@ pub struct SeriesPoint {
     pub workers: Vec<Busy>,
 }
 
-/// Durations of one second, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLatency {
     pub mean: f64,

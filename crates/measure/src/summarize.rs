@@ -142,7 +142,6 @@ impl Summarizer {
         summary
     }
 
-    /// Transactions and length of each measured second.
     fn throughputs(&self) -> Vec<Part> {
         self.seconds.iter().map(SecondTotals::throughput).collect()
     }

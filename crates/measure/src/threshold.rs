@@ -10,20 +10,15 @@ use crate::column::unit;
 pub use paired::Paired;
 pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
 
-/// The keyword for the baseline's value.
 const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
      the operators are <, <=, >, and >=";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
-    /// `<`
     Less,
-    /// `<=`
     AtMost,
-    /// `>`
     More,
-    /// `>=`
     AtLeast,
 }
 
@@ -133,7 +128,6 @@ impl Threshold {
         format!("{} {}", self.compare.sign(), self.limit)
     }
 
-    /// Whether the limit depends on a baseline.
     pub fn is_relative(&self) -> bool {
         matches!(self.limit, Limit::OfBaseline(_))
     }

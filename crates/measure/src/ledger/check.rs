@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{Fate, History, LedgerSummary, Transfer};
 use crate::fault::{FaultRecord, InFlight, Loss};
 
-/// Maximum number of anomalies that are described.
 const MAX_EXAMPLES: usize = 10;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,7 +19,6 @@ pub struct Contents {
     pub lists: Vec<(i64, Vec<i64>)>,
 }
 
-/// A transfer in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The row's primary key, which the server generated.

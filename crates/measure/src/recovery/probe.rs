@@ -12,26 +12,21 @@ const BUSY_S: f64 = 10.0;
 pub struct Probe {
     /// Number of the server, counted from 1.
     pub server: u32,
-    /// When the member was asked for its view.
     pub asked_s: f64,
     /// When the member answered or the limit passed.
     pub answered_s: f64,
-    /// `None` if the member did not answer.
     pub view: Option<ProbedView>,
     /// The write, sent only if the member claims to accept writes.
     pub write: Option<ProbedWrite>,
 }
 
-/// A member's view of its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbedView {
-    /// The member's own role.
     pub role: Role,
     /// A number that changes with what the member sees of the other members.
     pub others: u64,
 }
 
-/// The role that a member reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Accepts writes.
@@ -61,7 +56,6 @@ impl Probe {
         }
     }
 
-    /// When the probe was over.
     pub(super) fn end_s(&self) -> f64 {
         self.write.map_or(self.answered_s, |write| write.answered_s)
     }

@@ -24,13 +24,11 @@ const SURELY_LOW: f64 = 0.5;
 /// Minimum time between two faults for a previous throughput.
 const SHORTEST_BEFORE_S: f64 = 3.0;
 
-/// The throughput before a fault.
 #[derive(Debug)]
 pub(super) struct Throughput {
     /// Since when throughput has been undisturbed; `None` if it has not recovered from the last
     /// fault.
     since_s: Option<f64>,
-    /// The previous throughput of the last fault.
     last: Option<Before>,
 }
 

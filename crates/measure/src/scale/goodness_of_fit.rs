@@ -42,10 +42,8 @@ pub enum GoodnessOfFit {
     Untested,
 }
 
-/// All points of one size.
 struct Level {
     size: f64,
-    /// Mean of the logarithms.
     mean: f64,
     count: f64,
     /// Sum of the squared deviations of the logarithms from their mean.

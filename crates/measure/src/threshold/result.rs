@@ -22,7 +22,6 @@ pub struct ThresholdResult {
     pub column: String,
     /// The condition, for example `>= 0.95 * baseline`.
     pub condition: String,
-    /// The value that the number was compared with.
     pub limit: Option<f64>,
     /// Half of the limit's own 95 % interval, if a baseline gives the limit and has an interval.
     pub limit_half_width: Option<f64>,
@@ -33,7 +32,6 @@ pub struct ThresholdResult {
     pub half_width: Option<f64>,
     /// The interval of a percentile of a single trial, in place of a half width.
     pub range: Option<Range>,
-    /// Number of trials in the mean.
     pub trials: u32,
     /// Comparison by pairs of trials that ran in the same block; only against a variant of the same
     /// study. It decides in place of both intervals.
@@ -43,7 +41,6 @@ pub struct ThresholdResult {
     pub caveats: Vec<Caveat>,
 }
 
-/// Why a verdict is uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caveat {
@@ -105,9 +102,7 @@ pub enum ThresholdVerdict {
     Missed,
     /// Neither met nor missed; the caveats say why.
     Undecided,
-    /// There is no such number at this point.
     NotMeasured,
-    /// There is no baseline to compare with.
     NoBaseline {
         reason: String,
     },
@@ -145,7 +140,6 @@ impl fmt::Display for ThresholdVerdict {
     }
 }
 
-/// What `baseline` means in a threshold.
 #[derive(Debug, Clone, Copy)]
 pub enum Baseline<'a> {
     None,
@@ -156,7 +150,6 @@ pub enum Baseline<'a> {
 }
 
 impl<'a> Baseline<'a> {
-    /// The baseline's trials for `point`.
     fn trials(self, trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         match self {
             Self::None => Vec::new(),
@@ -216,7 +209,6 @@ fn at<'a>(trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         .collect()
 }
 
-/// The limit of a number.
 struct Against {
     limit: f64,
     half_width: Option<f64>,
