@@ -135,29 +135,37 @@ impl fmt::Display for StepCaveat {
     }
 }
 
+impl SearchEnd {
+    /// The highest rate that held the limit, and the lowest that exceeded it.
+    fn bounds_per_s(&self) -> [Option<f64>; 2] {
+        match *self {
+            Self::Found {
+                held_per_s,
+                failed_per_s,
+            } => [Some(held_per_s), Some(failed_per_s)],
+            Self::NoRate { failed_per_s } => [None, Some(failed_per_s)],
+            Self::OutOfTrials {
+                held_per_s,
+                failed_per_s,
+            }
+            | Self::Stopped {
+                held_per_s,
+                failed_per_s,
+                ..
+            } => [held_per_s, failed_per_s],
+        }
+    }
+}
+
 impl FoundMax {
     /// The highest rate that held the limit, as far as is known.
     pub fn held(&self) -> Option<AtRate> {
-        let rate = match &self.end {
-            SearchEnd::Found { held_per_s, .. } => Some(*held_per_s),
-            SearchEnd::OutOfTrials { held_per_s, .. } | SearchEnd::Stopped { held_per_s, .. } => {
-                *held_per_s
-            }
-            SearchEnd::NoRate { .. } => None,
-        }?;
-        self.at(rate)
+        self.at(self.end.bounds_per_s()[0]?)
     }
 
     /// The lowest rate that exceeded the limit, as far as is known.
     pub fn failed(&self) -> Option<AtRate> {
-        let rate = match &self.end {
-            SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
-                Some(*failed_per_s)
-            }
-            SearchEnd::OutOfTrials { failed_per_s, .. }
-            | SearchEnd::Stopped { failed_per_s, .. } => *failed_per_s,
-        }?;
-        self.at(rate)
+        self.at(self.end.bounds_per_s()[1]?)
     }
 
     fn at(&self, rate_per_s: f64) -> Option<AtRate> {

@@ -32,25 +32,11 @@ fn observed(end_s: f64, per_s: impl Fn(f64) -> f64) -> Observed {
 }
 
 fn fault(asked_s: f64, effect_s: f64) -> FaultRecord {
-    FaultRecord {
-        number: 1,
-        kind: FaultKind::Kill,
-        target: "primary".to_owned(),
-        instance: 1,
-        step: 0,
-        node: Some(1),
-        asked_s,
-        effect_s: Some(effect_s),
-        heal_asked_s: None,
-        healed_s: None,
-        error: None,
-        volume: plan::FaultVolume::Data,
-        device: None,
-        crash: None,
-        scrub: None,
-        promotion: None,
-        recovery: None,
-    }
+    let fault = serde_json::json!({
+        "number": 1, "kind": "kill", "target": "primary", "instance": 1, "node": 1,
+        "asked_s": asked_s, "effect_s": effect_s,
+    });
+    serde_json::from_value(fault).unwrap()
 }
 
 fn recovered(observed: &Observed, mut faults: Vec<FaultRecord>) -> Vec<Recovery> {
