@@ -18,10 +18,8 @@
 //! procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15,
 //! 1987), each at half the level, so that the interval that is shown says the same.
 //! `verdict.rs` has the verdicts and their words, `family.rs` sets the levels of many
-//! comparisons, `power.rs` says how many repeats would lead to a verdict, and `average.rs`
-//! averages over points.
+//! comparisons, and `power.rs` says how many repeats would lead to a verdict.
 
-mod average;
 mod family;
 mod power;
 mod verdict;
@@ -31,7 +29,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use average::average;
 pub use family::{Gated, decide};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use verdict::{Decision, NoVerdict};
@@ -218,6 +215,36 @@ pub fn compare(
         None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
     }
     Ok(found)
+}
+
+/// Compares two sides by their geometric means over several points. Trials of one repeat ran in the
+/// same block and share its noise, so points are averaged within each repeat, and the interval is
+/// over the repeats. Repeats that lack a point are left out.
+pub fn average(
+    points: &[[&[Measured]; 2]],
+    question: &Question,
+) -> Result<Comparison, NoComparison> {
+    let side = |side: usize| over_points(points.iter().map(|point| point[side]));
+    compare(&side(0), &side(1), question)
+}
+
+/// One value for each repeat that all points have.
+fn over_points<'a>(points: impl Iterator<Item = &'a [Measured]>) -> Vec<Measured> {
+    let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut count = 0;
+    for trials in points {
+        count += 1;
+        for trial in trials {
+            let of_repeat = logs.entry(trial.repeat).or_default();
+            of_repeat.push(trial.value.value.ln());
+        }
+    }
+    let whole = logs.into_iter().filter(|(_, logs)| logs.len() == count);
+    let measured = whole.map(|(repeat, logs)| Measured {
+        repeat,
+        value: Estimate::exact(mean(&logs).exp()),
+    });
+    measured.collect()
 }
 
 impl Comparison {
