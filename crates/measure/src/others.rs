@@ -14,7 +14,8 @@ pub fn distorting<'a>(
     let cpus = cpus(metrics.clone().map(|(name, _)| name));
     let programs = programs(metrics);
     let used_pct: f64 = programs.iter().map(|(_, cpu_pct)| cpu_pct).sum();
-    let share = used_pct / 100.0 / cpus.max(1) as f64;
+    // Ticks of the clock and the looks at them do not coincide.
+    let share = (used_pct / 100.0 / cpus.max(1) as f64).min(1.0);
     let busiest = programs.iter().take(MOST_NAMED);
     let busiest: Vec<String> = busiest
         .map(|(name, cpu_pct)| format!("{name} {cpu_pct:.0} % of one CPU"))
@@ -38,4 +39,16 @@ pub(crate) fn cpus<'a>(metrics: impl Iterator<Item = &'a str>) -> usize {
     metrics
         .filter(|name| name.starts_with("cpu[") && name.ends_with("].idle"))
         .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_programs_never_use_more_than_all_cpus() {
+        let metrics = [("cpu[0].idle", 0.0), ("other.cpu[rustc]", 103.0)];
+        let (share, busiest) = distorting(metrics.into_iter()).unwrap();
+        assert_eq!((share, &*busiest), (1.0, "rustc 103 % of one CPU"));
+    }
 }
