@@ -26,13 +26,8 @@ pub enum Level {
 }
 
 impl Level {
-    pub const ALL: [Level; 5] = [
-        Level::Severe,
-        Level::Warning,
-        Level::Note,
-        Level::Unknown,
-        Level::Passed,
-    ];
+    #[rustfmt::skip]
+    pub const ALL: [Self; 5] = [Self::Severe, Self::Warning, Self::Note, Self::Unknown, Self::Passed];
 
     /// This level if there is a problem.
     pub fn when(self, is_found: bool) -> Level {

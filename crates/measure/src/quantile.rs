@@ -99,14 +99,9 @@ impl Stretches {
             .iter()
             .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
-        let parts: Vec<Part> = self
-            .full
-            .iter()
-            .map(|part| slower(part, value_ns))
-            .collect();
-        let half = half_width(&parts)
-            .ok()?
-            .max(independent(quantile, all.count()));
+        let parts = self.full.iter().map(|part| slower(part, value_ns));
+        let half = half_width(&parts.collect::<Vec<_>>()).ok()?;
+        let half = half.max(independent(quantile, all.count()));
         let (low, high) = (quantile - half, quantile + half);
         let slower = (1.0 - quantile) * all.count() as f64;
         if low <= 0.0 || high >= 1.0 || slower < FEWEST_SLOWER {

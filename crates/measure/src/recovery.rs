@@ -202,9 +202,8 @@ fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> V
 fn most_per_s(errors: &[&TimedError]) -> u64 {
     let within = |(index, first): (usize, &&TimedError)| {
         let later = errors.iter().skip(index);
-        later
-            .take_while(|error| error.at_s < first.at_s + 1.0)
-            .count() as u64
+        let within = later.take_while(|error| error.at_s < first.at_s + 1.0);
+        within.count() as u64
     };
     errors.iter().enumerate().map(within).max().unwrap_or(0)
 }

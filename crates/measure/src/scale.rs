@@ -162,12 +162,8 @@ pub enum NoLaw {
 
 /// Fits the laws. Several points of one size are repeats.
 pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
-    let is_bad = |point: &&Observation| {
-        !(point.size > 0.0
-            && point.size.is_finite()
-            && point.per_s > 0.0
-            && point.per_s.is_finite())
-    };
+    let is_positive = |value: f64| value > 0.0 && value.is_finite();
+    let is_bad = |point: &&Observation| !(is_positive(point.size) && is_positive(point.per_s));
     if let Some(Observation { size, per_s, .. }) = points.iter().find(is_bad).copied() {
         return Err(NoLaw::BadPoint { size, per_s });
     }
@@ -175,9 +171,8 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     if sizes.len() < MIN_POINTS {
-        return Err(NoLaw::TooFew {
-            points: sizes.len(),
-        });
+        let points = sizes.len();
+        return Err(NoLaw::TooFew { points });
     }
     let data = adjusted(points);
     let each = points.iter().map(|point| point.per_s / point.size);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Observation, Window};
+use crate::values::both;
 
 /// How long a returned member may leave probes unanswered or writes rejected and still count as in
 /// service: its host or its disk may be busy.
@@ -67,17 +68,12 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     let mut first_s = None;
     for probe in probes.iter().filter(|probe| Some(probe.server) != hit) {
         let Some(view) = probe.view else { continue };
-        if probe.answered_s <= window.asked_s {
+        let at_s = probe.answered_s;
+        if at_s <= window.asked_s {
             before.insert(probe.server, view);
-        } else if window.contains(probe.answered_s)
-            && before
-                .get(&probe.server)
-                .is_some_and(|before| *before != view)
+        } else if window.contains(at_s) && before.get(&probe.server).is_some_and(|old| *old != view)
         {
-            first_s = first_s
-                .into_iter()
-                .chain([probe.answered_s])
-                .reduce(f64::min);
+            first_s = both(first_s, Some(at_s), f64::min);
         }
     }
     first_s
