@@ -7,7 +7,7 @@ use plan::{
 };
 
 use crate::content::Content;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::read::not_one_of;
 use crate::{chaos, faults, volume};
