@@ -301,7 +301,7 @@ impl Screen {
 
     /// Shows that the load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
-        let text = format!("waiting for {running} running transactions");
+        let text = format!("waiting for running transactions: {running}");
         self.spin(BarStage::Draining, text);
     }
 
