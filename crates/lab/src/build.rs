@@ -20,7 +20,7 @@ use crate::rig::reset;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::port;
+use crate::spec::{guest_image, port};
 use crate::template::{self, Template};
 use crate::trial::Trial;
 
@@ -38,7 +38,7 @@ impl Building<'_> {
     /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
-        site::set_up(home, topology, topology.nodes())
+        site::set_up(home, topology, topology.nodes(), &guest_image())
     }
 
     /// Loads each server's data from scratch.
@@ -117,7 +117,7 @@ impl Building<'_> {
                 continue;
             };
             self.observer.stage("copying the data to the hosts");
-            machine.place(one, self.interrupted)?;
+            servers::place(machine, one, self.interrupted)?;
         }
         self.observer.stage("writing the data to disk");
         let began = Instant::now();

@@ -20,7 +20,7 @@ use crate::prepare::prepare_for;
 use crate::rig::{DataFor, MadeFor, Rig, reset};
 use crate::servers;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{config, installed};
+use crate::spec::{config, guest_image, installed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Target, Trial};
 use crate::volume;
@@ -47,7 +47,7 @@ impl Lab {
         if let Some(home) = self.home.get() {
             return Ok(home);
         }
-        let home = Home::open()?;
+        let home = Home::open(servers::account()?)?;
         Ok(self.home.get_or_init(|| home))
     }
 
@@ -241,9 +241,9 @@ impl Lab {
 
 /// Checks that the study's sites and volumes can be created.
 fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
-    for site in site::set_up(home, topology, 1)? {
+    for site in site::set_up(home, topology, 1, &guest_image())? {
         if let Some(machine) = site.machine() {
-            machine.check_program(&installed(spec)?)?;
+            servers::check_program(machine, &installed(spec)?)?;
         }
     }
     volume::check(&topology.node, home.account())?;

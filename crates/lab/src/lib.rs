@@ -5,13 +5,11 @@
 //! `trial_monitor` follows loads, monitors and servers and reports everything to an [`Observer`] as
 //! it happens.
 
-pub mod account;
 mod broken_links;
 mod build;
 mod clean;
 mod clock;
 mod cluster;
-mod copy;
 pub mod doctor;
 mod drive;
 mod early_stop;
@@ -21,9 +19,7 @@ mod files;
 mod find_max;
 mod follow;
 mod group;
-pub mod home;
 mod instance;
-mod ip;
 mod lab;
 mod ledger;
 mod member_probe;
@@ -34,13 +30,11 @@ mod observer;
 mod preload;
 mod prepare;
 mod preview;
-mod process;
 mod rig;
 mod run_trial;
 mod server_process;
 pub mod servers;
 mod settle;
-pub mod site;
 mod spec;
 mod strangers;
 mod study;
@@ -48,11 +42,11 @@ pub mod template;
 #[cfg(test)]
 mod testing;
 mod threads;
-mod tree;
 mod trial;
 mod trial_monitor;
-mod volume;
 mod watch;
+
+use machine::{account, copy, home, ip, port, process, site, tree, volume};
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -61,7 +55,6 @@ pub use clean::{clean, clean_in};
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
 pub use find_max::{find_max, max_trials};
-pub use home::{Cleaned, Leftover};
 pub use lab::Lab;
 pub use observer::Observer;
 pub use plan::shown_bytes;
