@@ -200,7 +200,7 @@ impl Building<'_> {
             return Ok(None);
         };
         match (sites.first(), home) {
-            (Some(site), Some(home)) if replication.service_ports() > 0 => {
+            (Some(site), Some(home)) if replication.traits().service_ports > 0 => {
                 let site = site.beside(home)?;
                 Ok(Some(site))
             }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use engine::Server;
 use machine::account::Account;
 use machine::home::Home;
 
 use crate::failure::Failure;
 
 pub fn account() -> Result<Account, Failure> {
-    let users: Vec<&str> = engine::servers().map(Server::user).collect();
+    let users: Vec<&str> = engine::servers()
+        .map(|server| server.traits().user)
+        .collect();
     Account::for_servers(&users)
 }
 

@@ -111,7 +111,7 @@ impl DataDir {
         let Some(log) = self.log() else {
             return copy_dir(from, &self.data(), account, interrupted);
         };
-        let entries = engine.log_entries();
+        let entries = engine.traits().log_entries;
         let is_data = |name: &OsStr| !entries.include(name);
         let data = copy_entries(from, &self.data(), account, &is_data, interrupted)?;
         let is_log = |name: &OsStr| entries.include(name);
@@ -198,6 +198,7 @@ impl DataDir {
         Paths {
             number,
             dir: self.dir.clone(),
+            config_file: engine.traits().config_file,
             own: self.own(),
             data: self.data(),
             log: self.log(),

@@ -15,7 +15,7 @@ pub fn check_program(machine: &Machine, installed: &Installed) -> Result<(), Fai
         true => "build the guest again: scripts/build-guest.sh".to_owned(),
         false => format!("install {} there as on this host", installed.shown()),
     };
-    let arguments = engine.version_arguments().iter().map(Into::into);
+    let arguments = engine.traits().version_arguments.iter().map(Into::into);
     let words: Vec<_> = [installed.program.clone().into_os_string()]
         .into_iter()
         .chain(arguments)
