@@ -28,6 +28,15 @@ pub enum TargetError {
     Tls(String),
 }
 
+impl From<TargetError> for plan::Failure {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Host { .. } => Self::server(error),
+            TargetError::Url(_) | TargetError::Tls(_) => Self::usage(error),
+        }
+    }
+}
+
 /// The advice about characters that have a meaning in URLs.
 pub(crate) const RESERVED: &str = "the URL has a '#', or an '@' after its host; in a password or a name write # as %23, @ as %40, / as %2F, ? as %3F, % as %25";
 

@@ -72,6 +72,12 @@ pub enum NoPassword {
     PassFile(String),
 }
 
+impl From<Error> for plan::Failure {
+    fn from(error: Error) -> Self {
+        Self::server(&error).perhaps(error.remedy())
+    }
+}
+
 impl Error {
     /// `None` if the user can do nothing about the error.
     pub fn remedy(&self) -> Option<&'static str> {

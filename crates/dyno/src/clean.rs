@@ -33,7 +33,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<(), Failure> {
 }
 
 /// Leftovers are a failure of this command, although the next run ignores them.
-fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
+fn not_removed(left: &[machine::home::Leftover]) -> Result<(), Failure> {
     let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     match left {
         [] => Ok(()),
@@ -41,7 +41,7 @@ fn not_removed(left: &[lab::Leftover]) -> Result<(), Failure> {
     }
 }
 
-fn not_checked(unmounted: &lab::home::Unmounted) -> String {
+fn not_checked(unmounted: &machine::home::Unmounted) -> String {
     format!(
         "not cleaned: {}, whose disk is not mounted; mount it and run dyno clean again, or, if the \
          disk no longer exists, remove {}",

@@ -71,7 +71,7 @@ fn outcome(findings: &[Finding], fail_on: Option<FailOnArg>) -> Result<(), Failu
 fn places(servers: &[lab::Database], trials: &[Trial]) -> Vec<PathBuf> {
     let files = servers.iter().filter_map(|server| server.file());
     let is_default = servers.is_empty() && trials.is_empty();
-    let cache = lab::home::place().ok().filter(|_| is_default);
+    let cache = machine::home::place().ok().filter(|_| is_default);
     files.map(ToOwned::to_owned).chain(cache).collect()
 }
 

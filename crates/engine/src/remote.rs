@@ -13,7 +13,7 @@ use client::connection::LOGIN_LIMIT;
 use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::launch::Login;
 
 /// How long a server may take to show that it is alive.
@@ -119,7 +119,7 @@ pub(crate) async fn unless_hung<P: Protocol, T>(
         }
         let now = progress();
         if now == last && !is_alive::<P>(target).await {
-            return Err(Failure::hung(&P::shown(target), limit));
+            return Err(failure::hung(&P::shown(target), limit));
         }
         last = now;
     }

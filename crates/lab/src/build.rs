@@ -19,7 +19,7 @@ use crate::run::Run;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::port;
+use crate::spec::{guest_image, port};
 use crate::template::{self, Template};
 use crate::trial::Trial;
 
@@ -36,7 +36,7 @@ impl Building<'_, '_> {
     /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
-        site::set_up(home, topology, topology.nodes())
+        site::set_up(home, topology, topology.nodes(), &guest_image())
     }
 
     /// Loads each server's data from scratch.
@@ -115,7 +115,7 @@ impl Building<'_, '_> {
                 continue;
             };
             self.run.observer.stage("copying the data to the hosts");
-            machine.place(one, self.run.interrupted)?;
+            servers::place(machine, one, self.run.interrupted)?;
         }
         self.run.observer.stage("writing the data to disk");
         let began = Instant::now();
@@ -127,7 +127,7 @@ impl Building<'_, '_> {
                     }
                 }
                 Some(machine) => {
-                    machine.settle(&one.data(), self.spec.cold_data, self.interrupted)?
+                    machine.settle(&one.data(), self.spec.cold_data, self.run.interrupted)?
                 }
             }
         }

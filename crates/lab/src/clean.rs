@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::home::{self, Cleaned};
+use crate::servers;
 use crate::template::cache;
 
 /// Removes what dead runs left behind; with `templates`, also every template that no process uses.
@@ -13,7 +14,7 @@ pub fn clean(templates: bool) -> Result<Cleaned, Failure> {
 
 /// Like [`clean`], in the directory `root`. Creates nothing, so that it works on a full disk.
 pub fn clean_in(root: &Path, templates: bool) -> Result<Cleaned, Failure> {
-    let Some((root, mut cleaned)) = home::remove_dead_runs(root)? else {
+    let Some((root, mut cleaned)) = home::remove_dead_runs(root, &servers::account()?)? else {
         return Ok(Cleaned::default());
     };
     if templates {

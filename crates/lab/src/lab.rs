@@ -21,7 +21,7 @@ use crate::rig::{DataKey, ReuseKey, Rig, reset};
 use crate::run::Run;
 use crate::servers;
 use crate::site::{self, Site, ThisHost};
-use crate::spec::{config, installed};
+use crate::spec::{config, guest_image, installed};
 use crate::template::{Recipe, Template};
 use crate::trial::{Target, Trial};
 use crate::volume;
@@ -48,7 +48,7 @@ impl Lab {
         if let Some(home) = self.home.get() {
             return Ok(home);
         }
-        let home = Home::open()?;
+        let home = Home::open(servers::account()?)?;
         Ok(self.home.get_or_init(|| home))
     }
 
@@ -236,9 +236,9 @@ impl Lab {
 
 /// Checks that the study's sites and volumes can be created.
 fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), Failure> {
-    for site in site::set_up(home, topology, 1)? {
+    for site in site::set_up(home, topology, 1, &guest_image())? {
         if let Some(machine) = site.machine() {
-            machine.check_program(&installed(spec)?)?;
+            servers::check_program(machine, &installed(spec)?)?;
         }
     }
     volume::check(&topology.node, home.account())?;

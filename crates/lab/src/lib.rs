@@ -5,13 +5,11 @@
 //! `trial_loop` follows loads, monitors and servers and reports everything to an [`Observer`] as it
 //! happens.
 
-pub mod account;
 mod broken_links;
 mod build;
 mod clean;
 mod clock;
 mod cluster;
-mod copy;
 pub mod doctor;
 mod drive;
 mod early_stop;
@@ -19,9 +17,7 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
-pub mod home;
 mod instance;
-mod ip;
 mod lab;
 mod ledger;
 mod merge;
@@ -32,14 +28,12 @@ mod preload;
 mod prepare;
 mod preview;
 mod probe;
-mod process;
 mod rig;
 mod run;
 mod run_trial;
 mod server_process;
 pub mod servers;
 mod settle;
-pub mod site;
 mod spec;
 mod strangers;
 mod study;
@@ -47,11 +41,11 @@ pub mod template;
 #[cfg(test)]
 mod testing;
 mod threads;
-mod tree;
 mod trial;
 mod trial_loop;
-mod volume;
 mod watch;
+
+use machine::{account, copy, home, ip, port, process, site, tree, volume};
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
@@ -63,7 +57,6 @@ pub use clean::{clean, clean_in};
 pub use engine::Access;
 pub use failure::{Exit, Fact, Failure};
 pub use find_max::{find_max, max_trials};
-pub use home::{Cleaned, Leftover};
 pub use lab::Lab;
 pub use observer::Observer;
 pub use plan::shown_bytes;

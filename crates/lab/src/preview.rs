@@ -6,7 +6,6 @@ use engine::Server;
 use engine::data::Wanted;
 use plan::{EngineSpec, Topology};
 
-use crate::account::Account;
 use crate::failure::{Failure, placed};
 use crate::home;
 use crate::spec::{config, engine_of};
@@ -34,7 +33,7 @@ fn look(spec: &EngineSpec, topology: &Topology, wanted: &Wanted<'_>) -> Result<P
     let engine = engine_of(spec)?;
     let basedir = spec.basedir.as_ref().map(|basedir| basedir.value.as_path());
     engine::exists(engine, basedir)?;
-    let account = Account::for_servers()?;
+    let account = crate::servers::account()?;
     volume::check(&topology.node, &account)?;
     let cache = home::place()?;
     volume::fillable::check_all(topology, &cache)?;

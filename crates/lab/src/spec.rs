@@ -1,5 +1,7 @@
 //! A study's private servers as the laboratory needs them.
 
+use std::path::PathBuf;
+
 use engine::{Engine, Installed, Server};
 use plan::{EngineSpec, Topology};
 
@@ -13,6 +15,11 @@ pub fn installed(spec: &EngineSpec) -> Result<Installed, Failure> {
     let version = spec.version.as_ref().map(|version| version.as_str());
     servers::find(engine, basedir, version)
         .map_err(|failure| placed(failure, spec, &Topology::default()))
+}
+
+/// The directory of the image that guests boot.
+pub(crate) fn guest_image() -> PathBuf {
+    engine::installations().unwrap_or_default().join("guest")
 }
 
 /// The engine of a study as a server.

@@ -1,7 +1,6 @@
 //! For tests: a small trial, a server, and an observer that ignores everything.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -18,7 +17,6 @@ use workload::options::{Data, Options};
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
-use crate::home::Home;
 use crate::observer::Observer;
 use crate::run::Run;
 use crate::servers::{self, Node};
@@ -37,25 +35,6 @@ pub(crate) fn input() -> Input {
         reset: None,
         ended: None,
         outcome: Outcome::Completed,
-    }
-}
-
-/// A directory that is mounted a second time until this value is dropped.
-pub(crate) struct BindMount(PathBuf);
-
-impl BindMount {
-    /// `None` where this user may not mount.
-    pub(crate) fn new(from: &Path, to: &Path) -> Option<Self> {
-        let mut mount = Command::new("mount");
-        mount.arg("--bind").arg(from).arg(to);
-        let is_mounted = mount.output().is_ok_and(|output| output.status.success());
-        is_mounted.then(|| Self(to.to_owned()))
-    }
-}
-
-impl Drop for BindMount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 
@@ -91,7 +70,7 @@ pub(crate) fn trial() -> Trial {
 /// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
     let never = AtomicBool::new(false);
-    let home = Home::open_in(&testkit::kept_root(), 2 << 30).unwrap();
+    let home = crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap();
     let engine = engine::servers().next().unwrap();
     let installed = servers::find(engine, None, None).unwrap();
     let listener = engine::data::Listener {

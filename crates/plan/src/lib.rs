@@ -11,6 +11,7 @@ mod choice;
 mod conduct;
 mod duration;
 mod engine;
+mod failure;
 mod fault;
 mod fault_kind;
 pub mod key;
@@ -35,6 +36,7 @@ pub use chaos::{Chaos, Ledger, parse_frequency};
 pub use conduct::{Conduct, Configured, Detector, StaticSettings, is_same_setting};
 pub use duration::{DurationError, format_duration, parse_duration, unit_ns};
 pub use engine::{ClusterTraits, EngineTraits};
+pub use failure::{Exit, Fact, Failure};
 pub use fault::{Fault, FaultOptions, FaultProcess, FaultTarget, FaultVolume, Loss, SlowLink};
 pub use fault_kind::{ActsOn, Ends, FaultAction, FaultKind, FaultRules, Isolation, Need};
 pub use load::{

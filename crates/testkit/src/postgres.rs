@@ -9,7 +9,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use lab::account::Account;
 use rustix::process::{Pid, Signal};
 
 use crate::{daemon, tls};
@@ -187,7 +186,7 @@ impl PostgresServer {
     }
 
     fn add_certificate(&mut self) {
-        let account = Account::for_servers().unwrap_or_else(|e| panic!("{e}"));
+        let account = lab::servers::account().unwrap_or_else(|e| panic!("{e}"));
         let dir = self.tls_dir();
         for (setting, file) in tls::create(&dir, &account) {
             let name = match setting.as_str() {

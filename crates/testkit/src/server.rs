@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Installed;
 use engine::data::Listener;
-use lab::home::Home;
 use lab::servers::{self, Node, NodeSpec, ProcessId};
-use lab::site::ThisHost;
 use lab::template;
+use machine::home::Home;
+use machine::site::ThisHost;
 
 use crate::daemon;
 use crate::engine::Engine;
@@ -98,7 +98,7 @@ impl Builder {
 
 /// The place of the tests' servers and templates, the same for all tests of a user.
 fn home() -> Home {
-    Home::open_in(&crate::kept_root(), CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
+    lab::servers::open_home(&crate::kept_root(), CACHE_BYTES).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// An option of the command line, `--name=value`, as one of a configuration file.

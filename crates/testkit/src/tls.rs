@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::account::Account;
+use machine::account::Account;
 
 /// Fills `dir` and returns the server settings that use it. The certificate is for the name `localhost` and not for
 /// 127.0.0.1, so that a test can see both a match and a mismatch.

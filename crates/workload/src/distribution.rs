@@ -99,6 +99,12 @@ pub enum DistributionError {
     },
 }
 
+impl From<DistributionError> for plan::Failure {
+    fn from(error: DistributionError) -> Self {
+        Self::usage(error)
+    }
+}
+
 impl Default for Distribution {
     fn default() -> Self {
         Distribution::SPECIAL

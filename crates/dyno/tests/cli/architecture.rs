@@ -10,7 +10,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use crate::common::{files_below, flat};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("plan", &[]),
     ("study", &["plan"]),
     ("workload", &["plan"]),
@@ -20,15 +20,16 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("engine", &["client", "load", "measure", "plan", "workload"]),
     ("load", &["client", "measure", "plan", "workload"]),
     ("host", &["measure"]),
+    ("machine", &["host", "measure", "plan"]),
     (
         "lab",
         &[
-            "client", "engine", "host", "load", "measure", "plan", "workload",
+            "client", "engine", "host", "load", "machine", "measure", "plan", "workload",
         ],
     ),
     ("store", &["measure"]),
     ("report", &["measure", "plan"]),
-    ("testkit", &["engine", "lab"]),
+    ("testkit", &["engine", "lab", "machine"]),
 ];
 /// For tests only.
 const TESTKIT: &str = "testkit";
@@ -169,14 +170,20 @@ fn engines_are_named_where_they_are_at_home() {
 /// this host's site names this host, and what cleans up on it.
 #[test]
 fn the_laboratory_reads_machines_through_their_sites() {
-    let sources = root().join("crates/lab/src").canonicalize().unwrap();
+    let sources = ["lab", "machine"].map(|name| root().join("crates").join(name).join("src"));
     let names_this_host = |code: &str| {
         let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
         words.any(|word| word == "LOCAL")
     };
-    let naming = files_with(&sources, &names_this_host);
+    let naming: Vec<String> = sources
+        .iter()
+        .flat_map(|dir| files_with(&dir.canonicalize().unwrap(), &names_this_host))
+        .collect();
     let allowed = ["home/mounted.rs", "site/this_host.rs"];
-    assert_eq!(naming, allowed.map(|file| format!("crates/lab/src/{file}")));
+    assert_eq!(
+        naming,
+        allowed.map(|file| format!("crates/machine/src/{file}"))
+    );
 }
 
 /// Files of sources below `dir` whose code is as wanted; files of unit tests are not looked at.

@@ -189,10 +189,13 @@ fn a_history_that_cannot_be_read_fails_the_trial() {
 #[test]
 fn a_ledger_that_can_record_no_more_says_when_it_stopped() {
     let server = mariadb();
-    let url = database(&server, "stopped");
+    let url = database(&*server, "stopped");
     let rest = "[monitors]\nenabled = false";
     let text = text(&format!("url = \"{url}\""), "300s", rest);
-    let dyno = Program::ignoring("XFSZ").with_study(&text).args("run study.toml --out out").start();
+    let dyno = Program::ignoring("XFSZ")
+        .with_study(&text)
+        .args("run study.toml --out out")
+        .start();
     let out = dyno.dir().join("out");
     let path = || Some(trial_dir(&out, 1)?.join("ledger-1.jsonl"));
     let bytes = || path().and_then(|path| Some(path.metadata().ok()?.len()));

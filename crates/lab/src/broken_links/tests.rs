@@ -192,7 +192,7 @@ fn letter(number: u64) -> char {
 }
 
 fn testkit_home() -> Home {
-    Home::open_in(&testkit::kept_root(), 2 << 30).unwrap()
+    crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 fn own_prefix(home: &Home) -> String {

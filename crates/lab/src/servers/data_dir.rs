@@ -374,19 +374,22 @@ impl Drop for DataDir {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::ManuallyDrop;
     use std::os::unix::fs::PermissionsExt;
+
+    use plan::Spanned;
     use std::process::Command;
 
     use super::*;
-    use crate::home::marker::MARKER;
     use crate::process::NEVER;
+    use crate::site::ThisHost;
 
     #[test]
     fn what_cannot_be_removed_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let open = PermissionsExt::from_mode(0o755);
         fs::set_permissions(dir.path(), open).unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         let disk = dir.path().join("disk");
         fs::create_dir(&disk).unwrap();
         let mut node = plan::Node::default();
@@ -399,7 +402,7 @@ mod tests {
         assert_eq!(fs::read_dir(&disk).unwrap().count(), 0);
         let data = made();
         let place = data.volume.path().to_owned();
-        fs::remove_file(place.join(MARKER)).unwrap();
+        fs::remove_file(place.join(".dyno-directory")).unwrap();
         fs::write(place.join("theirs"), "x").unwrap();
         let error = data.end().unwrap_err();
         let about = format!("{} is not empty", place.display());
@@ -416,7 +419,7 @@ mod tests {
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
         fs::write(theirs.join("auto.cnf"), "x").unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         if home.account().other_name().is_none() {
             return testkit::skip("only root starts servers as another user");
         }
@@ -453,5 +456,74 @@ mod tests {
         let _ = tree::remove(&path);
         assert!(!path.exists());
         assert_eq!(fs::read(theirs.join("auto.cnf")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn data_and_log_on_one_disk_give_it_its_scheduler_back() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
+        let disk = match volume::create(&home, &on_loop_device(), PathBuf::new(), &NEVER) {
+            Ok(disk) => disk,
+            Err(error) => return testkit::skip(&error.to_string()),
+        };
+        let devices = device::below_dir(ThisHost::default().files(), disk.path());
+        let words =
+            || fs::read_to_string(format!("/sys/block/{}/queue/scheduler", devices[0])).unwrap();
+        let before = words();
+        let mut others = before
+            .split_whitespace()
+            .filter(|word| !word.starts_with('['));
+        let (Some(one), Some(other)) = (others.next(), others.next()) else {
+            return testkit::skip("a loop device has fewer than three schedulers here");
+        };
+        let on_disk = |scheduler: &str| plan::Volume {
+            directory: Some(typed(disk.path().to_owned())),
+            scheduler: Some(typed(scheduler.to_owned())),
+            ..plan::Volume::default()
+        };
+        let node = plan::Node {
+            volume: on_disk(one),
+            log_volume: Some(on_disk(other)),
+            ..plan::Node::default()
+        };
+        let data = || DataDir::new(&home, "s1.", &node, &NEVER).unwrap();
+        data().end().unwrap();
+        assert_eq!(words(), before);
+        let (volume, log) = (data(), data());
+        drop((log, volume));
+        assert_eq!(words(), before);
+        // As after a kill.
+        let set = |scheduler: &str| Scheduler::set(&home, disk.path(), scheduler).unwrap();
+        let killed = [one, other].map(|scheduler| ManuallyDrop::new(set(scheduler)));
+        volume::put_back_all(home.run_dir()).unwrap();
+        assert_eq!(words(), before);
+        drop(killed.map(ManuallyDrop::into_inner));
+    }
+
+    fn typed<T>(value: T) -> Spanned<T> {
+        Spanned {
+            value,
+            span: plan::Span::NOWHERE,
+        }
+    }
+
+    fn on_loop_device() -> plan::Volume {
+        let made = plan::FileSystem {
+            kind: typed(plan::FileSystemKind::Ext4),
+            devices: plan::Devices::Loop {
+                count: typed(1),
+                bytes: typed(512 << 20),
+            },
+            profile: typed(plan::Profile::Single),
+            checksum: typed(true),
+            compression: typed(plan::Compression::None),
+            deduplicate: typed(false),
+            mount_options: None,
+        };
+        plan::Volume {
+            file_system: Some(Box::new(made)),
+            ..plan::Volume::default()
+        }
     }
 }

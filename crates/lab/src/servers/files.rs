@@ -72,7 +72,6 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
-    use crate::home::Home;
 
     #[test]
     fn links_and_pipes_of_others_are_refused() {
@@ -100,7 +99,7 @@ mod tests {
     fn only_the_servers_user_reads_its_configuration() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         let path = dir.path().join("my.cnf");
         write_for_server(&path, "filekey = sesame\n", home.account()).unwrap();
         assert!(fs::read_to_string(&path).unwrap().contains("sesame"));

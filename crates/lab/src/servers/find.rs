@@ -20,7 +20,7 @@ pub fn find(
     basedir: Option<&Path>,
     version: Option<&str>,
 ) -> Result<Installed, Failure> {
-    let account = Account::for_servers()?;
+    let account = crate::servers::account()?;
     engine::find(engine, basedir, version, |invocation| {
         printed(invocation, &account)
     })

@@ -10,9 +10,10 @@ use engine::manager::{ManagedServer, Manager};
 use engine::replication::{ClusterLayout, MemberAddress, Replication};
 
 use crate::failure::Failure;
+use crate::port;
+use crate::servers::DataDir;
 use crate::servers::password::Password;
 use crate::servers::running::ProcessId;
-use crate::servers::{DataDir, port};
 
 /// Hexadecimal digits of a cluster's ID.
 const ID_CHARS: usize = 32;

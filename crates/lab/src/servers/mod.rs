@@ -4,9 +4,11 @@
 //! [`find`] finds the program, [`start`] runs it on a [`DataDir`], and a [`Node`] ends when it is
 //! dropped.
 
+mod account;
 mod check;
 mod configuration;
 mod data_dir;
+mod elsewhere;
 mod family;
 mod files;
 mod find;
@@ -15,12 +17,13 @@ mod managed;
 mod membership;
 mod node;
 mod password;
-mod port;
 mod running;
 mod service;
 mod start;
 
+pub use account::{account, open_home};
 pub use data_dir::DataDir;
+pub use elsewhere::{check_program, place};
 pub use find::find;
 pub use membership::Membership;
 pub use node::Node;
@@ -30,6 +33,5 @@ pub use start::{NodeSpec, start};
 pub(crate) use check::check;
 pub(crate) use files::{write_for_server, write_readable};
 pub(crate) use log::{failure, read_tail};
-pub(crate) use port::free as free_port;
 pub(crate) use running::REPORT_LIMIT;
 pub(crate) use service::Services;

@@ -347,7 +347,7 @@ mod tests {
     fn nothing_is_done_to_the_process_that_has_the_number_of_one_that_ended() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         for was_noticed in [false, true] {
             let (mut running, mut other) = running(&home, "true");
             if was_noticed {
@@ -377,7 +377,7 @@ mod tests {
     fn what_a_process_that_remains_may_use_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = crate::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         let run = home.run_dir().to_owned();
         let data = DataDir::new(&home, "s1.", &plan::Node::default(), &process::NEVER).unwrap();
         let child = leader("sleep");
@@ -398,9 +398,12 @@ mod tests {
         assert!(kept.exists() && run.join("lock").exists());
         drop(other.stdin.take());
         other.wait().unwrap();
-        let (_, cleaned) = crate::home::remove_dead_runs(&dir.path().join("cache"))
-            .unwrap()
-            .unwrap();
+        let (_, cleaned) = crate::home::remove_dead_runs(
+            &dir.path().join("cache"),
+            &crate::servers::account().unwrap(),
+        )
+        .unwrap()
+        .unwrap();
         assert!(cleaned.run_dirs == 1 && cleaned.left.is_empty() && !run.exists());
     }
 

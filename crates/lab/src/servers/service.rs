@@ -15,7 +15,7 @@ use super::{DataDir, Membership, ProcessId, log, running::Running};
 use crate::failure::{Failure, canceled};
 use crate::home::Home;
 use crate::process::POLL_INTERVAL;
-use crate::site::Site;
+use crate::site::{Program, Site};
 
 /// How long a service may take to become ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -88,10 +88,14 @@ impl Services {
         for file in &service.files {
             write_for_server(&self.data.dir().join(file.name), &file.text, home.account())?;
         }
-        // Identifies the services' processes: see `survivors`.
-        let first = self
-            .site
-            .spawn(home, &service.invocation, self.data.dir(), log)?;
+        let program = Program {
+            path: &service.invocation.program,
+            arguments: &service.invocation.arguments,
+            // Identifies the services' processes: see `survivors`.
+            input: self.data.dir(),
+            log,
+        };
+        let first = self.site.spawn(home, program)?;
         let mut running = Running::new(first, &self.site, &ProcessId::default(), &self.data)?;
         let words = || log::last_lines(&log::read_tail(&path, 0));
         let deadline = Instant::now() + START_LIMIT;

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use engine::{Installed, Invocation, Login, LoginAttempt, Paths};
 
 use crate::failure::{Fact, Failure, canceled};
+use crate::port;
 use crate::process::POLL_INTERVAL;
 use crate::servers::files::{append, write_for_server};
 use crate::servers::membership::Membership;
 use crate::servers::node::Node;
 use crate::servers::password::Password;
 use crate::servers::running::{ProcessId, Running};
-use crate::servers::{DataDir, log, port};
-use crate::site::{Launched, Site};
+use crate::servers::{DataDir, elsewhere, log};
+use crate::site::{Launched, Program, Site};
 use crate::volume::Volume;
 
 /// How long a server that does not accept connections yet may write nothing to its data. A member
@@ -234,7 +235,7 @@ impl Launcher {
     /// The paths of a node as its server sees them.
     pub(super) fn on_site(&self, here: &Paths) -> Paths {
         let machine = self.site.machine();
-        machine.map_or_else(|| here.clone(), |machine| machine.paths(here))
+        machine.map_or_else(|| here.clone(), |machine| elsewhere::paths(machine, here))
     }
 
     /// Copies the files that the server reads to its site, if that is another machine, and connects
@@ -300,7 +301,13 @@ impl Launcher {
         let metadata = log.metadata().map_err(Failure::at("inspect", &path))?;
         // Identifies the server's processes: see `survivors`.
         let config = paths.config();
-        let first = self.site.spawn(data.home(), invocation, &config, log)?;
+        let program = Program {
+            path: &invocation.program,
+            arguments: &invocation.arguments,
+            input: &config,
+            log,
+        };
+        let first = self.site.spawn(data.home(), program)?;
         Ok((first, metadata.len()))
     }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use engine::MARIADB;
-use lab::home::Home;
 use lab::servers::Node;
-use lab::site::ThisHost;
+use machine::home::Home;
+use machine::site::ThisHost;
 use plan::Runtime;
 
 use crate::private::groups::{go_with_the_next_sweep, groups, number};

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use engine::{MARIADB, POSTGRES};
 use lab::clean_in;
-use lab::home::Home;
 use lab::servers::DataDir;
 use lab::template;
+use machine::home::Home;
 use workload::options::Options;
 
 use crate::private::disk::{assert_only_theirs, disk};

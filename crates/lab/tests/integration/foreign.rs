@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use lab::clean_in;
-use lab::home::{Cleaned, Home};
+use machine::home::Cleaned;
 use tempfile::TempDir;
 use testkit::SmallDisk;
 
@@ -62,7 +62,7 @@ fn file(path: &Path) {
 fn used_cache() -> (TempDir, PathBuf) {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    drop(Home::open_in(&root, u64::MAX).unwrap());
+    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
     (dir, root)
 }
 
@@ -118,7 +118,7 @@ fn a_directory_that_dyno_did_not_make_is_no_cache() {
     ];
     let before = snapshot(root);
     for refused in [
-        Home::open_in(root, u64::MAX).map(drop),
+        lab::servers::open_home(root, u64::MAX).map(drop),
         clean_in(root, true).map(drop),
     ] {
         let error = refused.unwrap_err();
@@ -167,7 +167,7 @@ fn what_looks_like_dynos_in_its_cache_is_passed_over() {
     let mut theirs = Process::new(&option);
     let before = snapshot(dir.path());
 
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let paths = |cleaned: &Cleaned| {
         let mut paths: Vec<_> = cleaned.left.iter().map(|left| left.path.clone()).collect();
         paths.sort();
@@ -220,7 +220,7 @@ fn one_leftover_that_stays_keeps_nobody_from_running() {
     } else if !mount.output().unwrap().status.success() {
         return testkit::skip("root may not mount here");
     }
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     assert!(home.swept().run_dirs == 1 && !gone.exists());
     let left = home.swept().left.clone();
     assert!(left.len() == 1 && left[0].path == stuck, "{left:?}");
@@ -250,11 +250,11 @@ fn a_read_only_cache_is_told_with_the_remedy_and_stays() {
         return;
     };
     let root = disk.path().join("cache");
-    drop(Home::open_in(&root, u64::MAX).unwrap());
+    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
     let run = leftover(&root, RUNS[0]);
     disk.remount("ro");
     for refused in [
-        Home::open_in(&root, u64::MAX).map(drop),
+        lab::servers::open_home(&root, u64::MAX).map(drop),
         clean_in(&root, true).map(drop),
     ] {
         let error = refused.unwrap_err();
@@ -268,7 +268,7 @@ fn a_read_only_cache_is_told_with_the_remedy_and_stays() {
         );
     }
     // Nor is one made there.
-    let error = Home::open_in(&disk.path().join("new"), u64::MAX).unwrap_err();
+    let error = lab::servers::open_home(&disk.path().join("new"), u64::MAX).unwrap_err();
     assert!(
         error.to_string().contains("Read-only file system"),
         "{error}"
@@ -285,14 +285,14 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
         return;
     };
     let root = disk.path().join("cache");
-    drop(Home::open_in(&root, u64::MAX).unwrap());
+    drop(lab::servers::open_home(&root, u64::MAX).unwrap());
     let run = leftover(&root, RUNS[0]);
     let error = open_when_full(&root, disk.path(), &run);
     assert!(error.to_string().contains("No space left"), "{error}");
     assert!(error.remedy.as_deref().unwrap().contains("space"));
     assert_eq!(clean_in(&root, true).unwrap().run_dirs, 1);
     assert!(!run.exists());
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
 
     // The marker of a new cache finds no room: the directory stays one that can be marked.
     let mut filler = fs::File::create(disk.path().join("filler")).unwrap();
@@ -300,7 +300,7 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
         while std::io::Write::write_all(&mut filler, &vec![1; size]).is_ok() {}
     }
     let new = disk.path().join("new");
-    let error = Home::open_in(&new, u64::MAX).unwrap_err();
+    let error = lab::servers::open_home(&new, u64::MAX).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");
     assert!(entries(&new).is_empty());
     drop(home);
@@ -312,7 +312,7 @@ fn a_full_cache_is_told_with_the_remedy_and_can_be_cleaned() {
 fn open_when_full(root: &Path, disk: &Path, run: &Path) -> Failure {
     for _ in 0..100 {
         while fs::create_dir(disk.join(format!("theirs{}", entries(disk).len()))).is_ok() {}
-        match Home::open_in(root, u64::MAX) {
+        match lab::servers::open_home(root, u64::MAX) {
             Err(error) => return error,
             Ok(home) => drop(home),
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES};
 use lab::clean_in;
-use lab::home::{Cleaned, Home};
 use lab::template;
+use machine::home::Cleaned;
 
 use crate::private::killed::{self, Dyno};
 use crate::private::{
@@ -78,7 +78,7 @@ fn servers_die_with_dyno_and_what_they_leave_with_the_next_one() {
         wait_until("the server's end", || !is_running(servers[0]));
         assert_eq!(runs(&root).len(), 1);
 
-        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
         assert_eq!(home.swept().run_dirs, 1);
         assert!(home.swept().bytes > 1 << 20);
         // A busy child of the server did not notice its end.
@@ -119,7 +119,7 @@ fn a_dyno_that_lives_is_not_disturbed() {
     let root = dir.path().join("cache");
     let other = dyno(&root, SERVER);
     let theirs = processes_below(&root);
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     assert_eq!(*home.swept(), Cleaned::default());
     assert_eq!(clean_in(&root, false).unwrap(), Cleaned::default());
     assert_eq!(runs(&root).len(), 2);
@@ -191,7 +191,7 @@ fn many_dynos_open_and_close_at_once() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..25 {
-                    let home = Home::open_in(&root, u64::MAX).unwrap();
+                    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
                     assert_eq!(*home.swept(), Cleaned::default());
                 }
             });

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::MARIADB;
-use lab::home::Home;
 use lab::servers::{self, Node, NodeSpec};
-use lab::site::{Site, ThisHost};
+use machine::home::Home;
+use machine::site::{Program, Site, ThisHost};
 
 use crate::private::groups::{go_with_the_next_sweep, groups, number};
 use crate::private::{self, NEVER, empty_data, installed, kept_home, open_dir, wait_until};
@@ -121,10 +121,15 @@ fn requests_to_a_device_are_limited() {
         let from = format!("if={}", device.path.display());
         let count = format!("count={count}");
         let arguments = [&from, "of=/dev/null", "bs=4k", "iflag=direct", &count];
-        let dd = engine::Invocation::new("/bin/dd", arguments);
+        let arguments = arguments.map(Into::into);
         let begun = Instant::now();
-        let log = fs::File::create(&log).unwrap();
-        let mut launched = site.spawn(&home, &dd, &input, log).unwrap();
+        let dd = Program {
+            path: Path::new("/bin/dd"),
+            arguments: &arguments,
+            input: &input,
+            log: fs::File::create(&log).unwrap(),
+        };
+        let mut launched = site.spawn(&home, dd).unwrap();
         assert!(launched.child.wait().unwrap().success());
         begun.elapsed()
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use engine::{Access, Database};
 use lab::monitors::{self, Monitored, MonitoredServer, Monitors, SampleClock};
 use lab::servers::ProcessId;
-use lab::site::ThisHost;
+use machine::site::ThisHost;
 use measure::metric::{Group, Metric, MonitorPoint};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use engine::MARIADB;
 use lab::clean_in;
-use lab::home::Home;
 use lab::servers::Node;
-use lab::site::{Namespace, Switch};
+use machine::home::Home;
+use machine::site::{Namespace, Switch};
 
 use crate::private::{self, NEVER, is_running, kept_home, open_dir, wait_until};
 
@@ -105,7 +105,7 @@ fn nothing_of_a_killed_dyno_stays() {
     let dir = open_dir();
     let (root, keep) = (dir.path().join("cache"), dir.path().join("keep"));
     {
-        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
         if start_if_allowed(&home, &keep).is_none() {
             return;
         }

@@ -2,18 +2,17 @@
 //! before its site, and its site before the data that it used.
 
 use lab::Failure;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use crate::private::{self, NEVER, empty_data, installed, is_running, kept_home};
-use engine::{Invocation, MARIADB};
+use engine::MARIADB;
 use host::Files;
-use lab::home::Home;
 use lab::servers::{self, Node};
-use lab::site::{Launched, Site, ThisHost};
+use machine::home::Home;
+use machine::site::{Launched, Program, Site, ThisHost};
 
 /// What a site found when it ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,14 +31,8 @@ struct Observed {
 }
 
 impl Site for Observed {
-    fn spawn(
-        &self,
-        home: &Home,
-        invocation: &Invocation,
-        input: &std::path::Path,
-        log: File,
-    ) -> Result<Launched, Failure> {
-        let launched = self.host.spawn(home, invocation, input, log)?;
+    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
+        let launched = self.host.spawn(home, program)?;
         self.pid.store(launched.pid, Ordering::Relaxed);
         Ok(launched)
     }

@@ -9,9 +9,8 @@ use std::sync::atomic::AtomicBool;
 
 use client::reactor::Reactor;
 use engine::{MARIADB, MYSQL, POSTGRES, Server};
-use lab::home::Home;
 use lab::servers;
-use lab::site::ThisHost;
+use machine::site::ThisHost;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::private::{
@@ -142,7 +141,7 @@ fn waiting_for_a_server_leaves_no_aborted_connection() {
     for engine in BOTH {
         let dir = open_dir();
         // A socket's path stands in a URL on the way.
-        let home = Home::open_in(&dir.path().join("a+b=%41"), u64::MAX).unwrap();
+        let home = lab::servers::open_home(&dir.path().join("a+b=%41"), u64::MAX).unwrap();
         let server = start(&home, engine, &[], dir.path()).unwrap();
         for counter in ["Aborted_connects", "Aborted_clients"] {
             let rows = sql(&server, &format!("SHOW GLOBAL STATUS LIKE '{counter}'")).unwrap();

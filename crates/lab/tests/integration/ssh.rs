@@ -3,16 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::private::{
     self, NEVER, empty_data, entries, installed, is_running, kept_home, killed, open_dir, value,
     wait_until,
 };
 use engine::{Installed, MARIADB, POSTGRES, Server};
-use lab::home::Home;
 use lab::servers::{self, Node};
-use lab::site::{Destination, Site, Ssh};
+use machine::home::Home;
+use machine::site::{Destination, Site, Ssh};
 use testkit::SshHost;
 
 fn destination(config: &Path) -> Destination {
@@ -24,12 +23,9 @@ fn destination(config: &Path) -> Destination {
 
 fn start(home: &Home, site: Ssh, engine: &'static dyn Server, keep: &Path) -> Node {
     let installed = installed(engine);
-    site.machine().unwrap().check_program(&installed).unwrap();
+    servers::check_program(site.machine().unwrap(), &installed).unwrap();
     let data = empty_data(home, &installed);
-    site.machine()
-        .unwrap()
-        .place(&data, &AtomicBool::new(false))
-        .unwrap();
+    servers::place(site.machine().unwrap(), &data, &NEVER).unwrap();
     let wanted = servers::NodeSpec {
         number: 1,
         data,
@@ -74,7 +70,7 @@ fn servers_live_on_another_host_and_leave_nothing() {
 fn the_files_of_a_host_are_read_over_the_connection() {
     let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
     let site = Ssh::new(&home, &destination(&host.config()), below.path()).unwrap();
-    let (there, here) = (site.files(), lab::site::ThisHost::default());
+    let (there, here) = (site.files(), machine::site::ThisHost::default());
     let here = here.files();
     let dir = below.path();
     fs::write(dir.join("a b"), "one\n\n two").unwrap();
@@ -140,7 +136,7 @@ fn a_server_program_that_a_host_lacks_is_named() {
     let (home, host, below) = (kept_home(), SshHost::start(), open_dir());
     let site = Ssh::new(&home, &destination(&host.config()), below.path()).unwrap();
     let check = |installed: &Installed| {
-        let checked = site.machine().unwrap().check_program(installed);
+        let checked = servers::check_program(site.machine().unwrap(), installed);
         checked.unwrap_err().to_string()
     };
     let nowhere = check(&Installed::nowhere(MARIADB, "10.11.14"));

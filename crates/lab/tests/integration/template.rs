@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::data::{Listener, Progress};
 use engine::{Installed, MARIADB, POSTGRES};
-use lab::home::Home;
 use lab::servers::Node;
 use lab::template::{self, Template};
 use lab::{Failure, clean_in, shown_bytes};
+use machine::home::Home;
 use testkit::SmallDisk;
 use workload::options::Options;
 use workload::rows::Checksum;
@@ -89,7 +89,7 @@ fn a_template_is_built_once_and_found_from_then_on() {
     let root = dir.path().join("cache");
     let installed = installed(MARIADB);
     let built = {
-        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
         let before = cached(&home, &installed);
         let template = obtain(&home, &installed, &options(1, 500)).unwrap();
         assert!(template.was_built && before.is_none());
@@ -104,7 +104,7 @@ fn a_template_is_built_once_and_found_from_then_on() {
         );
         template.checksum.clone()
     };
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let template = obtain(&home, &installed, &options(1, 500)).unwrap();
     assert!(!template.was_built);
     assert_eq!(template.checksum, built);
@@ -124,7 +124,7 @@ fn another_dyno() {
     let Some(root) = std::env::var_os("TEMPLATE_TEST_ROOT") else {
         return;
     };
-    let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
+    let home = lab::servers::open_home(Path::new(&root), u64::MAX).unwrap();
     let template = obtain(&home, &installed(MARIADB), &options(1, 20_000)).unwrap();
     println!("was_built={} {:?}", template.was_built, template.checksum);
 }
@@ -140,7 +140,7 @@ fn another(root: &Path) -> Child {
 fn two_dynos_build_it_once() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let processes = [another(&root), another(&root)];
     let installed = installed(MARIADB);
     let threads = || obtain(&home, &installed, &options(1, 20_000)).unwrap();
@@ -164,7 +164,7 @@ fn two_dynos_build_it_once() {
 fn an_interrupted_build_leaves_nothing_and_is_done_anew() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let (installed, options) = (installed(MARIADB), options(2, 200_000));
     let interrupted = AtomicBool::new(false);
     let mut stop_in_the_middle = |news| {
@@ -205,7 +205,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
         names
     };
     let each = {
-        let home = Home::open_in(&root, u64::MAX).unwrap();
+        let home = lab::servers::open_home(&root, u64::MAX).unwrap();
         let each = obtain(&home, &installed, &options(1, 10)).unwrap().bytes;
         obtain(&home, &installed, &options(1, 20)).unwrap();
         // Used again, it is no longer the oldest.
@@ -214,7 +214,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
         each
     };
     // Room for two and a little.
-    let home = Home::open_in(&root, each * 5 / 2).unwrap();
+    let home = lab::servers::open_home(&root, each * 5 / 2).unwrap();
     let held = obtain(&home, &installed, &options(1, 10)).unwrap();
     let new = obtain(&home, &installed, &options(1, 30)).unwrap();
     drop(new);
@@ -225,7 +225,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
     );
 
     // One that is larger than all of the cache works as long as it is used.
-    let small = Home::open_in(&root, 1000).unwrap();
+    let small = lab::servers::open_home(&root, 1000).unwrap();
     let large = obtain(&small, &installed, &options(1, 40)).unwrap();
     assert!(
         names(&small).contains(&"1x10".to_owned()),
@@ -244,7 +244,7 @@ fn a_full_cache_loses_what_was_used_longest_ago_but_nothing_in_use() {
 fn a_damaged_template_is_built_anew() {
     let dir = open_dir();
     let root = dir.path().join("cache");
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let installed = installed(MARIADB);
     drop(obtain(&home, &installed, &options(1, 10)).unwrap());
     let about = only_template(&root, "1x10").join("template.json");
@@ -262,7 +262,7 @@ fn a_form_that_the_server_refuses_is_told_in_its_words() {
             false => "innodb_data_file_path",
         };
         let dir = open_dir();
-        let home = Home::open_in(&dir.path().join("cache"), u64::MAX).unwrap();
+        let home = lab::servers::open_home(&dir.path().join("cache"), u64::MAX).unwrap();
         let settings = config(&[(name, "x")]);
         let installed = installed(engine);
         let refused =
@@ -309,7 +309,7 @@ const KEYS: &[u8] = b"Salted__\x01\x02\x03\x04\x05\x06\x07\x08\
 fn a_secret_that_decides_the_files_form_reaches_the_server_and_no_other_file() {
     let (dir, keep) = (open_dir(), tempfile::tempdir().unwrap());
     let root = dir.path().join("cache");
-    let home = Home::open_in(&root, u64::MAX).unwrap();
+    let home = lab::servers::open_home(&root, u64::MAX).unwrap();
     let keys = dir.path().join("keys");
     fs::write(&keys, KEYS).unwrap();
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o644)).unwrap();
@@ -356,7 +356,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_starts() {
     let Some(disk) = SmallDisk::new("300m") else {
         return;
     };
-    let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
     let error = obtain(&home, &installed(MARIADB), &options(4, 1_000_000)).unwrap_err();
     let text = error.to_string();
     assert_eq!(error.key.as_deref(), Some("volume.directory"), "{text}");
@@ -376,7 +376,7 @@ fn a_disk_that_fills_while_the_data_is_built_is_reported_with_the_numbers() {
         let Some(disk) = SmallDisk::new("3g") else {
             return;
         };
-        let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
+        let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
         let installed = installed(engine);
         empty(&home, &installed, &[]);
         let free_bytes = disk.free_bytes();
@@ -405,7 +405,7 @@ fn a_copy_that_finds_no_room_is_told_with_the_numbers() {
     let Some(disk) = SmallDisk::new("400m") else {
         return;
     };
-    let home = Home::open_in(&disk.path().join("cache"), u64::MAX).unwrap();
+    let home = lab::servers::open_home(&disk.path().join("cache"), u64::MAX).unwrap();
     let template = empty(&home, &installed(MARIADB), &[]);
     let copies: Result<Vec<_>, Failure> = (1..400).map(|number| template.copy(number)).collect();
     let error = copies.unwrap_err();

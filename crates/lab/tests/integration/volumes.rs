@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use engine::{MARIADB, MYSQL, POSTGRES, Server};
 use lab::clean_in;
-use lab::home::Home;
 use lab::servers::{self, DataDir, Node, NodeSpec};
-use lab::site::ThisHost;
+use machine::home::Home;
+use machine::site::ThisHost;
 
 use crate::private::disk::{assert_only_theirs, disk};
 use crate::private::killed::dyno;

@@ -8,7 +8,6 @@ use engine::Server;
 
 use super::*;
 use crate::failure::Exit;
-use crate::home::Home;
 use crate::servers::{NodeSpec, start};
 use crate::site::ThisHost;
 use crate::template::{self, DATABASE};
@@ -32,7 +31,7 @@ fn cluster(
     config: &[(&str, &str)],
     keep: &Path,
 ) -> Vec<Node> {
-    let home = Home::open_in(&testkit::kept_root(), 2 << 30).unwrap();
+    let home = crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap();
     let installed = crate::servers::find(engine, None, None).unwrap();
     let listener = engine::data::Listener {
         tell: &mut |_| {},

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::home::Home;
 use lab::servers::Node;
+use machine::home::Home;
 
 use super::{entries, is_running, processes_below, wait_until};
 
@@ -26,7 +26,7 @@ pub(crate) fn play(part: impl FnOnce(&Home, &str, &Path)) {
     let Some(root) = std::env::var_os(ROOT) else {
         return;
     };
-    let home = Home::open_in(Path::new(&root), u64::MAX).unwrap();
+    let home = lab::servers::open_home(Path::new(&root), u64::MAX).unwrap();
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
     part(&home, &std::env::var(DOES).unwrap(), &place);
     panic!("should have been killed");

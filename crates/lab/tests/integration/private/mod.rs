@@ -20,10 +20,10 @@ use client::reactor::Reactor;
 use client::{TlsMode, TlsOptions};
 use engine::data::{Listener, Mode, Wanted};
 use engine::{Installed, MARIADB, MYSQL, POSTGRES, Server};
-use lab::home::Home;
 use lab::servers::{self, DataDir, Node, NodeSpec};
-use lab::site::{Site, ThisHost};
 use lab::template::{self, Template};
+use machine::home::Home;
+use machine::site::{Site, ThisHost};
 use tempfile::TempDir;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
@@ -43,7 +43,7 @@ pub(crate) fn open_dir() -> TempDir {
 
 /// The home of the test kit, whose templates stay for the next tests.
 pub(crate) fn kept_home() -> Home {
-    Home::open_in(&testkit::kept_root(), 2 << 30).unwrap()
+    lab::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
 }
 
 pub(crate) fn installed(engine: &'static dyn Server) -> Installed {

@@ -147,7 +147,7 @@ pub(super) fn cannot_join_galera(nodes: &mut [Node], keep: &Path) {
     let size = "SELECT variable_value FROM information_schema.GLOBAL_STATUS \
                 WHERE variable_name = 'WSREP_CLUSTER_SIZE'";
     for encryption in ["socket.ssl=NO", &certificate] {
-        let ports = crate::servers::port::several(4).unwrap();
+        let ports = crate::port::several(4).unwrap();
         let arguments = [
             "--no-defaults".to_owned(),
             data.clone(),
@@ -195,7 +195,7 @@ fn nobody_else_joins_group_replication() {
     let server = nodes[0].launcher.installed.program.clone();
     let data = format!("--datadir={}", path("data"));
     intruder.run(&server, &["--no-defaults", "--initialize-insecure", &data]);
-    let port = crate::servers::free_port().unwrap();
+    let port = crate::port::free().unwrap();
     let seeds: Vec<String> = nodes.iter().map(|one| one.address().to_string()).collect();
     let id = &layout(&nodes).id;
     let name = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");

@@ -1,0 +1,55 @@
+//! Runs `ip` and `tc`, which set up networks.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::process::Command;
+
+use crate::failure::{Fact, Failure};
+use crate::process::{self, NEVER, TOOL_LIMIT};
+
+/// The remedy where a network cannot be set up.
+const REMEDY: &str = "run dyno as root or with CAP_SYS_ADMIN and CAP_NET_ADMIN (a container needs \
+                      both, too), or have all members use the loopback interface: \
+                      topology.network = \"loopback\"";
+
+/// Runs one of the programs of iproute2. Arguments are separated by spaces; returns the output.
+pub(crate) fn run(program: &str, arguments: &str) -> Result<String, Failure> {
+    run_with(program, arguments, "")
+}
+
+/// Like [`run`], with commands on standard input.
+pub(crate) fn run_with(program: &str, arguments: &str, input: &str) -> Result<String, Failure> {
+    let mut command = Command::new(program);
+    command.args(arguments.split(' '));
+    // dyno's environment may contain passwords.
+    command.env_clear();
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    let input = process::input(input.as_bytes());
+    command.stdin(input.map_err(Failure::at("write to", Path::new(program)))?);
+    let output = process::output(command, TOOL_LIMIT, &NEVER);
+    let output = output.map_err(|error| match error.is(Fact::NoProgram) {
+        true => no_network(
+            format!("the program {program} is missing"),
+            "install iproute2, and make sure that PATH contains its directory, usually /usr/sbin",
+        ),
+        false => no_network(format!("cannot run {program}: {error}"), REMEDY),
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let words = words.trim().replace('\n', "; ");
+    Err(no_network(
+        format!("{program} {arguments}: {words}"),
+        REMEDY,
+    ))
+}
+
+/// The failure of a host that cannot, or a user that may not, give servers a network of their own.
+pub fn no_network(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!(
+        "cannot set up a network for the members of a cluster: {why}"
+    ))
+    .remedy(remedy)
+    .key("topology.network")
+}

@@ -1,0 +1,16 @@
+//! Makes a machine ready for servers, and leaves it as it was: where they run ([`site`]), what their
+//! data is on ([`volume`]), and what is recorded of both before it is created ([`home`]), so that a
+//! later run can undo what a killed one has left.
+
+pub mod account;
+pub mod copy;
+pub mod failure;
+pub mod home;
+pub mod ip;
+pub mod port;
+pub mod process;
+pub mod site;
+#[cfg(test)]
+mod testing;
+pub mod tree;
+pub mod volume;

@@ -1,0 +1,416 @@
+//! A machine other than this host, reached over ssh. The files of its nodes are below one
+//! directory, which has dyno's marker.
+//!
+//! ```text
+//! CACHE/run/5e1c…/machine7   the host and the directory, while that exists
+//! CACHE/run/5e1c…/ssh8       the socket of the connection
+//! HOST:/var/tmp/dyno-5e1c…-7/.dyno-directory
+//! HOST:/var/tmp/dyno-5e1c…-7/s1.0/     as the node's directory on this host
+//! ```
+//!
+//! One connection carries everything: an agent, which answers requests ([`agent`]), and for each
+//! program a session, with which the program ends.
+
+mod agent;
+mod disk;
+mod greeting;
+mod record;
+mod ssh;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use host::{Files, HostFacts};
+use ipnet::Ipv4Net;
+use rustix::process::Signal;
+
+use super::{Launched, Process, Program};
+use crate::account::Account;
+use crate::home::Home;
+use crate::process::{self, NEVER, WORK_LIMIT};
+use agent::Agent;
+use greeting::{Greeting, address};
+use record::Record;
+use ssh::{COMMAND_LIMIT, quoted, script};
+
+use crate::failure::Failure;
+
+pub(crate) use disk::Disk;
+pub(crate) use record::remove_all;
+pub use ssh::{Destination, shown};
+
+/// How long a program may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long `tar` may take to end once its archive has been read.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// The file with the process ID of a node's server, in the node's directory.
+const PROCESS: &str = "process";
+/// ssh's exit code if the connection fails.
+const NO_CONNECTION: i32 = 255;
+const BRING: &str = concat!(include_str!("bring.sh"), include_str!("own.sh"));
+const MOUNT: &str = concat!(include_str!("mount.sh"), include_str!("own.sh"));
+const LAUNCH: &str = include_str!("launch.sh");
+const END: &str = include_str!("end.sh");
+
+/// A machine that ssh reaches. Dropping it removes what dyno stored there.
+#[derive(Debug)]
+pub struct Machine {
+    record: Record,
+    agent: Agent,
+    control: PathBuf,
+    /// Messages of ssh.
+    log: PathBuf,
+    /// The account that servers run as.
+    account: Account,
+    /// The user that ssh logs in as.
+    user: String,
+    /// The address that servers listen on, with the network from which they are reached.
+    address: Ipv4Net,
+    /// The run directory on this host, which contains the nodes' directories.
+    run: PathBuf,
+    /// The disk with the node's data, if the machine is a guest.
+    disk: Option<Disk>,
+    /// The mount point of `disk`.
+    mounted: OnceLock<PathBuf>,
+}
+
+impl Machine {
+    /// Connects to a host, and creates a directory below `below` on it.
+    pub fn connect(home: &Home, to: &Destination, below: &Path) -> Result<Self, Failure> {
+        Self::new(home, to, below, None)
+    }
+
+    /// Connects to a guest with this disk, which has at most one node.
+    pub(super) fn guest(home: &Home, to: &Destination, disk: Disk) -> Result<Self, Failure> {
+        Self::new(home, to, Path::new("/var/tmp"), Some(disk))
+    }
+
+    fn new(
+        home: &Home,
+        to: &Destination,
+        below: &Path,
+        disk: Option<Disk>,
+    ) -> Result<Self, Failure> {
+        let (control, log) = (home.new_path("ssh"), home.new_path("ssh-log"));
+        let (agent, greeting) = Agent::connect(to, &control, &log)?;
+        let greeting = Greeting::of(&greeting).ok_or_else(|| to.failed(&log))?;
+        if let Some((why, remedy)) = greeting.unfit() {
+            return Err(to.unusable(why, remedy));
+        }
+        let address = address(&greeting.connection).ok_or_else(|| {
+            let why = format!("ssh is not connected by IPv4: {}", greeting.connection);
+            to.unusable(why, "give its IPv4 address or a name that has one")
+        })?;
+        let passwd = host::text(&agent, "/etc/passwd").unwrap_or_default();
+        let account = home
+            .account()
+            .on_machine(greeting.uid, &passwd)
+            .map_err(|_| {
+                let why = "servers refuse to run as root, and no other user exists to run them";
+                to.unusable(
+                    why.to_owned(),
+                    "install the server's package there, or log in as another user",
+                )
+            })?;
+        let record = Record::make(home, to, below, &agent, disk.is_some())?;
+        Ok(Self {
+            record,
+            agent,
+            control,
+            log,
+            account,
+            user: greeting.user,
+            address,
+            run: home.run_dir().to_owned(),
+            disk,
+            mounted: OnceLock::new(),
+        })
+    }
+
+    /// Whether it is a guest on this host.
+    pub fn is_guest(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// The user that ssh logs in as.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// What a program prints that was started with a path and plain arguments.
+    pub fn printed(&self, words: &[impl AsRef<OsStr>]) -> Result<String, Failure> {
+        let words: Vec<String> = words.iter().map(quoted).collect();
+        Ok(self.run(&words.join(" "))?.text)
+    }
+
+    /// The failure of a machine that cannot be used.
+    pub fn unusable(&self, why: String, remedy: &str) -> Failure {
+        self.record.to().unusable(why, remedy)
+    }
+
+    /// The host's name for ssh.
+    pub fn host(&self) -> &str {
+        &self.record.to().host
+    }
+
+    /// The address that servers listen on, with the network from which they are reached.
+    pub fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
+    pub fn files(&self) -> &dyn Files {
+        &self.agent
+    }
+
+    /// The host and its properties, for reports.
+    pub(crate) fn platform(&self) -> String {
+        let facts = HostFacts::read(&self.agent);
+        let cpus = facts.cpu.threads.map(|cpus| match cpus {
+            1 => "1 CPU".to_owned(),
+            _ => format!("{cpus} CPUs"),
+        });
+        let memory = facts.memory.total_bytes.map(plan::shown_bytes);
+        let found = [Some(self.host().to_owned()), facts.cpu.model, cpus, memory];
+        let system = [facts.kernel, facts.virtualization];
+        let found: Vec<String> = found.into_iter().chain(system).flatten().collect();
+        found.join(", ")
+    }
+
+    /// The path on the machine of `here`, a path in the run directory on this host.
+    pub fn path(&self, here: &Path) -> PathBuf {
+        match here.strip_prefix(&self.run) {
+            Ok(path) => self.record.dir().join(path),
+            Err(_) => here.to_owned(),
+        }
+    }
+
+    /// Copies the directory of a node, with its data, to the machine before its server starts.
+    pub fn place(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+        match &self.disk {
+            None => self.bring(dir, true, interrupted),
+            Some(disk) => {
+                disk.fill(dir, interrupted)?;
+                let dir = self.mounted.get_or_init(|| self.path(dir));
+                self.mount(dir, interrupted)
+            }
+        }
+    }
+
+    fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let owner = self.account.owner();
+        let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
+        self.session(script(MOUNT, &arguments), interrupted)
+    }
+
+    /// Ends the connection to a guest that was switched off, so that no request waits for an
+    /// answer.
+    pub(super) fn disconnect(&self) {
+        self.agent.disconnect();
+    }
+
+    /// Connects to a guest that was switched on again, and mounts its disk.
+    pub(super) fn reconnect(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        // A killed ssh client leaves its socket behind.
+        let _ = fs::remove_file(&self.control);
+        let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
+        self.agent.replace(agent);
+        let mounted = self.mounted.get();
+        mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
+    }
+
+    /// Copies the directory of a node to the machine, with or without the part that belongs to the
+    /// server's account.
+    pub fn bring(
+        &self,
+        dir: &Path,
+        with_own: bool,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let there = self.path(dir);
+        let mut tar = process::own_command(Path::new("tar"));
+        tar.args(["--sparse", "-cf", "-"]).arg("-C").arg(dir);
+        tar.stderr(Stdio::null());
+        if !with_own {
+            tar.arg("--exclude=./own");
+        }
+        tar.arg(".").stdout(Stdio::piped());
+        let mut tar = process::spawn(tar)?;
+        let Some(archive) = tar.stdout.take() else {
+            process::kill(&mut tar);
+            return Err(self.record.to().error(""));
+        };
+        let owner = self.account.owner();
+        let arguments = [there.as_os_str(), owner.as_ref()];
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(BRING, &arguments)).stdin(archive);
+        let unpacked = ssh::finish(self.record.to(), ssh, WORK_LIMIT, interrupted);
+        let packed = match &unpacked {
+            Ok(_) => process::wait(&mut tar, END_LIMIT),
+            Err(_) => None,
+        };
+        process::kill(&mut tar);
+        unpacked?;
+        match packed.is_some_and(|status| status.success()) {
+            true => Ok(()),
+            false => Err(self.record.to().error("tar failed on this host")),
+        }
+    }
+
+    /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
+    pub fn settle(&self, data: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
+        // The guest's disk was written before the guest read it.
+        let command = match self.disk.is_some() || !cold {
+            true => "sync",
+            false => {
+                "sync && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none ';'"
+            }
+        };
+        self.session(script(command, &[self.path(data)]), interrupted)
+    }
+
+    /// Zero if something was written to the directory `within` this time; otherwise `None`.
+    pub fn quiet_for(&self, here: &Path, within: Duration) -> Option<Duration> {
+        let dir = quoted(self.path(here));
+        let seconds = within.as_secs();
+        let find = format!("find {dir} -type f -newermt '-{seconds} seconds' -print -quit");
+        let found = self.run(&find).ok()?;
+        (found.code == 0 && !found.text.trim().is_empty()).then_some(Duration::ZERO)
+    }
+
+    /// Removes a file of a node's directory.
+    pub fn remove_file(&self, here: &Path) -> Result<(), Failure> {
+        self.succeed(&format!("rm -f {}", quoted(self.path(here))))
+    }
+
+    /// Connects the socket `here` on this host to the socket `there` on the machine.
+    pub fn forward(&self, here: &Path, there: &Path) -> Result<(), Failure> {
+        let link = format!("{}:{}", here.display(), there.display());
+        let mut ssh = self.client(&["-O", "forward", "-L", &link]);
+        ssh.stdin(Stdio::null());
+        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, &NEVER)
+    }
+
+    /// Starts a program of a node, whose input is a file of the node's directory on this host.
+    pub(crate) fn spawn(&self, program: Program<'_>) -> Result<Launched, Failure> {
+        let log = program.log;
+        let input = self.path(program.input);
+        let dir = input.parent().unwrap_or(Path::new("/")).to_owned();
+        let process = dir.join(PROCESS);
+        self.succeed(&format!("rm -f {}", quoted(&process)))?;
+        let mut arguments = vec![dir.into_os_string(), input.into_os_string()];
+        arguments.push("setpriv".into());
+        arguments.extend(self.account.setpriv_options().into_iter().map(Into::into));
+        arguments.push("--".into());
+        arguments.push(program.path.into());
+        arguments.extend_from_slice(program.arguments);
+        let errors = log
+            .try_clone()
+            .map_err(Failure::at("write the log of", program.path))?;
+        let mut ssh = self.client(&[]);
+        ssh.arg(script(LAUNCH, &arguments));
+        ssh.stdin(Stdio::piped()).stdout(log).stderr(errors);
+        let mut child = process::spawn(ssh)?;
+        let deadline = Instant::now() + START_LIMIT;
+        loop {
+            let pid = host::number(&self.agent, &process);
+            if let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) {
+                return Ok(Launched::elsewhere(child, pid));
+            }
+            let has_ended = matches!(child.try_wait(), Ok(Some(_)));
+            if has_ended || Instant::now() > deadline {
+                process::kill(&mut child);
+                let why = "a program could not be started there".to_owned();
+                return Err(self
+                    .record
+                    .to()
+                    .unusable(why, "its log is in the result directory"));
+            }
+            sleep(process::POLL_INTERVAL);
+        }
+    }
+
+    /// Sends a signal to processes, some of which may have ended.
+    pub(crate) fn send(&self, processes: &[Process], signal: Signal) {
+        let pids = processes.iter().filter_map(|process| match process {
+            Process::Elsewhere(pid) => Some(format!(" {pid}")),
+            Process::Here(_) => None,
+        });
+        let pids: String = pids.collect();
+        if pids.is_empty() {
+            return;
+        }
+        let dir = self.record.dir().display();
+        let (variable, below) = (
+            quoted(format!("DYNO_RUN_DIR={dir}/")),
+            quoted(format!("{dir}/")),
+        );
+        let signal = signal.as_raw();
+        // Processes that have ended are not an error.
+        let _ = self.agent.run(&format!(
+            "for pid in {pids}; do \
+             if grep -qsF {variable} /proc/$pid/environ || readlink /proc/$pid/fd/0 | grep -qF {below}; \
+             then kill -{signal} $pid; fi; done"
+        ));
+    }
+
+    /// Kills the processes of the node with this directory, and removes their shared memory.
+    pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
+        let end = format!("{END}\nend_processes \"$1\"");
+        self.session(script(&end, &[self.path(dir)]), &NEVER)
+    }
+
+    /// How a program ended, from the exit status of its session.
+    pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+        match status.code() {
+            Some(NO_CONNECTION) => "lost the connection to its host".to_owned(),
+            _ => process::how_it_ended(status),
+        }
+    }
+
+    /// Removes what dyno stored on the machine.
+    pub(crate) fn end(&self) -> Result<(), Failure> {
+        self.record.end(|command| self.session(command, &NEVER))
+    }
+
+    fn run(&self, command: &str) -> Result<agent::Output, Failure> {
+        self.agent.run(command).map_err(|error| {
+            self.record.to().unusable(
+                format!("the connection was lost: {error}"),
+                "check the network and the host",
+            )
+        })
+    }
+
+    fn succeed(&self, command: &str) -> Result<(), Failure> {
+        let output = self.run(command)?;
+        match output.code {
+            0 => Ok(()),
+            _ => Err(self.record.to().error(&output.text)),
+        }
+    }
+
+    fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let mut ssh = self.client(&[]);
+        ssh.arg(command).stdin(Stdio::null());
+        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, interrupted)
+    }
+
+    fn client(&self, options: &[&str]) -> Command {
+        let path = format!("ControlPath={}", self.control.display());
+        let shared = ["-o", "ControlMaster=no", "-o", &path];
+        self.record.to().ssh(shared.iter().chain(options))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // A later run removes what remains.
+        let _ = self.end();
+    }
+}

@@ -1,0 +1,172 @@
+//! A network namespace on this host: a site with an address of its own.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use host::Files;
+use host::group::Usage;
+use ipnet::Ipv4Net;
+use plan::{DiskLimits, SlowLink};
+
+use super::Switch;
+use super::neighbors::Neighbors;
+use super::slow::Slowed;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::home::outside::Outside;
+use crate::process;
+use crate::site::{Launched, Program, Site, ThisHost};
+
+/// A network namespace connected to a [`Switch`]. Everything else is the host's.
+#[derive(Debug)]
+pub struct Namespace {
+    host: ThisHost,
+    namespace: Outside,
+    address: Ipv4Net,
+    neighbors: Neighbors,
+    /// What slows its links down at the moment.
+    slowed: Mutex<Option<Slowed>>,
+    /// How many faults have cut off each address.
+    cut: Mutex<BTreeMap<Ipv4Addr, u32>>,
+    /// The last field, so that it outlives what is connected to it.
+    switch: Arc<Switch>,
+}
+
+impl Namespace {
+    /// Creates a namespace with an unused address of the switch; processes run as on [`ThisHost`].
+    pub fn new(home: &Home, switch: &Arc<Switch>, site: &plan::Site) -> Result<Self, Failure> {
+        let host = ThisHost::in_network(home, site)?;
+        let (namespace, address) = switch.connect(home)?;
+        Ok(Self {
+            neighbors: Neighbors::of(namespace.path(), "eth0")?,
+            host,
+            namespace,
+            address,
+            slowed: Mutex::default(),
+            cut: Mutex::default(),
+            switch: Arc::clone(switch),
+        })
+    }
+
+    /// The namespace's name for `ip`.
+    pub(super) fn name(&self) -> String {
+        self.namespace.name()
+    }
+
+    /// The file through which the namespace is entered.
+    pub(super) fn path(&self) -> &Path {
+        self.namespace.path()
+    }
+}
+
+impl Site for Namespace {
+    fn spawn(&self, home: &Home, program: Program<'_>) -> Result<Launched, Failure> {
+        let network = process::entry_of_network(self.path());
+        self.host.start(home, &network, program)
+    }
+
+    fn admit(&self, readable: &[PathBuf], writable: &[PathBuf]) {
+        self.host.admit(readable, writable);
+    }
+
+    fn end(&self) -> Result<(), Failure> {
+        let own = self.namespace.end();
+        let switch = match Arc::strong_count(&self.switch) {
+            1 => self.switch.end(),
+            _ => Ok(()),
+        };
+        own.and(switch).and(self.host.end())
+    }
+
+    fn address(&self) -> Ipv4Net {
+        self.address
+    }
+
+    fn beside(&self, home: &Home) -> Result<Arc<dyn Site>, Failure> {
+        Ok(Arc::new(Self::new(
+            home,
+            &self.switch,
+            &plan::Site::default(),
+        )?))
+    }
+
+    fn links(&self) -> Option<&Namespace> {
+        Some(self)
+    }
+
+    fn platform(&self) -> Option<String> {
+        self.host.platform()
+    }
+
+    fn files(&self) -> &dyn Files {
+        self.host.files()
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn limit_io(&self, devices: &[(u32, u32)], limits: &DiskLimits) -> Result<(), Failure> {
+        self.host.limit_io(devices, limits)
+    }
+}
+
+/// Breaks links in the direction away from the namespace. Other packets, such as replies to clients
+/// on this host, are affected only if their destination is named.
+impl Namespace {
+    /// Drops what the namespace sends to these addresses, without an error for the sender; returns
+    /// when that took effect. Cuts are counted: an address that was cut off twice must be restored
+    /// twice.
+    pub fn cut(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        for peer in peers {
+            let times = cut.entry(*peer).or_default();
+            *times += 1;
+            self.neighbors.misdirect(*peer)?;
+        }
+        Ok(Instant::now())
+    }
+
+    /// The host's address in the namespace's network, from which clients connect.
+    pub fn clients(&self) -> Ipv4Addr {
+        self.switch.host()
+    }
+
+    /// Undoes [`Self::cut`]; returns when that took effect.
+    pub fn restore(&self, peers: &[Ipv4Addr]) -> Result<Instant, Failure> {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut restored = Ok(());
+        for peer in peers {
+            let times = cut.entry(*peer).or_default();
+            *times = times.saturating_sub(1);
+            if *times == 0 {
+                cut.remove(peer);
+                restored = restored.and(self.neighbors.forget(*peer));
+            }
+        }
+        restored.map(|()| Instant::now())
+    }
+
+    /// Limits or delays everything that the namespace sends to these addresses together, or drops a
+    /// fraction of it; returns when that took effect. A namespace has at most one such limit.
+    pub fn slow(&self, peers: &[Ipv4Addr], how: &SlowLink) -> Result<Instant, Failure> {
+        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        *slowed = Some(Slowed::new(self, peers, how)?);
+        Ok(Instant::now())
+    }
+
+    /// Undoes [`Self::slow`]; returns when that took effect.
+    pub fn speed_up(&self) -> Result<Instant, Failure> {
+        let mut slowed = self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slowed) = &*slowed {
+            slowed.stop(&self.name())?;
+        }
+        let at = Instant::now();
+        // Packets that are already delayed may still be in transit.
+        *slowed = None;
+        Ok(at)
+    }
+}

@@ -1,0 +1,140 @@
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::site::Site;
+use plan::{Loss, SlowLink, SplitMix64};
+use std::sync::Arc;
+
+/// How long to wait for a packet that must not arrive.
+const SILENCE: Duration = Duration::from_millis(100);
+/// How long a packet may take on a slow machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Two namespaces of one switch; `None` where this user may not create them.
+fn two() -> Option<(tempfile::TempDir, Home, [Namespace; 2])> {
+    let dir = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let home = crate::testing::home_in(&dir.path().join("cache"));
+    let switch = match Switch::new(&home) {
+        Ok(switch) => Arc::new(switch),
+        Err(error) => {
+            let remedy = error.remedy.as_deref().unwrap();
+            assert!(
+                remedy.contains("root") || remedy.contains("iproute2"),
+                "{error}"
+            );
+            testkit::skip(&error.to_string());
+            return None;
+        }
+    };
+    let sites = [(); 2].map(|()| Namespace::new(&home, &switch, &plan::Site::default()).unwrap());
+    Some((dir, home, sites))
+}
+
+/// A UDP socket in a namespace, at its address.
+fn socket(site: &Namespace) -> UdpSocket {
+    let (path, ip) = (site.path().to_owned(), site.address().addr());
+    inside(&path, move || UdpSocket::bind((ip, 0))).unwrap()
+}
+
+/// Sends a packet; returns how long it took to arrive, `None` if it did not within the limit.
+fn travels(from: &UdpSocket, to: &UdpSocket, limit: Duration) -> Option<Duration> {
+    let began = Instant::now();
+    from.send_to(b"hello", to.local_addr().unwrap()).unwrap();
+    to.set_read_timeout(Some(limit)).unwrap();
+    match to.recv_from(&mut [0; 16]) {
+        Ok((5, sender)) if sender == from.local_addr().unwrap() => Some(began.elapsed()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ip(socket: &UdpSocket) -> Ipv4Addr {
+    match socket.local_addr().unwrap().ip() {
+        std::net::IpAddr::V4(ip) => ip,
+        std::net::IpAddr::V6(_) => panic!("an IPv4 socket"),
+    }
+}
+
+#[test]
+fn from_the_cut_on_nothing_arrives_and_the_sender_learns_nothing() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    assert!(travels(&from, &to, LIMIT).is_some());
+    for _ in 0..20 {
+        one.cut(&[ip(&to)]).unwrap();
+        assert_eq!(travels(&from, &to, SILENCE), None);
+        // The other direction.
+        assert!(travels(&to, &from, LIMIT).is_some());
+        one.restore(&[ip(&to)]).unwrap();
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
+
+#[test]
+fn a_delay_holds_in_one_direction() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    let delay = Duration::from_millis(200);
+    let how = SlowLink {
+        bytes_per_s: None,
+        delay: Some(delay),
+        loss: None,
+    };
+    for _ in 0..2 {
+        one.slow(&[ip(&to)], &how).unwrap();
+        for _ in 0..5 {
+            let took = travels(&from, &to, LIMIT).unwrap();
+            assert!(took >= delay, "{took:?}");
+            // The other direction.
+            assert!(travels(&to, &from, LIMIT).is_some());
+        }
+        one.cut(&[ip(&to)]).unwrap();
+        assert_eq!(travels(&from, &to, delay + SILENCE), None);
+        one.restore(&[ip(&to)]).unwrap();
+        one.speed_up().unwrap();
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}
+
+/// Of numbered packets, exactly those that the generator spares must arrive.
+#[test]
+fn a_seed_chooses_the_packets_that_get_lost() {
+    let Some((_dir, _home, [one, other])) = two() else {
+        return;
+    };
+    let (from, to) = (socket(&one), socket(&other));
+    assert!(travels(&from, &to, LIMIT).is_some());
+    let loss = Loss {
+        share: 0.3,
+        seed: 7,
+    };
+    let how = SlowLink {
+        bytes_per_s: None,
+        delay: None,
+        loss: Some(loss),
+    };
+    one.slow(&[ip(&to)], &how).unwrap();
+    for number in 0..100 {
+        from.send_to(&[number], to.local_addr().unwrap()).unwrap();
+    }
+    let mut random = SplitMix64::new(loss.seed);
+    let arrives = |_: &u8| random.unit() >= loss.share;
+    for number in (0..100).filter(arrives) {
+        let mut packet = [0; 16];
+        to.set_read_timeout(Some(LIMIT)).unwrap();
+        let (length, _) = to.recv_from(&mut packet).unwrap();
+        assert_eq!(&packet[..length], [number]);
+    }
+    one.speed_up().unwrap();
+    for _ in 0..20 {
+        assert!(travels(&from, &to, LIMIT).is_some());
+    }
+}

@@ -1,0 +1,324 @@
+//! QEMU guests on this host, with KVM where it works. dyno boots a guest and then reaches it over
+//! ssh like any other host.
+//!
+//! ```text
+//! CACHE/run/5e1c…/guest7/keys       for ssh, made for this boot
+//! CACHE/run/5e1c…/guest7/disk       what its node's data is on
+//! CACHE/run/5e1c…/guest7/console    what its kernel says
+//! ```
+
+mod backlog;
+mod keys;
+mod qemu;
+
+use std::fmt::Display;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use plan::Limits;
+
+use super::Destination;
+use super::machine::Disk;
+use crate::home::Home;
+use crate::home::survivors::RUN_DIR;
+use crate::port;
+use crate::process;
+use keys::Keys;
+use qemu::{Accelerator, Hardware, Image};
+
+use crate::failure::{Exit, Failure, canceled};
+
+/// Describes a guest without KVM in reports.
+const EMULATED: &str = "emulated, not KVM";
+/// How long a guest may take to boot. With KVM, it takes a second.
+const BOOT_LIMIT: Duration = Duration::from_secs(180);
+/// How long booting may take with KVM, which does not work on all hosts that have it.
+const KVM_LIMIT: Duration = Duration::from_secs(20);
+/// A message on the console after which ssh can connect.
+const IS_UP: &str = "Server listening on";
+/// QEMU's message if another process has taken a port.
+const PORT_TAKEN: &str = "Could not set up host forwarding rule";
+const MAX_PORT_TRIES: u32 = 5;
+/// Lines of the console that a message quotes.
+const CONSOLE_LINES: usize = 8;
+
+/// Why guests are emulated; `None` if the first one booted with KVM. All guests of a study must be
+/// alike.
+static NO_KVM: OnceLock<Option<String>> = OnceLock::new();
+
+/// A running guest, ended when this value is dropped.
+#[derive(Debug)]
+pub(super) struct Guest {
+    /// `None` while it is switched off.
+    qemu: Mutex<Option<Child>>,
+    image: Image,
+    hardware: Hardware,
+    accelerator: Accelerator,
+    /// The guest's directory in the run directory.
+    dir: PathBuf,
+    home: Home,
+    keys: Keys,
+    disk: Disk,
+    /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
+    /// server.
+    ports: [u16; 2],
+}
+
+enum Failed {
+    PortTaken,
+    Boot(String),
+    Other(Failure),
+}
+
+/// The failure of a host that cannot boot a guest.
+fn no_guest(why: impl Display, remedy: impl Into<String>) -> Failure {
+    Failure::usage(format!("the guest cannot be booted: {why}"))
+        .remedy(remedy)
+        .key("site.kind")
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        let why = match failed {
+            Failed::Other(error) => return error,
+            Failed::PortTaken => PORT_TAKEN.to_owned(),
+            Failed::Boot(why) => why,
+        };
+        let remedy = "build its image again with scripts/build-guest.sh; if that changes nothing, give it more memory: site.memory";
+        Self {
+            exit: Exit::Server,
+            ..no_guest(why, remedy)
+        }
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(error: Failure) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl Guest {
+    /// Boots a guest; returns how ssh reaches it, and its disk.
+    pub(super) fn boot(
+        home: &Home,
+        limits: &Limits,
+        image: &Path,
+    ) -> Result<(Self, Destination, Disk), Failure> {
+        qemu::program()?;
+        let image = Image::find(image)?;
+        let hardware = Hardware::new(limits);
+        let boot = |accelerator| Self::on_free_ports(home, &image, &hardware, accelerator);
+        let booted = match NO_KVM.get() {
+            Some(Some(_)) => boot(Accelerator::Emulation),
+            Some(None) => match boot(Accelerator::Kvm) {
+                Err(Failed::Boot(_)) => boot(Accelerator::Kvm),
+                booted => booted,
+            },
+            None => match boot(Accelerator::Kvm) {
+                Err(Failed::Boot(why)) => {
+                    // Another thread may have found the same.
+                    let _ = NO_KVM.set(Some(why));
+                    boot(Accelerator::Emulation)
+                }
+                booted => {
+                    if booted.is_ok() {
+                        let _ = NO_KVM.set(None);
+                    }
+                    booted
+                }
+            },
+        };
+        let guest = booted.map_err(Failure::from)?;
+        let (to, disk) = (guest.keys.destination.clone(), guest.disk.clone());
+        Ok((guest, to, disk))
+    }
+
+    fn on_free_ports(
+        home: &Home,
+        image: &Image,
+        hardware: &Hardware,
+        accelerator: Accelerator,
+    ) -> Result<Self, Failed> {
+        for _ in 1..MAX_PORT_TRIES {
+            match Self::start(home, image, hardware, accelerator) {
+                Err(Failed::PortTaken) => {}
+                outcome => return outcome,
+            }
+        }
+        Self::start(home, image, hardware, accelerator)
+    }
+
+    fn start(
+        home: &Home,
+        image: &Image,
+        hardware: &Hardware,
+        accelerator: Accelerator,
+    ) -> Result<Self, Failed> {
+        let dir = home.new_path("guest");
+        // Keys and data are closed to others.
+        let create = |dir: &Path| {
+            let created = DirBuilder::new().mode(0o700).create(dir);
+            created.map_err(Failure::at("create", dir))
+        };
+        let temporary = dir.join(qemu::TEMPORARY);
+        create(&dir)?;
+        create(&temporary)?;
+        home.account().own(&temporary)?;
+        home.account().let_enter(&dir)?;
+        let ports = [port::free()?, port::free()?];
+        let keys = Keys::make(&dir, ports[0])?;
+        let disk = Disk::new(dir.join("disk"))?;
+        home.account().own(disk.file())?;
+        let guest = Self {
+            qemu: Mutex::default(),
+            image: image.clone(),
+            hardware: hardware.clone(),
+            accelerator,
+            dir,
+            home: home.clone(),
+            keys,
+            disk,
+            ports,
+        };
+        guest.switch_on(&process::NEVER)?;
+        Ok(guest)
+    }
+
+    fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+        // Without the output from before the guest was switched off.
+        let console = self.dir.join(qemu::CONSOLE);
+        File::create(&console).map_err(Failure::at("write", &console))?;
+        self.home.account().own(&console)?;
+        let mut command = qemu::command(
+            self.home.account(),
+            &self.image,
+            &self.hardware,
+            self.accelerator,
+            &self.dir,
+            &self.keys,
+            &self.disk,
+            self.ports,
+        )?;
+        command.env(RUN_DIR, self.home.run_dir());
+        let child = process::spawn(command)?;
+        let id = child.id();
+        *self.qemu() = Some(child);
+        self.wait_until_up(interrupted)?;
+        let widened = backlog::widen(id, self.port());
+        Ok(widened.map_err(Failure::at("share a socket of", &self.dir))?)
+    }
+
+    fn wait_until_up(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
+        let limit = match self.accelerator {
+            Accelerator::Kvm => KVM_LIMIT,
+            Accelerator::Emulation => BOOT_LIMIT,
+        };
+        let deadline = Instant::now() + limit;
+        let said = |name: &str| fs::read(self.dir.join(name)).unwrap_or_default();
+        let text = |name: &str| String::from_utf8_lossy(&said(name)).into_owned();
+        loop {
+            let status = self.qemu().as_mut().map_or(Ok(None), Child::try_wait);
+            if text(qemu::CONSOLE).contains(IS_UP) {
+                return Ok(());
+            }
+            let what = match status {
+                Ok(Some(status)) => format!("QEMU {}", process::how_it_ended(status)),
+                _ if Instant::now() > deadline => {
+                    format!("it took more than {} s", limit.as_secs())
+                }
+                _ if interrupted.load(Ordering::Relaxed) => {
+                    return Err(canceled().into());
+                }
+                _ => {
+                    sleep(process::POLL_INTERVAL);
+                    continue;
+                }
+            };
+            let log = text(qemu::LOG);
+            if log.contains(PORT_TAKEN) {
+                return Err(Failed::PortTaken);
+            }
+            return Err(Failed::Boot(explained(&what, &log, &text(qemu::CONSOLE))));
+        }
+    }
+
+    /// The server's port, which is the same on the guest and on 127.0.0.1.
+    pub(super) fn port(&self) -> u16 {
+        self.ports[1]
+    }
+
+    /// Switches the guest off; returns when that was done.
+    pub(super) fn cut(&self) -> Instant {
+        let qemu = self.qemu().take();
+        qemu.map_or_else(Instant::now, |mut qemu| process::kill(&mut qemu))
+    }
+
+    /// Switches the guest on again, with its disk.
+    pub(super) fn restore(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        Ok(self.switch_on(interrupted)?)
+    }
+
+    /// Whether the guest was switched off or QEMU has ended.
+    pub(super) fn is_off(&self) -> bool {
+        let ended = |qemu: &mut Child| !matches!(qemu.try_wait(), Ok(None));
+        self.qemu().as_mut().is_none_or(ended)
+    }
+
+    pub(super) fn is_emulated(&self) -> bool {
+        matches!(self.accelerator, Accelerator::Emulation)
+    }
+
+    /// For reports: KVM, or emulation.
+    pub(super) fn accelerator(&self) -> String {
+        match (self.accelerator, NO_KVM.get().and_then(Option::as_ref)) {
+            (Accelerator::Kvm, _) => "KVM".to_owned(),
+            (Accelerator::Emulation, None) => EMULATED.to_owned(),
+            (Accelerator::Emulation, Some(why)) => format!("{EMULATED}: {why}"),
+        }
+    }
+
+    /// Ends the guest and removes its files.
+    pub(super) fn end(&self) -> Result<(), Failure> {
+        self.cut();
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if self.dir.exists() => Err(Failure::at("remove", &self.dir)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn qemu(&self) -> MutexGuard<'_, Option<Child>> {
+        self.qemu.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // The next run removes what remains.
+        let _ = self.end();
+    }
+}
+
+/// Adds QEMU's messages and the last lines of the console.
+fn explained(what: &str, log: &str, console: &str) -> String {
+    let error = |line: &&str| !line.is_empty() && !line.contains("warning:");
+    let first = log.lines().map(str::trim).find(error);
+    let first = first.map(|line| line.split_once(": ").map_or(line, |(_, error)| error));
+    let lines = console.lines().map(str::trim);
+    // The registers that a panicking kernel prints are of no use.
+    let lines = lines.take_while(|line| !line.contains("Call Trace"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let shown = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("; ");
+    match (first, shown.is_empty()) {
+        (Some(error), true) => format!("{what}: {error}"),
+        (None, true) => format!("{what}, and its console is empty"),
+        (Some(error), false) => format!("{what}: {error}; its console ends: {shown}"),
+        (None, false) => format!("{what}; its console ends: {shown}"),
+    }
+}

@@ -1,0 +1,184 @@
+//! QEMU's command line, and the image that it boots.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plan::Limits;
+
+use super::keys::Keys;
+use super::no_guest;
+use crate::account::Account;
+use crate::failure::Failure;
+use crate::process;
+use crate::site::machine::Disk;
+
+/// Debian has a program for each architecture.
+const PROGRAM: &str = "qemu-system-x86_64";
+/// Memory of a guest without a limit.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// The kernel's messages, a file in the guest's directory.
+pub(super) const CONSOLE: &str = "console";
+/// QEMU's messages, a file in the guest's directory.
+pub(super) const LOG: &str = "log";
+/// The directory for what the guest writes to its image.
+pub(super) const TEMPORARY: &str = "tmp";
+const KVM_DEVICE: &str = "/dev/kvm";
+/// Kernel messages go to the console, and a kernel panic ends QEMU.
+const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
+
+/// A guest that takes QEMU over can neither start programs nor gain privileges. QEMU does not change
+/// its own user: the kernel would then forget to end it with dyno.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Accelerator {
+    Kvm,
+    Emulation,
+}
+
+impl Accelerator {
+    /// The user that QEMU runs as: the servers', if that one may use the accelerator.
+    fn account(self, servers: &Account) -> Account {
+        match self {
+            Self::Kvm => servers.with_device(Path::new(KVM_DEVICE)),
+            Self::Emulation => servers.clone(),
+        }
+    }
+}
+
+/// The files that `scripts/build-guest.sh` creates.
+#[derive(Debug, Clone)]
+pub(super) struct Image(PathBuf);
+
+/// Resources of a guest.
+#[derive(Debug, Clone)]
+pub(super) struct Hardware {
+    cpus: usize,
+    cpuset: Option<String>,
+    memory_mib: u64,
+}
+
+impl Image {
+    /// The image in a directory, if it is complete.
+    pub(super) fn find(dir: &Path) -> Result<Self, Failure> {
+        match dir.join(".complete").exists() {
+            true => Ok(Self(dir.to_owned())),
+            false => Err(no_guest(
+                format!("there is no image in {}", dir.display()),
+                "build it with scripts/build-guest.sh, which needs the Debian archive and 600 MB of temporary disk space",
+            )),
+        }
+    }
+}
+
+impl Hardware {
+    /// The CPUs and memory of a site's limits.
+    pub(super) fn new(limits: &Limits) -> Self {
+        let here = || std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = limits.cpus.as_ref().map(|cpus| cpus.value.round());
+        // Studies accept only whole numbers up to 10,000 here.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "see above"
+        )]
+        let cpus = cpus.map_or_else(here, |cpus| cpus as usize);
+        let memory = limits.memory.as_ref();
+        Self {
+            cpus,
+            cpuset: limits.cpuset.as_ref().map(|set| set.value.to_string()),
+            memory_mib: memory.map_or(MEMORY_BYTES, |memory| memory.value) >> 20,
+        }
+    }
+}
+
+/// The command of a QEMU whose guest is reachable at the `ports` of 127.0.0.1, forwarded to its
+/// ports 22 and `ports[1]`. The guest cannot reach anything else.
+pub(super) fn command(
+    account: &Account,
+    image: &Image,
+    hardware: &Hardware,
+    accelerator: Accelerator,
+    dir: &Path,
+    keys: &Keys,
+    disk: &Disk,
+    ports: [u16; 2],
+) -> Result<Command, Failure> {
+    let cpuset = hardware.cpuset.iter();
+    let cpuset: Vec<OsString> = cpuset
+        .flat_map(|cpus| ["taskset", "-c", cpus].map(Into::into))
+        .collect();
+    let account = accelerator.account(account);
+    let mut command = process::command(&account, &cpuset, &program()?);
+    let (accelerator, cpu) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host"),
+        Accelerator::Emulation => ("tcg,thread=multi", "max"),
+    };
+    command.args(["-accel", accelerator, "-cpu", cpu]);
+    command.args(["-sandbox", SANDBOX]);
+    // The timers of `q35` work even on a busy host; those of `microvm` do not.
+    command.args(["-machine", "q35"]);
+    command.arg("-smp").arg(hardware.cpus.to_string());
+    command.arg("-m").arg(format!("{}M", hardware.memory_mib));
+    command.args(["-nodefaults", "-no-user-config", "-no-reboot"]);
+    command.args(["-display", "none"]);
+    let console = option("file,id=console,path=", &dir.join(CONSOLE), "");
+    command.arg("-chardev").arg(console);
+    command.args(["-serial", "chardev:console"]);
+    command.arg("-kernel").arg(image.0.join("vmlinuz"));
+    command.arg("-initrd").arg(image.0.join("initrd"));
+    command.args(["-append", KERNEL_OPTIONS]);
+    // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
+    // it.
+    command.env("TMPDIR", dir.join(TEMPORARY));
+    drive(
+        &mut command,
+        "root",
+        &image.0.join("root.img"),
+        "snapshot=on",
+    );
+    drive(&mut command, "keys", &keys.archive, "readonly=on");
+    // The guest's page cache must be the only one.
+    let cache = match disk.is_direct() {
+        true => "cache=none",
+        false => "cache=writeback",
+    };
+    drive(&mut command, "data", disk.file(), cache);
+    let [ssh, server] = ports;
+    command.arg("-netdev").arg(format!(
+        "user,id=net,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:{ssh}-:22,hostfwd=tcp:127.0.0.1:{server}-:{server}"
+    ));
+    command.args(["-device", "virtio-net-pci,netdev=net,romfile="]);
+    let path = dir.join(LOG);
+    let log = File::create(&path).map_err(Failure::at("write", &path))?;
+    let errors = log.try_clone().map_err(Failure::at("write", &path))?;
+    command.stdout(log).stderr(errors);
+    Ok(command)
+}
+
+/// Adds the guest's next disk.
+fn drive(command: &mut Command, name: &str, file: &Path, how: &str) {
+    let after = format!(",if=none,id={name},format=raw,werror=report,{how}");
+    command.arg("-drive").arg(option("file=", file, &after));
+    let device = format!("virtio-blk-pci,drive={name}");
+    command.arg("-device").arg(device);
+}
+
+/// A QEMU option with a path, in which commas are doubled.
+fn option(before: &str, path: &Path, after: &str) -> OsString {
+    let path = path.to_string_lossy().replace(',', ",,");
+    format!("{before}{path}{after}").into()
+}
+
+pub(super) fn program() -> Result<PathBuf, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|dir| dir.join(PROGRAM));
+    found.find(|program| program.is_file()).ok_or_else(|| {
+        no_guest(
+            format!("{PROGRAM} is not installed"),
+            "install the package qemu-system-x86: scripts/install-servers.sh vm",
+        )
+    })
+}

@@ -1,0 +1,241 @@
+//! What happens to the devices of a file system while a server uses it: devices fail, return, and
+//! are replaced, and a scrub reads all of them.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::fault::Scrub;
+
+use super::Volume;
+use super::btrfs;
+use super::loop_device::LoopDevice;
+use super::made::Made;
+use super::tool::{Tool, shown};
+use crate::failure::{Failure, canceled};
+use crate::process;
+
+/// How often to check whether a job is done.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Exit code of `btrfs scrub` if there are errors that it could not correct.
+const UNCORRECTABLE: i32 = 3;
+/// The directory in which `btrfs scrub` keeps a file for each file system.
+const STATUS_DIR: &str = "/var/lib/btrfs";
+
+/// A task on a whole volume, performed by a program.
+#[derive(Debug)]
+pub struct Job {
+    pub(super) child: Child,
+    /// The number of the device that is replaced, and the new one; `None` of a scrub.
+    replacement: Option<(u32, LoopDevice)>,
+}
+
+impl Made {
+    /// Makes a device, numbered from 1, fail all requests; returns when it did.
+    pub fn fail(&self, device: u32) -> Result<Instant, Failure> {
+        self.with_device(device, LoopDevice::fail)
+    }
+
+    /// Restores a device with the content that it had when it failed; returns when it was back.
+    pub fn restore(&self, device: u32) -> Result<Instant, Failure> {
+        self.with_device(device, LoopDevice::restore)
+    }
+
+    /// The major and minor numbers of a device.
+    pub fn numbers(&self, device: u32) -> Result<(u32, u32), Failure> {
+        self.with_device(device, LoopDevice::numbers)
+    }
+
+    /// Whether a new file can be written, together with everything written before.
+    pub fn takes_writes(&self) -> bool {
+        let path = self.path().join("probe");
+        let written = fs::write(&path, "x")
+            .and_then(|()| fs::File::open(&path)?.sync_all())
+            .and_then(|()| fs::remove_file(&path));
+        written.is_ok() && self.sync().is_ok()
+    }
+
+    /// Mounts the file system again, because after some errors the kernel refuses writes until
+    /// then.
+    pub fn remount(&self) -> Result<(), Failure> {
+        self.unmount()?;
+        self.mount()
+    }
+
+    /// Starts to rebuild a device on a new one.
+    pub fn replace(&self, device: u32) -> Result<Job, Failure> {
+        self.numbers(device)?;
+        let new = self.new_device()?;
+        let arguments = ["replace", "start", "-B", "-f", "-r"].map(str::to_owned);
+        let mut arguments = Vec::from(arguments);
+        arguments.extend([device.to_string(), shown(new.path()), shown(self.path())]);
+        Ok(Job {
+            child: Tool::BTRFS.start(arguments)?,
+            replacement: Some((device, new)),
+        })
+    }
+
+    /// Starts to read all blocks of all devices and to correct bad ones.
+    pub fn scrub(&self) -> Result<Job, Failure> {
+        // A scrub sees only committed data, and a server's fsync does not commit.
+        self.sync()?;
+        let arguments = ["scrub", "start", "-B", "-R"].map(str::to_owned);
+        let arguments = arguments.into_iter().chain([shown(self.path())]);
+        Ok(Job {
+            child: Tool::BTRFS.start(arguments)?,
+            replacement: None,
+        })
+    }
+
+    /// Waits until a job is done; returns the result of a scrub.
+    pub fn finish(&self, job: &mut Job, over: &AtomicBool) -> Result<Option<Scrub>, Failure> {
+        let status = loop {
+            if let Some(status) = process::wait(&mut job.child, POLL_INTERVAL) {
+                break status;
+            }
+            if over.load(Ordering::Relaxed) {
+                return Err(canceled());
+            }
+        };
+        let output = Output {
+            status,
+            stdout: read(job.child.stdout.take()),
+            stderr: read(job.child.stderr.take()),
+        };
+        let is_scrub = job.replacement.is_none();
+        let is_done = status.success() || (is_scrub && status.code() == Some(UNCORRECTABLE));
+        if !is_done {
+            return Err(Tool::BTRFS.failed(&output));
+        }
+        if let Some((device, new)) = job.replacement.take() {
+            self.put_in_place(device, new)?;
+        }
+        Ok(is_scrub.then(|| found(&String::from_utf8_lossy(&output.stdout))))
+    }
+
+    pub fn cancel(&self, mut job: Job) {
+        release_at(self.path());
+        process::kill(&mut job.child);
+    }
+
+    /// Puts the new device, which has the content of number `device`, in the place of that one,
+    /// which is detached.
+    fn put_in_place(&self, device: u32, new: LoopDevice) -> Result<(), Failure> {
+        let mut loops = self.loops();
+        let Some(old) = index(device).and_then(|index| loops.get_mut(index)) else {
+            return Err(no_device(device, loops.len()));
+        };
+        std::mem::replace(old, new).remove()
+    }
+
+    fn with_device<T>(
+        &self,
+        device: u32,
+        work: impl FnOnce(&LoopDevice) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let loops = self.loops();
+        let found = index(device).and_then(|index| loops.get(index));
+        found.map_or_else(|| Err(no_device(device, loops.len())), work)
+    }
+}
+
+impl Job {
+    /// Major and minor numbers of the device that replaces another.
+    pub fn new_device(&self) -> Option<Result<(u32, u32), Failure>> {
+        let replacement = self.replacement.as_ref();
+        replacement.map(|(_, device)| device.numbers())
+    }
+}
+
+/// Ends what the kernel still does for a job on a file system of dyno's. `source` is its device.
+///
+/// Returns the [`scrub_files`], to be removed once the file system is unmounted: the scrub program
+/// writes them again before it closes the file system.
+pub(crate) fn release(mount_point: &Path, source: &Path) -> Vec<PathBuf> {
+    let files = scrub_files(source);
+    if !files.is_empty() {
+        release_at(mount_point);
+    }
+    files
+}
+
+/// The files that a scrub program keeps about the file system on this device; none if its kind has
+/// no scrub.
+pub(super) fn scrub_files(source: &Path) -> Vec<PathBuf> {
+    let Ok(dir) = btrfs::directory_of(&[source.to_owned()]) else {
+        return Vec::new();
+    };
+    let id = dir.file_name().unwrap_or_default().to_string_lossy();
+    let kinds = ["status", "progress"].into_iter();
+    let names = kinds.map(|kind| format!("{STATUS_DIR}/scrub.{kind}.{id}"));
+    names.map(PathBuf::from).collect()
+}
+
+fn release_at(mount_point: &Path) {
+    for job in ["replace", "scrub"] {
+        // Usually, no job is running.
+        let _ = Tool::BTRFS.run([job, "cancel", &shown(mount_point)]);
+    }
+}
+
+fn index(device: u32) -> Option<usize> {
+    usize::try_from(device).ok()?.checked_sub(1)
+}
+
+fn no_device(device: u32, count: usize) -> Failure {
+    let message = format!("there is no device {device}: the volume has {count} loop devices");
+    Failure::server(message)
+}
+
+/// Reads a program's output, which is short.
+fn read(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let _ = pipe.take(1 << 20).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// Parses the output of `btrfs scrub start -R`.
+fn found(printed: &str) -> Scrub {
+    let number = |name: &str| -> u64 {
+        let mut lines = printed.lines().filter_map(|line| line.split_once(':'));
+        let line = lines.find(|(key, _)| key.trim() == name);
+        line.and_then(|(_, value)| value.trim().parse().ok())
+            .unwrap_or_default()
+    };
+    let kinds = [
+        "read_errors",
+        "csum_errors",
+        "verify_errors",
+        "super_errors",
+    ];
+    Scrub {
+        found: kinds.into_iter().map(number).sum(),
+        corrected: number("corrected_errors"),
+        uncorrectable: number("uncorrectable_errors"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scrub_found_is_read() {
+        let printed = "scrub done for d38d7de1\nStatus:           finished\n\
+                       Duration:         0:00:00\n\tdata_extents_scrubbed: 6400\n\
+                       \tread_errors: 3\n\tcsum_errors: 25600\n\tverify_errors: 84\n\tno_csum: 7\n\
+                       \tsuper_errors: 2\n\tuncorrectable_errors: 1\n\tcorrected_errors: 25684\n";
+        let expected = Scrub {
+            found: 25_689,
+            corrected: 25_684,
+            uncorrectable: 1,
+        };
+        assert_eq!(found(printed), expected);
+        assert_eq!(found(""), Scrub::default());
+    }
+}

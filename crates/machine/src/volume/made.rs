@@ -1,0 +1,309 @@
+//! A file system that dyno makes for one node, on loop devices or on a device that the study names.
+//!
+//! ```text
+//! volume7/device1, …   sparse files of the loop devices
+//! volume7/mounted/     where it is mounted
+//! ```
+//!
+//! The directory is in the run directory, or below one that the study names. Cleaning up unmounts
+//! what is mounted in it; then the kernel detaches the loop devices.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plan::{Devices, DiskLimits};
+
+use super::claim::Claim;
+use super::loop_device::LoopDevice;
+use super::tool::{Tool, shown};
+use super::{FileSystem, Volume, directory, file_system, named_device};
+use crate::failure::{Failure, disk_full};
+use crate::home::outside::{Kind, Outside};
+use crate::home::{Home, mounted};
+use crate::site::{Site, ThisHost};
+use crate::tree;
+use crate::volume::no_volume;
+
+#[derive(Debug)]
+pub struct Made {
+    kind: Box<dyn FileSystem>,
+    plan: plan::FileSystem,
+    base: Base,
+    mount_point: PathBuf,
+    /// Emptied when they are detached.
+    loops: Mutex<Vec<LoopDevice>>,
+    /// Number of the latest file.
+    last_file: AtomicU32,
+    limits: DiskLimits,
+    /// Space that the empty file system takes.
+    empty_bytes: u64,
+    /// Held until the study's device has been wiped.
+    _claim: Option<Claim>,
+}
+
+/// The directory of the loop devices' files and of the mount point.
+#[derive(Debug)]
+enum Base {
+    InRun(PathBuf),
+    Outside(Outside),
+}
+
+impl Base {
+    fn new(home: &Home, below: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(below) = below {
+            let below = directory::check(below, home.account())?;
+            return Outside::make(home, Kind::Directory, &below).map(Self::Outside);
+        }
+        let path = home.new_path("volume");
+        make_dir(&path)?;
+        Ok(Self::InRun(path))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::InRun(path) => path,
+            Self::Outside(outside) => outside.path(),
+        }
+    }
+
+    fn end(&self) -> Result<(), Failure> {
+        match self {
+            Self::InRun(path) if !path.exists() => Ok(()),
+            Self::InRun(path) => tree::remove(path),
+            Self::Outside(outside) => outside.end(),
+        }
+    }
+}
+
+/// Checks that the file system can be made: its tools are installed, and its device is empty.
+pub(super) fn check(plan: &plan::FileSystem) -> Result<(), Failure> {
+    check_tools(plan)?;
+    plan.named_device().map_or(Ok(()), named_device::check)
+}
+
+fn check_tools(plan: &plan::FileSystem) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(no_volume(
+            "only root can make and mount a file system",
+            "run dyno as root, or mount one and name its mount point with `directory`",
+        ));
+    }
+    file_system(plan).check()?;
+    if plan.deduplicate.value {
+        Tool::DUPEREMOVE.check()?;
+    }
+    Ok(())
+}
+
+impl Made {
+    pub(super) fn new(
+        home: &Home,
+        plan: &plan::FileSystem,
+        limits: &DiskLimits,
+        below: Option<&Path>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        check_tools(plan)?;
+        // Checked while nobody else can format the device.
+        let claim = plan.named_device().map(named_device::claim).transpose()?;
+        plan.named_device().map_or(Ok(()), named_device::check)?;
+        let base = Base::new(home, below)?;
+        let mut made = Self {
+            kind: file_system(plan),
+            plan: plan.clone(),
+            mount_point: base.path().join(mounted::MOUNT_POINT),
+            base,
+            loops: Mutex::default(),
+            last_file: AtomicU32::new(0),
+            limits: *limits,
+            empty_bytes: 0,
+            _claim: claim,
+        };
+        // If a step below fails, dropping this value undoes the earlier ones.
+        made.attach()?;
+        made.format(interrupted)?;
+        make_dir(&made.mount_point)?;
+        made.mount()?;
+        made.empty_bytes = made.all_used_bytes()?;
+        Ok(made)
+    }
+
+    fn format(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        let devices = self.devices();
+        let made = self.kind.make(&devices, interrupted);
+        if let (Err(_), Some(device)) = (&made, self.plan.named_device()) {
+            // The device was empty before. A signature that remains is reported when the device is
+            // used next.
+            let _ = Tool::WIPEFS.run(["-a", "-q", &shown(device)]);
+        }
+        made
+    }
+
+    fn attach(&self) -> Result<(), Failure> {
+        let Devices::Loop { count, .. } = &self.plan.devices else {
+            return Ok(());
+        };
+        self.has_room()?;
+        for _ in 0..count.value {
+            let attached = self.new_device()?;
+            self.loops().push(attached);
+        }
+        Ok(())
+    }
+
+    /// Creates a loop device on a new file.
+    pub(super) fn new_device(&self) -> Result<LoopDevice, Failure> {
+        let bytes = match &self.plan.devices {
+            Devices::Named(_) => 0,
+            Devices::Loop { bytes, .. } => bytes.value,
+        };
+        let number = self.last_file.fetch_add(1, Ordering::Relaxed) + 1;
+        let file = self.base.path().join(format!("device{number}"));
+        let mut options = OpenOptions::new();
+        let made = options.write(true).create_new(true).mode(0o600).open(&file);
+        let made = made.and_then(|made| made.set_len(bytes));
+        made.map_err(Failure::at("create", &file))?;
+        LoopDevice::attach(&file)
+    }
+
+    fn devices(&self) -> Vec<PathBuf> {
+        match &self.plan.devices {
+            Devices::Named(device) => vec![device.value.clone()],
+            Devices::Loop { .. } => {
+                let loops = self.loops();
+                loops.iter().map(|one| one.path().to_owned()).collect()
+            }
+        }
+    }
+
+    /// Sparse files must not fill the disk below them while the server runs.
+    fn has_room(&self) -> Result<(), Failure> {
+        let needed_bytes = self.plan.loop_bytes().unwrap_or_default();
+        let host = ThisHost::default();
+        let path = self.base.path();
+        let space = host.files().space(path);
+        let free_bytes = space
+            .map_err(Failure::at("read the file system of", path))?
+            .free_bytes;
+        if needed_bytes <= free_bytes {
+            return Ok(());
+        }
+        let count = self.plan.device_count();
+        let base = self.base.path();
+        let what = format!("a volume of {count} loop devices, whose sparse files may grow so far,");
+        let disk = base.parent().unwrap_or(base);
+        Err(disk_full(&what, disk, needed_bytes, free_bytes))
+    }
+
+    pub(super) fn mount(&self) -> Result<(), Failure> {
+        let devices = self.devices();
+        let mut options = self.kind.mount_options(&devices);
+        let typed = self.plan.mount_options.iter();
+        options.extend(typed.map(|typed| typed.value.clone()));
+        // Of contradictory options, the last one counts.
+        options.push("nosuid,nodev".to_owned());
+        let first = devices.first().map(|device| shown(device));
+        let arguments = [
+            "-t".to_owned(),
+            self.plan.kind.name().to_owned(),
+            "-o".to_owned(),
+            options.join(","),
+            first.unwrap_or_default(),
+            shown(&self.mount_point),
+        ];
+        Tool::MOUNT.run(arguments).map(drop)
+    }
+
+    pub(super) fn unmount(&self) -> Result<(), Failure> {
+        mounted::unmount_below(self.base.path())
+    }
+
+    /// The limits of each device.
+    pub fn limits(&self) -> &DiskLimits {
+        &self.limits
+    }
+
+    /// Writes everything to the devices.
+    pub(super) fn sync(&self) -> Result<(), Failure> {
+        let dir = fs::File::open(&self.mount_point);
+        let dir = dir.map_err(Failure::at("open", &self.mount_point))?;
+        rustix::fs::syncfs(&dir).map_err(Failure::at("write to disk", &self.mount_point))
+    }
+
+    fn all_used_bytes(&self) -> Result<u64, Failure> {
+        self.sync()?;
+        self.kind.used_bytes(&self.mount_point, &self.devices())
+    }
+
+    pub(super) fn loops(&self) -> MutexGuard<'_, Vec<LoopDevice>> {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Volume for Made {
+    fn path(&self) -> &Path {
+        &self.mount_point
+    }
+
+    fn made(&self) -> Option<&Made> {
+        Some(self)
+    }
+
+    fn used_bytes(&self) -> Result<Option<u64>, Failure> {
+        let bytes = self.all_used_bytes()?;
+        Ok(Some(bytes.saturating_sub(self.empty_bytes)))
+    }
+
+    fn raw_per_byte(&self) -> f64 {
+        self.plan.profile.raw_per_byte(self.plan.device_count())
+    }
+
+    fn deduplicate(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
+        if !self.plan.deduplicate.value {
+            return Ok(());
+        }
+        let options = ["-d", "-r", "-q", "-b", "16k", "--hashfile=:memory:"];
+        let options = options.into_iter().map(str::to_owned);
+        let arguments = options.chain([shown(&self.mount_point)]);
+        Tool::DUPEREMOVE.work(arguments, interrupted)
+    }
+
+    fn end(&self) -> Result<(), Failure> {
+        if !self.base.path().exists() {
+            return Ok(());
+        }
+        self.unmount()?;
+        self.kind.forget(&self.devices());
+        self.loops().clear();
+        if let Some(device) = self.plan.named_device() {
+            named_device::wipe_own(device)?;
+        }
+        self.base.end()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What remains is removed with the run directory.
+        let _ = self.end();
+    }
+}
+
+pub(super) fn allocated_bytes(mount_point: &Path) -> Result<u64, Failure> {
+    let space = rustix::fs::statvfs(mount_point);
+    let space = space.map_err(Failure::at("read the file system of", mount_point))?;
+    Ok(space.f_blocks.saturating_sub(space.f_bfree) * space.f_frsize)
+}
+
+/// A directory that dyno owns and others may enter.
+fn make_dir(path: &Path) -> Result<(), Failure> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o755);
+    builder.create(path).map_err(Failure::at("create", path))?;
+    // `DirBuilder`'s mode is subject to the umask.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(path, permissions).map_err(Failure::at("change the permissions of", path))
+}

@@ -1,0 +1,194 @@
+//! The IO scheduler of a volume's devices. If dyno is killed, the next run restores it.
+//!
+//! ```text
+//! CACHE/run/5e1c…/scheduler7   "vda 9 3f2a… mq-deadline none": for each device, its name, what
+//!                              identifies it, its previous scheduler, and the one that dyno set
+//! ```
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use host::{Files, device, text};
+
+use super::claim::Claim;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::site::{Site, ThisHost};
+
+const RECORD: &str = "scheduler";
+
+/// Schedulers that dyno changed, restored when this value is dropped.
+#[derive(Debug)]
+pub struct Scheduler {
+    record: PathBuf,
+    /// Two dynos would restore each other's schedulers.
+    _claims: Vec<Claim>,
+}
+
+impl Scheduler {
+    /// Sets the scheduler of the devices below a directory.
+    pub fn set(home: &Home, dir: &Path, wanted: &str) -> Result<Self, Failure> {
+        let host = ThisHost::default();
+        let devices = device::below_dir(host.files(), dir);
+        if devices.is_empty() {
+            return Err(unfit(
+                format!("{} is on no block device", dir.display()),
+                "remove the scheduler, or choose a directory on a disk",
+            ));
+        }
+        let (mut before, mut claims) = (Vec::new(), Vec::new());
+        for device in &devices {
+            // Other users cannot change it.
+            if rustix::process::geteuid().is_root() {
+                claims.push(claim(host.files(), device)?);
+            }
+            let words = text(host.files(), file(device)).unwrap_or_default();
+            let current = current(device, &words, wanted)?;
+            if current != wanted {
+                let identity = identity(host.files(), device);
+                before.push(format!("{device} {identity} {current} {wanted}\n"));
+            }
+        }
+        let record = home.new_path(RECORD);
+        fs::write(&record, before.concat()).map_err(Failure::at("write", &record))?;
+        let set = Self {
+            record,
+            _claims: claims,
+        };
+        for device in &devices {
+            write(device, wanted)?;
+        }
+        Ok(set)
+    }
+
+    /// Restores the devices' previous schedulers.
+    pub fn end(&self) -> Result<(), Failure> {
+        put_back(&self.record)
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        // What cannot be restored now is tried again with the run directory.
+        let _ = self.end();
+    }
+}
+
+/// Restores the schedulers that a run changed, the last one first, since a disk may have had
+/// several.
+pub fn put_back_all(run: &Path) -> Result<(), Failure> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(run).map_err(Failure::at("read", run))? {
+        let path = entry.map_err(Failure::at("read", run))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_prefix(RECORD);
+        if let Some(Ok(number)) = number.map(str::parse::<u32>) {
+            records.push((number, path));
+        }
+    }
+    records.sort();
+    let mut records = records.iter().rev();
+    records.try_for_each(|(_, record)| put_back(record))
+}
+
+fn put_back(record: &Path) -> Result<(), Failure> {
+    let lines = match fs::read_to_string(record) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(Failure::at("read", record))?,
+    };
+    let host = ThisHost::default();
+    let files = host.files();
+    for line in lines.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let &[device, number, boot, before, wanted] = words.as_slice() else {
+            continue;
+        };
+        // The name may belong to another device by now, and someone else may have chosen a
+        // scheduler.
+        if identity(files, device) != format!("{number} {boot}") {
+            continue;
+        }
+        let _claim = claim(files, device)?;
+        let words = text(files, file(device)).unwrap_or_default();
+        if words.contains(&format!("[{wanted}]")) {
+            write(device, before)?;
+        }
+    }
+    fs::remove_file(record).map_err(Failure::at("remove", record))
+}
+
+fn claim(files: &dyn Files, device: &str) -> Result<Claim, Failure> {
+    let number = host::line(files, format!("/sys/block/{device}/dev")).unwrap_or_default();
+    Claim::take(number)?.ok_or_else(|| {
+        unfit(
+            format!("another dyno has set that of {device}"),
+            "wait for it to end, or choose another disk",
+        )
+    })
+}
+
+/// Identifies a device, even if another one gets its name: the kernel's number, and the boot.
+fn identity(files: &dyn Files, device: &str) -> String {
+    let word = |path: &str| host::line(files, path).unwrap_or_else(|| "-".to_owned());
+    let number = word(&format!("/sys/block/{device}/diskseq"));
+    format!("{number} {}", word("/proc/sys/kernel/random/boot_id"))
+}
+
+/// The current one of the words `none [mq-deadline] kyber`, which must include `wanted`.
+fn current<'a>(device: &str, words: &'a str, wanted: &str) -> Result<&'a str, Failure> {
+    let bare = |word: &'a str| word.trim_matches(['[', ']']);
+    let known: Vec<&str> = words.split_whitespace().map(bare).collect();
+    let mut typed = words.split_whitespace();
+    match typed.find(|word| word.starts_with('[')) {
+        Some(current) if known.contains(&wanted) => Ok(bare(current)),
+        Some(_) => Err(unfit(
+            format!("{device} has no IO scheduler {wanted}"),
+            &format!("use one that it has: {}", known.join(", ")),
+        )),
+        None => Err(unfit(
+            format!("{device} has no IO scheduler"),
+            "remove the scheduler from the study",
+        )),
+    }
+}
+
+fn write(device: &str, scheduler: &str) -> Result<(), Failure> {
+    let file = file(device);
+    fs::write(&file, scheduler).map_err(|error| {
+        unfit(
+            format!("cannot write {file}: {error}"),
+            "run dyno as root, or remove the scheduler from the study",
+        )
+    })
+}
+
+fn file(device: &str) -> String {
+    format!("/sys/block/{device}/queue/scheduler")
+}
+
+fn unfit(why: String, remedy: &str) -> Failure {
+    Failure::usage(format!("cannot set the IO scheduler: {why}"))
+        .remedy(remedy)
+        .key("volume.scheduler")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_says_which_schedulers_it_has() {
+        let words = "none [mq-deadline] kyber bfq\n";
+        assert_eq!(current("vda", words, "bfq").unwrap(), "mq-deadline");
+        let error = current("vda", words, "cfq").unwrap_err();
+        assert!(error.to_string().contains("vda has no IO scheduler cfq"));
+        assert!(
+            error
+                .remedy
+                .unwrap()
+                .contains("none, mq-deadline, kyber, bfq")
+        );
+        current("vda", "", "none").unwrap_err();
+    }
+}
