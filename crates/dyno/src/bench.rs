@@ -91,7 +91,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     ended.and(results.conclude(&conclusion))
 }
 
-/// The trials of the implicit study.
 fn bench_trials(
     args: &BenchArgs,
     study: &PlannedStudy,
@@ -126,7 +125,6 @@ fn announce_search(trials: &[Trial], results: &Results) {
     ));
 }
 
-/// Loads the data without running the benchmark.
 fn prepare(
     trial: &Trial,
     database: &Database,

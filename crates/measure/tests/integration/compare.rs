@@ -1,7 +1,7 @@
 //! How often a comparison finds what is not there, and what is: simulated studies whose
 //! trials have lognormal noise.
 
-use crate::simulate::{Random, luck};
+use crate::simulate::{Random, luck, runs};
 use measure::compare::{
     Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
 };
@@ -104,7 +104,7 @@ fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
 #[test]
 fn the_same_against_itself_differs_in_at_most_5_of_100() {
     let mut random = Random::new(20_240_301);
-    let studies = 2000;
+    let studies = runs(2000);
     for blocks in [2, 5, 10] {
         for run in [0.01, 0.03, 0.07, 0.14] {
             let noise = Noise {
@@ -403,10 +403,10 @@ fn all_intervals_of_a_column_hold_at_once() {
 #[test]
 fn percentiles_behind_open_gates_keep_their_error_rate() {
     const POINTS: usize = 10;
-    const STUDIES: usize = 1000;
+    let studies = runs(1000);
     let mut random = Random::new(20_240_307);
     for slowdown in [0.0, 0.02, 0.04, 0.1] {
-        let alarms = share(STUDIES, || {
+        let alarms = share(studies, || {
             let mut all: Vec<[Comparison; 3]> = (0..POINTS)
                 .map(|_| {
                     let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
@@ -435,6 +435,6 @@ fn percentiles_behind_open_gates_keep_their_error_rate() {
             100.0 * slowdown,
             100.0 * alarms
         );
-        assert!(alarms <= 0.05 + luck(0.05, STUDIES), "{alarms}");
+        assert!(alarms <= 0.05 + luck(0.05, studies), "{alarms}");
     }
 }

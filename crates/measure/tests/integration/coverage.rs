@@ -1,8 +1,8 @@
 //! Whether 95 % intervals hold the truth in 95 of 100 cases. `benches/RESULTS.md` has
 //! the tables that these tests print:
-//! `cargo test -p measure --test integration coverage -- --nocapture --test-threads 1`.
+//! `DYNO_TEST_ALL=1 cargo test -p measure --test integration coverage -- --nocapture --test-threads 1`.
 
-use crate::simulate::{Random, luck, seconds};
+use crate::simulate::{Random, luck, runs, seconds};
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
 use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
@@ -205,6 +205,7 @@ fn second(number: u64, times_ns: impl Iterator<Item = u64>) -> Second {
 #[test]
 fn ranges_of_percentiles_hold_them() {
     let mut random = Random::new(20_240_119);
+    let runs = runs(RUNS);
     let kinds = [StatementKind {
         name: "point_select".into(),
         class: StatementClass::Read,
@@ -212,7 +213,7 @@ fn ranges_of_percentiles_hold_them() {
     for (level_spread, correlation) in [(0.0, 0.0), (0.2, 0.5), (0.2, 0.8)] {
         for length in [60, 120] {
             let (mut p95, mut p99) = (Ranges::default(), Ranges::default());
-            for _ in 0..RUNS {
+            for _ in 0..runs {
                 let levels = random.wander(correlation, length);
                 let seconds = (0..).zip(levels).map(|(number, level)| {
                     let level = level_spread * level;
@@ -229,14 +230,15 @@ fn ranges_of_percentiles_hold_them() {
             for (name, found) in [("p95", p95), ("p99", p99)] {
                 println!(
                     "| {name} | {level_spread} | {correlation} | {length} | {:.1} | {:.1} | ±{:.1} |",
-                    100.0 * found.given as f64 / RUNS as f64,
+                    100.0 * found.given as f64 / runs as f64,
                     100.0 * found.held as f64 / found.given as f64,
                     100.0 * found.width / found.given as f64
                 );
                 let share = found.held as f64 / found.given as f64;
                 // Slow transactions that come together for long are known to be missed.
                 let least = if correlation > 0.5 { 0.86 } else { 0.93 };
-                assert!(share >= least, "{share}");
+                let fewer = luck(0.05, runs) - luck(0.05, RUNS);
+                assert!(share >= least - fewer, "{share}");
             }
         }
     }
