@@ -7,6 +7,16 @@ use testkit::{MariaDb, Proxy};
 
 use super::*;
 
+/// Listens on a port once it is free.
+fn listen(port: u16) -> TcpListener {
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(listener) => return listener,
+            Err(_) => thread::yield_now(),
+        }
+    }
+}
+
 /// One after the other, each of them would be waited for.
 #[test]
 fn members_that_hang_are_asked_at_the_same_time() {
@@ -21,7 +31,7 @@ fn members_that_hang_are_asked_at_the_same_time() {
     let cluster = Cluster::found(&database, 1);
     drop(proxies);
     // They accept connections and say nothing.
-    let listeners = ports.map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+    let listeners = ports.map(listen);
     thread::scope(|scope| {
         let asked = scope.spawn(|| states(&cluster));
         let [mut first, _second] = listeners.each_ref().map(|one| one.accept().unwrap().0);
