@@ -1,9 +1,12 @@
 //! For tests: a small trial, a server, and an observer that ignores everything.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use engine::Server;
 use measure::event::NodeEvent;
 use measure::fault::FaultRecord;
 use measure::find_max::FoundMax;
@@ -17,10 +20,11 @@ use workload::options::{Data, Options};
 
 use crate::cluster::Cluster;
 use crate::failure::Failure;
+use crate::home::Home;
 use crate::observer::Observer;
 use crate::run::Run;
-use crate::servers::{self, Node};
-use crate::site::ThisHost;
+use crate::servers::{self, Membership, Node};
+use crate::site::{Site, ThisHost};
 use crate::template;
 use crate::trial::{Target, Trial};
 
@@ -67,29 +71,66 @@ pub(crate) fn trial() -> Trial {
     }
 }
 
+/// Where the nodes of tests are: what one test has built, another one need not build.
+pub(crate) fn home() -> Home {
+    servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
+}
+
 /// A private server without tables, of the first engine that has servers. Its log goes to `keep`.
 pub(crate) fn node(keep: &Path) -> Node {
-    let never = AtomicBool::new(false);
-    let home = crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap();
     let engine = engine::servers().next().unwrap();
+    let site: Arc<dyn Site> = Arc::new(ThisHost::default());
+    let mut nodes = nodes(&home(), engine, None, &[site], &[], keep);
+    nodes.remove(0)
+}
+
+/// The members of a new cluster of a kind, or a single server, without tables. Their logs go to
+/// directories in `keep`.
+pub(crate) fn nodes(
+    home: &Home,
+    engine: &'static dyn Server,
+    kind: Option<&str>,
+    sites: &[Arc<dyn Site>],
+    config: &[(&str, &str)],
+    keep: &Path,
+) -> Vec<Node> {
+    let never = AtomicBool::new(false);
     let installed = servers::find(engine, None, None).unwrap();
     let listener = engine::data::Listener {
         tell: &mut |_| {},
         interrupted: &never,
     };
-    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
-    let spec = servers::NodeSpec {
-        number: 1,
-        data: template.copy(1).unwrap().0,
-        config: &[],
-        port: None,
-        connections: 10,
-        membership: None,
-        site: Arc::new(ThisHost::default()),
-        keep,
-        interrupted: &never,
-    };
-    servers::start(&installed, spec).unwrap()
+    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
+    let config = config.iter();
+    let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let config: Vec<_> = config.collect();
+    let places: Vec<_> = sites
+        .iter()
+        .map(|site| (site.address().addr(), None))
+        .collect();
+    let members = kind.map(|kind| {
+        let replication = engine.replicates_as(kind).unwrap();
+        let shared = Ipv4Addr::LOCALHOST;
+        Membership::of_cluster(replication, &places, shared, Duration::ZERO).unwrap()
+    });
+    let mut members = members.into_iter().flatten();
+    let started = (1..).zip(sites).map(|(number, site)| {
+        let spec = servers::NodeSpec {
+            number,
+            data: template.copy(number).unwrap().0,
+            config: &config,
+            port: None,
+            connections: 10,
+            membership: members.next(),
+            site: Arc::clone(site),
+            keep: &keep.join(number.to_string()),
+            interrupted: &never,
+        };
+        let mut node = servers::start(&installed, spec).unwrap();
+        node.join(&never).unwrap();
+        node
+    });
+    started.collect()
 }
 
 /// A cluster of so many members that dyno did not start.

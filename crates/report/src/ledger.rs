@@ -103,7 +103,7 @@ fn losses(result: &RunResult) -> Vec<String> {
     }
 }
 
-/// How many members and ledgers could not be checked.
+/// How many members and ledgers could not be checked, or only a part of the time.
 fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
     let (checked, unchecked): (Vec<_>, Vec<_>) =
         ledgers(result).partition(|ledger| !ledger.checked.is_empty());
@@ -117,7 +117,15 @@ fn unchecked(result: &RunResult) -> impl Iterator<Item = String> {
         1 => "The ledger could not be checked.".to_owned(),
         _ => format!("{} of {all} ledgers could not be checked.", unchecked.len()),
     });
-    members.into_iter().chain(ledgers)
+    let stopped = self::ledgers(result).filter(|ledger| ledger.stopped_at_s.is_some());
+    let stopped = match (stopped.count(), all) {
+        (0, _) => None,
+        (_, 1) => Some("The ledger stopped early; later commits are not checked.".to_owned()),
+        (count, _) => Some(format!(
+            "{count} of {all} ledgers stopped early; later commits are not checked."
+        )),
+    };
+    members.into_iter().chain(ledgers).chain(stopped)
 }
 
 /// How little it proves that none of a few faults lost a commit.

@@ -6,9 +6,8 @@ use engine::Server;
 
 use super::*;
 use crate::home::Home;
-use crate::servers::{self, Membership};
 use crate::site::{Namespace, Switch};
-use crate::template;
+use crate::testing;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 /// Sufficient even on a slow machine.
@@ -35,42 +34,15 @@ fn switch(home: &Home) -> Option<Arc<Switch>> {
 fn cluster(
     home: &Home,
     engine: &'static dyn Server,
-    settings: &[(String, String)],
+    settings: &[(&str, &str)],
     keep: &Path,
 ) -> Option<Cluster> {
     let switch = switch(home)?;
-    let installed = servers::find(engine, None, None).unwrap();
-    let listener = engine::data::Listener {
-        tell: &mut |_| {},
-        interrupted: &NEVER,
-    };
-    let template = template::obtain_empty(home, &installed, &[], listener).unwrap();
     let sites: [Arc<dyn Site>; 3] = [(); 3].map(|()| -> Arc<dyn Site> {
         Arc::new(Namespace::new(home, &switch, &plan::Site::default()).unwrap())
     });
-    drop(switch);
-    let replication = engine.replicates_as("asynchronous").unwrap();
-    let places = [0, 1, 2].map(|index: usize| (sites[index].address().addr(), None));
-    let members =
-        Membership::of_cluster(replication, &places, Ipv4Addr::LOCALHOST, Duration::ZERO).unwrap();
-    let nodes = (1..).zip(sites).zip(members);
-    let nodes = nodes.map(|((number, site), membership)| {
-        let spec = servers::NodeSpec {
-            number,
-            data: template.copy(number).unwrap().0,
-            config: settings,
-            port: None,
-            connections: 10,
-            membership: Some(membership),
-            site,
-            keep: &keep.join(number.to_string()),
-            interrupted: &NEVER,
-        };
-        let mut node = servers::start(&installed, spec).unwrap();
-        node.join(&NEVER).unwrap();
-        node
-    });
-    Some(Cluster::of(nodes.collect(), &NEVER).unwrap())
+    let nodes = testing::nodes(home, engine, Some("asynchronous"), &sites, settings, keep);
+    Some(Cluster::of(nodes, &NEVER).unwrap())
 }
 
 fn sql(cluster: &Cluster, index: usize, sql: &str) -> Vec<Vec<Option<String>>> {
@@ -124,13 +96,9 @@ fn does_not_replicate(cluster: &Cluster, before: u32) {
 }
 
 fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
     let dir = tempfile::tempdir().unwrap();
-    let home = testkit_home();
-    let Some(cluster) = cluster(&home, engine, &settings, dir.path()) else {
+    let home = testing::home();
+    let Some(cluster) = cluster(&home, engine, settings, dir.path()) else {
         return;
     };
     sql(&cluster, 0, "CREATE TABLE t (c TEXT)");
@@ -191,10 +159,6 @@ fn letter(number: u64) -> char {
     char::from_digit((hash % 36) as u32, 36).unwrap()
 }
 
-fn testkit_home() -> Home {
-    crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap()
-}
-
 fn own_prefix(home: &Home) -> String {
     let run = home.run_dir().file_name().unwrap();
     format!("dyno-{}-", run.to_str().unwrap())
@@ -220,7 +184,7 @@ fn the_links_of_postgresql_members_break_and_heal() {
 #[test]
 fn members_that_share_an_interface_cannot_be_cut_off() {
     let keep = tempfile::tempdir().unwrap();
-    let node = crate::testing::node(keep.path());
+    let node = testing::node(keep.path());
     let cluster = Cluster::of(vec![node], &NEVER).unwrap();
     let error = cluster.cut_off(0, Lost::Both).unwrap_err();
     assert!(

@@ -8,9 +8,9 @@ use engine::Server;
 
 use super::*;
 use crate::failure::Exit;
-use crate::servers::{NodeSpec, start};
 use crate::site::ThisHost;
-use crate::template::{self, DATABASE};
+use crate::template::DATABASE;
+use crate::testing;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -31,43 +31,9 @@ fn cluster(
     config: &[(&str, &str)],
     keep: &Path,
 ) -> Vec<Node> {
-    let home = crate::servers::open_home(&testkit::kept_root(), 2 << 30).unwrap();
-    let installed = crate::servers::find(engine, None, None).unwrap();
-    let listener = engine::data::Listener {
-        tell: &mut |_| {},
-        interrupted: &NEVER,
-    };
-    let template = template::obtain_empty(&home, &installed, &[], listener).unwrap();
-    let config = config.iter();
-    let config = config.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let config: Vec<_> = config.collect();
-    let replication = engine.replicates_as(kind).unwrap();
-    let places = vec![(std::net::Ipv4Addr::LOCALHOST, None); count];
-    let members = Membership::of_cluster(
-        replication,
-        &places,
-        std::net::Ipv4Addr::LOCALHOST,
-        Duration::ZERO,
-    )
-    .unwrap();
-    let started = members.into_iter().map(|membership| {
-        let number = membership.number;
-        let spec = NodeSpec {
-            number,
-            data: template.copy(number).unwrap().0,
-            config: &config,
-            port: None,
-            connections: 10,
-            membership: Some(membership),
-            site: Arc::new(ThisHost::default()),
-            keep: &keep.join(number.to_string()),
-            interrupted: &NEVER,
-        };
-        let mut node = start(&installed, spec).unwrap();
-        node.join(&NEVER).unwrap();
-        node
-    });
-    started.collect()
+    let sites = vec![Arc::new(ThisHost::default()) as Arc<dyn Site>; count];
+    let home = testing::home();
+    testing::nodes(&home, engine, Some(kind), &sites, config, keep)
 }
 
 const LIMIT: Duration = Duration::from_secs(60);
