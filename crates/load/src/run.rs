@@ -102,7 +102,6 @@ struct Load<'a, R: Runtime> {
     recorders: Vec<Arc<Recorder>>,
     /// Whether the server sent no reply for the stall limit.
     is_stalled: bool,
-    /// Why a worker died.
     worker_error: Option<LoadError>,
     cutter: Cutter,
     start_ns: u64,
@@ -156,7 +155,6 @@ impl<'a, R: Runtime> Load<'a, R> {
         Ok(())
     }
 
-    /// Waits until every user is connected.
     fn connect(
         &mut self,
         stop: &Stop,
@@ -380,7 +378,6 @@ impl<R: Runtime> Drop for Load<'_, R> {
     }
 }
 
-/// The indexes of a worker's users.
 fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
     let first = |worker| {
         (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32
