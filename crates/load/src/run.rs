@@ -14,7 +14,6 @@ use crate::barrier::Barrier;
 use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
-use crate::memory;
 use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
@@ -58,9 +57,7 @@ where
     W: Workload,
 {
     let threads = Threads::new(barrier);
-    let outcome = run_on(threads, spec, connector, workload, stop, pulse, on_event);
-    memory::release();
-    outcome
+    run_on(threads, spec, connector, workload, stop, pulse, on_event)
 }
 
 pub(crate) fn run_on<C, W: Workload>(
