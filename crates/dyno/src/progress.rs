@@ -362,8 +362,9 @@ impl Screen {
     /// Shows that the load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
         let bar = self.bar(BarStage::Draining, 0, INDEX_TEMPLATE);
-        bar.set_message(format!("waiting for {running} running transactions"));
-        self.log(|| format!("waiting for {running} running transactions"));
+        let text = format!("waiting for running transactions: {running}");
+        bar.set_message(text.clone());
+        self.log(|| text);
     }
 }
 

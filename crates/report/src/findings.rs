@@ -174,8 +174,12 @@ pub(crate) fn warnings(result: &RunResult) -> Vec<WarningView> {
             }
         }
     }
-    // Summaries list few kinds. What the machine was concerns all numbers.
-    kinds.sort_by_key(|told| !matches!(told.first(), Some((Warning::Emulated, _))));
+    // Summaries list few kinds. What the machine was, and what was not served, concerns all numbers.
+    kinds.sort_by_key(|told| match told.first() {
+        Some((Warning::Emulated, _)) => 0,
+        Some((Warning::Overloaded { .. }, _)) => 1,
+        _ => 2,
+    });
     let views = kinds.iter().filter_map(|told| {
         // Of equally bad ones the first.
         let all = told.iter().rev();

@@ -50,10 +50,8 @@ pub(crate) fn lead(result: &RunResult) -> String {
         ([_], Some(first)) => {
             let setup = &first.setup;
             format!(
-                "{}{} under {}: {numbers}.",
-                served(first).map_or_else(String::new, |words| format!("{words} ")),
-                setup.engine,
-                setup.planned.load.workload.value
+                "{} under {}: {numbers}.",
+                setup.engine, setup.planned.load.workload.value
             )
         }
         _ => format!(
@@ -67,6 +65,7 @@ pub(crate) fn lead(result: &RunResult) -> String {
             }
         ),
     };
+    text.insert_str(0, &served(best).unwrap_or_default());
     text.push_str(&bound_at(best));
     match best.tps.n {
         0 | 1 => {}
@@ -81,17 +80,28 @@ pub(crate) fn lead(result: &RunResult) -> String {
 }
 
 /// What an open loop offered and the servers did not take; `None` if they kept up.
-fn served(trial: &TrialSummary) -> Option<String> {
-    let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
-    trial.warnings.iter().find(|warning| overloaded(warning))?;
-    let planned = &trial.setup.planned;
+fn served(point: &Point<'_>) -> Option<String> {
+    point.trials.iter().find(|trial| is_overloaded(trial))?;
+    let planned = &point.trials.first()?.setup.planned;
     let offered = planned.load.rate? * f64::from(planned.topology.instances);
-    let served = trial.transactions.per_s?.value;
+    let at = match point.name.as_str() {
+        "" => String::new(),
+        name => format!(" at {name}"),
+    };
     Some(format!(
-        "Only {} of {}/s were served.",
-        number::value(served),
+        "Only {} of {}/s were served{at}. ",
+        number::value(point.tps.value()?),
         number::value(offered)
     ))
+}
+
+/// A measurement of a second or two shows no growth, but how much is left of what arrived.
+fn is_overloaded(trial: &TrialSummary) -> bool {
+    let is_told = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
+    let users = trial.setup.planned.users();
+    let most_left = users.max(trial.transactions.count / 10);
+    let left = trial.generator.backlog_end.unwrap_or(0);
+    trial.warnings.iter().any(is_told) || left > most_left
 }
 
 /// The place of the first trial of the best point, from 1.
@@ -123,6 +133,10 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
         (0 | 1, _) => " Single runs do not show how much runs differ, so the points are not \
                         compared."
             .to_owned(),
+        _ if !are_comparable(points) => {
+            " The servers were not restarted between trials, so the points are not compared."
+                .to_owned()
+        }
         (2..FEWEST_RUNS, None) => format!(
             " {fewest} runs of a point are too few to compare the points; at least {FEWEST_RUNS} \
              are of use."
@@ -167,6 +181,17 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
         text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
     }
     (!near.is_empty()).then(|| format!("not significantly more than at {text}"))
+}
+
+/// Servers that were not restarted differ even if they are identical; points of one running server
+/// do not.
+fn are_comparable(points: &[Point<'_>]) -> bool {
+    let trials = points.iter().flat_map(|point| &point.trials);
+    let planned: Vec<&plan::Trial> = trials.map(|trial| &trial.setup.planned).collect();
+    let is_shared = |pair: &[&plan::Trial]| {
+        pair[0].server == pair[1].server && pair[0].topology == pair[1].topology
+    };
+    planned.iter().all(|one| one.server.is_restarted()) || planned.windows(2).all(is_shared)
 }
 
 /// Whether the best of so many points differs significantly from another.

@@ -67,7 +67,8 @@ fn of_study(result: &RunResult) -> Sheet {
     let early = findings::ended_early(result);
     lines.extend(shortened(
         early.iter().map(ended),
-        "trials that ended early",
+        ["trial", "trials"],
+        "that ended early",
     ));
     lines.extend(findings::missing(result));
     let warnings = findings::warnings(result).into_iter();
@@ -75,7 +76,7 @@ fn of_study(result: &RunResult) -> Sheet {
         let (count, all) = (warning.count, result.trials.len());
         format!("Warning, {}: {}", of_trials(count, all), cut(&warning.text))
     });
-    lines.extend(shortened(warnings, "kinds of warnings"));
+    lines.extend(shortened(warnings, ["kind", "kinds"], "of warnings"));
     lines.extend(distorting(result));
     lines.push("The report and --verbose show every trial, verdict and warning.".to_owned());
     blocks.push(Block::List(lines.into_iter().map(Item::words).collect()));
@@ -237,11 +238,16 @@ fn ended(note: &TrialNote) -> String {
 }
 
 /// The first few, and how many more there are.
-fn shortened(all: impl ExactSizeIterator<Item = String>, what: &str) -> Vec<String> {
+fn shortened(
+    all: impl ExactSizeIterator<Item = String>,
+    [one, several]: [&str; 2],
+    what: &str,
+) -> Vec<String> {
     let more = all.len().saturating_sub(MOST_LISTED);
     let mut told: Vec<String> = all.take(MOST_LISTED).collect();
     if more > 0 {
-        told.push(format!("and {more} more {what}"));
+        let noun = if more == 1 { one } else { several };
+        told.push(format!("and {more} more {noun} {what}"));
     }
     told
 }

@@ -120,7 +120,7 @@ impl SearchRun<'_> {
         let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
             let message =
                 "the closed loop completed no transactions, so there is no rate to start from";
-            let remedy = "increase load.time, or check what the server is waiting for";
+            let remedy = "use longer steps (--time; in a study, load.time), or check what the server is waiting for";
             let failure = Failure::server(message).remedy(remedy);
             return Err(Failed::Search(failure));
         };

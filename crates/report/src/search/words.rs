@@ -231,8 +231,8 @@ fn why_ended(search: &FoundMax) -> String {
             (failed_per_s / held_per_s - 1.0) * 100.0
         ),
         SearchEnd::OutOfTrials { .. } => format!(
-            "The search ended after {steps}, at its maximum number of steps; with a longer \
-             load.time, steps near the limit agree sooner."
+            "The search ended after {steps}, at its maximum number of steps; longer steps \
+             (--time; in a study, load.time) near the limit agree sooner."
         ),
         SearchEnd::NoRate { .. } => format!(
             "The search ended after {steps}, because the last rate is about a hundredth of the \

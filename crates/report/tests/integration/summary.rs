@@ -148,6 +148,50 @@ fn a_benchmark_is_at_most_fifteen_lines_and_ends_with_its_result() {
     assert_eq!(quiet.trim_end(), headline);
 }
 
+/// Whether it has repeats or more points, and before growth can be told.
+#[test]
+fn an_overloaded_open_loop_says_so_first() {
+    let trial = |threads: &'static [(&str, &str)], repeat, tps| Made {
+        point: threads,
+        repeat,
+        tps,
+        mean_ms: 10.0,
+    };
+    let repeats: Vec<Made<'_>> = (1..=4).map(|n| trial(&[], n, 1000.0)).collect();
+    let points = [
+        trial(&[("load.threads", "1")], 1, 900.0),
+        trial(&[("load.threads", "2")], 1, 1000.0),
+    ];
+    for (trials, at) in [(&repeats[..], ""), (&points, " at threads=2")] {
+        let mut result = made("oltp_read_write", trials);
+        for trial in &mut result.trials {
+            trial.setup.planned.load.rate = Some(3000.0);
+            trial.generator.backlog_end = Some(2000 * trial.measured_s as u64);
+            trial.warnings = vec![Warning::NoWarmup];
+        }
+        let overloaded = Warning::Overloaded {
+            backlog_end: 2000,
+            growth: 1000,
+        };
+        let last = result.trials.last_mut().unwrap();
+        last.warnings
+            .extend([Warning::Cancelled { count: 1 }, overloaded]);
+        let text = summary::sheet(&result).text(Layout::DEFAULT);
+        let first = format!("Only 1,000 of 3,000/s were served{at}. ");
+        assert!(text.starts_with(&first), "{text}");
+        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, warnings) = one_line.split_once("- Warning, ").unwrap();
+        assert!(warnings.contains("cannot keep up"), "{text}");
+        assert!(warnings.contains("- and 1 more kind of warnings"), "{text}");
+        for trial in &mut result.trials {
+            trial.generator.backlog_end = Some(3);
+            trial.warnings.clear();
+        }
+        let text = summary::sheet(&result).text(Layout::DEFAULT);
+        assert!(!text.contains("were served"), "{text}");
+    }
+}
+
 #[test]
 fn what_no_variant_has_is_refused_once() {
     let mut result = large();
