@@ -5,9 +5,7 @@
 pub(crate) struct Channel {
     /// Whether the peer is a Unix socket.
     pub(crate) is_unix: bool,
-    /// Whether the connection is encrypted.
     pub(crate) has_tls: bool,
-    /// Whether the certificate was verified.
     pub(crate) is_verified: bool,
 }
 

@@ -1,5 +1,6 @@
 //! A connection to a server: sends commands and reads their replies, whatever the protocol.
 
+use std::cell;
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::os::fd::BorrowedFd;
@@ -17,7 +18,6 @@ use crate::net::{Peer, Stream};
 use crate::reactor::{Permit, permit_to_connect, timeout};
 use crate::statement_text::shortened;
 
-/// Time limit of a login.
 pub const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum length of a row that dyno's own queries return.
 const ROW_LIMIT_BYTES: usize = 16 << 20;
@@ -62,7 +62,6 @@ pub trait Protocol: Sized + 'static {
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> bool;
 
-    /// Closes the connection.
     fn quit(&mut self, out: &mut Vec<u8>);
 
     /// Takes bytes of a reply; returns the reply once it is whole.
@@ -102,9 +101,16 @@ pub type Reply<P> = wire::reply::Reply<<P as Protocol>::Prepared, <P as Protocol
 pub struct Connection<P> {
     stream: Stream,
     pub(crate) protocol: P,
-    /// Buffer in which commands are built.
+    /// The command that is being sent. Built in the thread's buffer, which it gives back once it
+    /// is sent: an idle connection holds none.
     out: Vec<u8>,
 }
+
+thread_local! {
+    static SEND_BUFFER: cell::Cell<Vec<u8>> = const { cell::Cell::new(Vec::new()) };
+}
+/// A larger buffer, of a bulk load, is not kept.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
 
 impl<P: Protocol> Connection<P> {
     /// Connects and logs in, within 10 seconds.
@@ -112,7 +118,6 @@ impl<P: Protocol> Connection<P> {
         Self::open_within(LOGIN_LIMIT, target).await
     }
 
-    /// Connects and logs in, within `limit`.
     pub async fn open_within(limit: Duration, target: &P::Target) -> Result<Self, Error> {
         // The limit is for the server, so waiting for the permit does not count.
         let permit = permit_to_connect().await;
@@ -130,7 +135,6 @@ impl<P: Protocol> Connection<P> {
         })
     }
 
-    /// The two ends of the connection.
     pub fn peer(&self) -> std::io::Result<Peer> {
         self.stream.peer()
     }
@@ -165,7 +169,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Runs a text statement and returns its rows.
     pub async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Cell>>, Error> {
-        self.out.clear();
+        self.begin();
         self.protocol.query(&mut self.out, sql);
         self.send().await.map_err(Error::Lost)?;
         let mut gatherer = Gatherer::new(ROW_LIMIT_BYTES);
@@ -182,14 +186,14 @@ impl<P: Protocol> Connection<P> {
 
     /// Runs a text statement and returns its counts.
     pub async fn run(&mut self, sql: &str) -> Result<Done, Error> {
-        self.out.clear();
+        self.begin();
         self.protocol.query(&mut self.out, sql);
         let reply = self.exchange().await?;
         done::<P>(reply, sql)
     }
 
     pub async fn prepare(&mut self, sql: &str) -> Result<P::Statement, Error> {
-        self.out.clear();
+        self.begin();
         self.protocol.prepare(&mut self.out, sql);
         match self.exchange().await? {
             Reply::<P>::Prepared(prepared) => Ok(self.protocol.statement(prepared)),
@@ -204,7 +208,7 @@ impl<P: Protocol> Connection<P> {
         params: &[Param<'_>],
         sql: &str,
     ) -> Result<Done, Error> {
-        self.out.clear();
+        self.begin();
         self.protocol.execute(&mut self.out, statement, params);
         let reply = self.exchange().await?;
         done::<P>(reply, sql)
@@ -217,14 +221,14 @@ impl<P: Protocol> Connection<P> {
         sql: &str,
         mut fill: impl FnMut(&mut Vec<u8>),
     ) -> Result<Done, Error> {
-        self.out.clear();
+        self.begin();
         self.protocol.query(&mut self.out, sql);
         let mut transfer = match self.exchange().await? {
             Reply::<P>::WantsData(transfer) => transfer,
             reply => return done::<P>(reply, sql),
         };
         let sent = loop {
-            self.out.clear();
+            self.begin();
             let is_end = self
                 .protocol
                 .transfer(&mut self.out, &mut transfer, &mut fill);
@@ -239,7 +243,7 @@ impl<P: Protocol> Connection<P> {
 
     /// Closes the connection properly, so that the server does not log it as aborted.
     pub async fn close(mut self) {
-        self.out.clear();
+        self.begin();
         self.protocol.quit(&mut self.out);
         // A failure no longer matters.
         let _ = self.stream.write_all(&self.out).await;
@@ -251,12 +255,25 @@ impl<P: Protocol> Connection<P> {
         self.reply_to(sent).await
     }
 
+    /// Begins a command in the thread's buffer, unless another connection is still sending it.
+    #[inline]
+    fn begin(&mut self) {
+        if self.out.capacity() == 0 {
+            self.out = SEND_BUFFER.take();
+        }
+        self.out.clear();
+    }
+
     /// Nearly every command is small enough for a single write.
     async fn send(&mut self) -> std::io::Result<()> {
-        match self.stream.try_write(&self.out) {
+        let sent = match self.stream.try_write(&self.out) {
             Ok(sent) if sent < self.out.len() => self.stream.write_all(&self.out[sent..]).await,
             sent => sent.map(drop),
+        };
+        if self.out.capacity() <= SEND_BUFFER_BYTES {
+            SEND_BUFFER.set(std::mem::take(&mut self.out));
         }
+        sent
     }
 
     /// Reads the reply to a command, which may have been sent only in part.

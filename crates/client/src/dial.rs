@@ -20,7 +20,6 @@ use crate::tcp::TcpSocket;
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// How long a connection is idle before the first probe.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(20);
-/// Interval of the probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// Number of probes that may remain unanswered.
 const KEEPALIVE_PROBES: u32 = 8;

@@ -16,7 +16,6 @@ use crate::tls::{TlsFailure, TlsMode, TlsOptions};
 pub enum TargetError {
     #[error("{0}")]
     Url(String),
-    /// The name has no address.
     #[error("the host {host:?} was not found: {why}; check the name, or write the address")]
     Host {
         /// As the user wrote it.
@@ -92,7 +91,6 @@ impl Endpoint {
         }
     }
 
-    /// `host:port`, as in a URL.
     pub(crate) fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),

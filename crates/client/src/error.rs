@@ -11,7 +11,6 @@ use crate::tls::TlsFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The connection could not be opened.
     #[error("cannot connect to {server}: {source}")]
     Connect {
         server: String,
@@ -20,7 +19,6 @@ pub enum Error {
     /// The server accepted the connection but did not complete the login.
     #[error("{server} did not complete the login within {limit:?}")]
     Timeout { server: String, limit: Duration },
-    /// The connection broke.
     #[error("the connection was lost: {0}")]
     Lost(#[source] std::io::Error),
     #[error("TLS with {server} failed: {why}")]
@@ -37,21 +35,14 @@ pub enum Error {
         server: String,
         /// Product and version of the server.
         version: String,
-        /// The supported versions.
         supported: String,
     },
-    /// The server violated the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     #[error("the server refused the connection: {}", .0.error)]
     Login(Refusal),
     #[error("the server refused a statement: {}\n  in: {statement}", .error.error)]
-    Statement {
-        /// The server's error.
-        error: Refusal,
-        /// The statement, shortened.
-        statement: String,
-    },
+    Statement { error: Refusal, statement: String },
 }
 
 /// An error that the server reported, and what it means.

@@ -18,7 +18,6 @@ use crate::peer::listener_of;
 use crate::reactor::Io;
 use crate::tcp::TcpSocket;
 
-/// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// TCP; dyno uses the first of these addresses that answers.
@@ -27,7 +26,6 @@ pub enum Address {
 }
 
 impl Address {
-    /// The addresses of a host.
     pub(crate) fn resolve(host: &str, port: u16) -> std::result::Result<Self, String> {
         let found = (host, port).to_socket_addrs();
         let addresses: Vec<_> = found.map_err(|error| error.to_string())?.collect();
@@ -44,7 +42,6 @@ enum Socket {
     Unix(Io<UnixStream>),
 }
 
-/// A connected byte stream.
 #[derive(Debug)]
 pub struct Stream {
     socket: Socket,
@@ -60,7 +57,6 @@ impl Stream {
         Ok(Self { socket, tls: None })
     }
 
-    /// The socket under the connection.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match &self.socket {
             Socket::Tcp(io) => io.socket().stream().as_fd(),
@@ -68,7 +64,6 @@ impl Stream {
         }
     }
 
-    /// The two ends of the connection.
     pub fn peer(&self) -> Result<Peer> {
         Ok(match &self.socket {
             Socket::Tcp(io) => Peer::Tcp {
@@ -179,7 +174,6 @@ impl Stream {
         poll_fn(|context| self.poll_receive(context, &mut take)).await
     }
 
-    /// Waits for bytes and gathers them.
     pub(crate) async fn gather(
         &mut self,
         gatherer: &mut Gatherer,
@@ -191,7 +185,6 @@ impl Stream {
         received.await.map(drop).map_err(crate::Error::Lost)
     }
 
-    /// Receives the server's next message.
     pub(crate) async fn next_message<M: Message>(
         &mut self,
         gatherer: &mut Gatherer,

@@ -7,14 +7,10 @@ use std::os::fd::{AsFd, AsRawFd};
 /// As the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// Of a TCP connection.
     Tcp {
-        /// The address of this end.
         local: SocketAddr,
-        /// The address of the other end.
         remote: SocketAddr,
     },
-    /// Of a Unix socket.
     Unix {
         /// The process that listens there; `None` in another PID namespace.
         pid: Option<u32>,

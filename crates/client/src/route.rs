@@ -17,7 +17,6 @@ use slab::Slab;
 #[derive(Debug)]
 pub struct Route {
     state: Mutex<State>,
-    /// Notified of alerts.
     alerted: Condvar,
     /// Whether a server that refuses writes has lost its role, rather than being unfit for the
     /// load.
@@ -35,16 +34,13 @@ struct State {
     turn: usize,
     /// Number of changes of the set of open servers.
     changes: u64,
-    /// Number of alerts.
     alerts: u64,
-    /// Tasks that wait for a change.
     waiting: Vec<Waker>,
 }
 
 #[derive(Debug, Default)]
 struct Server {
     is_open: bool,
-    /// Sockets of the connections.
     sockets: Slab<RawFd>,
 }
 
@@ -169,7 +165,6 @@ impl Route {
         .await;
     }
 
-    /// Waits until a server is closed.
     pub(crate) async fn closed(&self, server: usize) {
         loop {
             let choice = {

@@ -19,15 +19,12 @@ use plan::StatementProtocol;
 pub struct Connector<P: Protocol> {
     /// The servers, with an account each, in the order of the route.
     pub targets: Vec<Arc<P::Target>>,
-    /// Determines which server to connect to.
     pub route: Arc<Route>,
-    /// How statements are sent.
     pub protocol: StatementProtocol,
     /// Whether the kernel stamps the arrival of replies, if it can.
     pub stamp_replies: bool,
 }
 
-/// A connection with its statements.
 #[derive(Debug)]
 pub struct NetworkSession<P: Protocol> {
     /// The first field, so that it is dropped before the connection is closed.
@@ -42,7 +39,6 @@ pub struct NetworkSession<P: Protocol> {
 }
 
 impl<P: Protocol> Connector<P> {
-    /// Opens a connection to a server.
     async fn open(
         &self,
         target: &P::Target,
@@ -118,7 +114,6 @@ impl<P: Protocol> Connect for Connector<P> {
     }
 }
 
-/// A connection with its prepared statements.
 struct Opened<P: Protocol> {
     connection: Connection<P>,
     prepared: Box<[Option<P::Statement>]>,

@@ -22,7 +22,6 @@ use crate::reactor::WallTime;
 pub(crate) struct TcpSocket {
     stream: TcpStream,
     stamps: bool,
-    /// The stamp of the last read.
     arrived: Cell<Option<WallTime>>,
 }
 

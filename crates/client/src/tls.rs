@@ -46,7 +46,6 @@ pub enum ServerPublicKey {
     Unknown,
     /// Any key that the server presents is accepted: its RSA key, or that of its certificate.
     Accepted,
-    /// This RSA key (PEM).
     Known(Vec<u8>),
 }
 
@@ -68,13 +67,11 @@ impl ServerPublicKey {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFailure {
-    /// The server does not support TLS.
     #[error("the server does not offer it")]
     NotOffered,
     /// The server's certificate is for another name.
     #[error("{0}")]
     OtherName(rustls::CertificateError),
-    /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted: {0}")]
     NotTrusted(rustls::CertificateError),
     /// Another error of the system or of rustls.
@@ -154,7 +151,6 @@ impl TlsOptions {
         Ok(())
     }
 
-    /// The configuration for rustls.
     pub(crate) fn client_config(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = self.verifier(&provider)?;

@@ -97,8 +97,10 @@ pub(crate) fn write(
 ) -> Result<PathBuf, Failure> {
     let input = ReportInput::read(dir, result, screen)?;
     let report = input.report(result);
-    let page = report.html().map_err(Failure::internal)?;
-    let write = |name: &str, text: &str| dir.write_report(name, text).map_err(stored);
+    let write = |name: &str, text: &str| {
+        let written = dir.write_report(name, |out| out.write_all(text.as_bytes()));
+        written.map_err(stored)
+    };
     if let Some(xml) = ::report::junit::xml(result) {
         write(names::JUNIT, &xml)?;
     }
@@ -116,7 +118,8 @@ pub(crate) fn write(
         write(names::SCALING, &csv)?;
     }
     write(names::MARKDOWN, &report.markdown())?;
-    write(names::REPORT, &page)
+    let page = dir.write_report(names::REPORT, |out| Ok(report.write_html(out)?));
+    page.map_err(stored)
 }
 
 /// The default for a file that cannot be read: an incomplete report is better than none.

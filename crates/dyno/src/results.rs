@@ -174,6 +174,7 @@ impl Results {
 
     /// Judges the results, prints them, and writes the report, even if one of these fails.
     pub(crate) fn conclude(&mut self, conclusion: &Conclusion<'_>) -> Result<(), Failure> {
+        load::release_memory();
         self.result.thresholds = conclusion.thresholds.judge(&self.result);
         let stored = self.dir.write_result(&self.result).map_err(stored);
         self.screen

@@ -42,14 +42,11 @@ pub(crate) enum NextAction {
     Sleep { until_ns: u64 },
 }
 
-/// The instants of arrivals, in order.
-
 #[derive(Debug, Clone)]
 struct ArrivalSequence {
     arrivals: Arrivals,
     gap_ns: f64,
     next_ns: f64,
-    /// Number of arrivals so far.
     count: u64,
     rng: Xoshiro256PlusPlus,
 }

@@ -9,13 +9,11 @@ use client::clock::{monotonic_ns, monotonic_ns_of};
 
 /// A clock and its timers. Times are nanoseconds since the clock's origin.
 pub(crate) trait Clock: Clone + 'static {
-    /// The current time.
     fn now_ns(&self) -> u64;
 
     /// Converts a time of the system's monotonic clock, in nanoseconds.
     fn convert_ns(&self, monotonic_ns: u64) -> u64;
 
-    /// Completes at `at_ns`.
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
 }
 

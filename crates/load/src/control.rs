@@ -15,13 +15,10 @@ const UNLIMITED: i64 = i64::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// Connections are being opened.
     Connect,
-    /// Transactions run.
     Run,
     /// No new transaction starts.
     Stop,
-    /// Running transactions are canceled.
     Cancel,
 }
 
@@ -105,7 +102,6 @@ impl Control {
         self.tickets.store(count, Ordering::Relaxed);
     }
 
-    /// Whether one more transaction may start.
     #[inline]
     pub(crate) fn take_ticket(&self) -> bool {
         // Without a limit, the workers only share what they read.
@@ -141,7 +137,6 @@ impl Control {
         }
     }
 
-    /// Records that a user has ended.
     pub(crate) fn user_ended(&self) {
         if self.ended.fetch_add(1, Ordering::AcqRel) + 1 >= self.users {
             self.notify_main();

@@ -26,6 +26,7 @@ mod user;
 mod worker;
 
 pub use barrier::Barrier;
+pub use memory::release_memory;
 pub use outcome::{LoadError, LoadEvent, LoadOutcome};
 pub use plan::{Arrivals, Pace};
 pub use pulse::{FirstCompleted, Pulse, TimedError};

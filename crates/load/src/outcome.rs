@@ -8,24 +8,19 @@ use workload::session::SessionError;
 
 use crate::spec::End;
 
-/// An event of a running load.
 #[derive(Debug)]
 pub enum LoadEvent {
-    /// Connections are being opened.
     Connecting {
-        /// Connections open so far.
         open: u32,
     },
     /// A second has ended, or the remainder of one at the end of a phase.
     Second(Box<Second>),
     /// The load has ended and is waiting for running transactions.
     Draining {
-        /// Number of running transactions.
         running: usize,
     },
 }
 
-/// How a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOutcome {
     pub end: End,
@@ -36,7 +31,6 @@ pub struct LoadOutcome {
 /// Why a load could not start, or how its threads failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A connection could not be opened.
     #[error("{0}")]
     Connect(SessionError),
     /// The system could not create a thread or an event queue, or the event queue failed.

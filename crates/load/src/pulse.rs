@@ -41,13 +41,10 @@ pub struct FirstCompleted {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedError {
-    /// Time on the load's clock.
     pub at_ns: u64,
     /// The engine's own number, else the SQLSTATE; `network` if the connection failed.
     pub code: String,
-    /// The server's message.
     pub message: String,
-    /// What the load did.
     pub action: &'static str,
 }
 

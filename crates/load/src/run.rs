@@ -14,7 +14,6 @@ use crate::barrier::Barrier;
 use crate::clock::{Clock, ns};
 use crate::control::{Control, Stage};
 use crate::cut::Cutter;
-use crate::memory;
 use crate::outcome::{LoadError, LoadEvent, LoadOutcome};
 use crate::pulse::Pulse;
 use crate::record::Recorder;
@@ -58,9 +57,7 @@ where
     W: Workload,
 {
     let threads = Threads::new(barrier);
-    let outcome = run_on(threads, spec, connector, workload, stop, pulse, on_event);
-    memory::release();
-    outcome
+    run_on(threads, spec, connector, workload, stop, pulse, on_event)
 }
 
 pub(crate) fn run_on<C, W: Workload>(
@@ -102,7 +99,6 @@ struct Load<'a, R: Runtime> {
     recorders: Vec<Arc<Recorder>>,
     /// Whether the server sent no reply for the stall limit.
     is_stalled: bool,
-    /// Why a worker died.
     worker_error: Option<LoadError>,
     cutter: Cutter,
     start_ns: u64,
@@ -156,7 +152,6 @@ impl<'a, R: Runtime> Load<'a, R> {
         Ok(())
     }
 
-    /// Waits until every user is connected.
     fn connect(
         &mut self,
         stop: &Stop,
@@ -380,7 +375,6 @@ impl<R: Runtime> Drop for Load<'_, R> {
     }
 }
 
-/// The indexes of a worker's users.
 fn users_of(spec: &LoadSpec, worker: u32) -> Range<u32> {
     let first = |worker| {
         (u64::from(spec.users) * u64::from(worker) / u64::from(spec.workers.max(1))) as u32

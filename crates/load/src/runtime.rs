@@ -34,13 +34,11 @@ pub(crate) trait Runtime {
 
     fn has_workers(&self) -> bool;
 
-    /// Stops waiting for the remaining workers.
     fn detach_workers(&mut self);
 }
 
 /// A runtime whose workers can run users of `U` on connections of `C`.
 pub(crate) trait Spawn<C, U>: Runtime {
-    /// Starts a worker.
     fn spawn(&mut self, setup: WorkerSetup<C, U>) -> std::io::Result<()>;
 }
 

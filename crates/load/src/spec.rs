@@ -23,11 +23,9 @@ pub struct LoadSpec {
     pub time: Option<Duration>,
     /// Maximum number of transactions that start in the measurement; `None` for no limit.
     pub events: Option<u64>,
-    /// When transactions start.
     pub pace: Pace,
     /// Pause of a virtual user after each transaction.
     pub think: Think,
-    /// Seed of all random numbers.
     pub seed: u64,
     /// Errors that do not stop the load: SQLSTATEs or the engine's own numbers, or [`ANY_ERROR`].
     pub ignored_errors: Vec<String>,
@@ -43,12 +41,10 @@ pub struct LoadSpec {
     pub grace: Duration,
 }
 
-/// Why a load ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
     /// The load reached its time limit or its number of transactions.
     Completed,
-    /// The load was interrupted.
     Interrupted,
     /// The server could not be reached at the end of the load, or sent no reply for
     /// [`LoadSpec::stall_limit`].

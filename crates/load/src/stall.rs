@@ -5,7 +5,6 @@ use workload::session::{FailureKind, SessionError};
 
 use crate::spec::LoadSpec;
 
-/// When the server last replied.
 #[derive(Debug)]
 pub(crate) struct ReplyProgress {
     last_ns: u64,

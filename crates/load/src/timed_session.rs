@@ -8,7 +8,6 @@ use workload::session::{Param, Reply, Session, SessionError};
 use crate::clock::Clock;
 use crate::context::LoadContext;
 
-/// A session whose statements are timed.
 #[derive(Debug)]
 pub(crate) struct TimedSession<S, K> {
     session: S,
@@ -20,7 +19,6 @@ pub(crate) struct TimedSession<S, K> {
     arrived_ns: Option<u64>,
 }
 
-/// The arrival of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrival {
     /// At the kernel's timestamp.

@@ -18,10 +18,8 @@ use crate::timed_session::TimedSession;
 
 struct LoadOver;
 
-/// A virtual user with its connection.
 struct ConnectedUser<'a, C: Connect, K, U> {
     worker: &'a Worker<C, K>,
-    /// Index on its worker.
     index: usize,
     /// Boxed, because moving it from one future into another would reserve space in each.
     user: Box<U>,
@@ -81,7 +79,6 @@ async fn open_first<C: Connect, K: Clock>(
 }
 
 impl<C: Connect, K: Clock, U: VirtualUser> ConnectedUser<'_, C, K, U> {
-    /// Runs transactions until the load ends.
     async fn run(&mut self) -> Result<(), LoadOver> {
         while let Some(intended_ns) = self.next_start().await {
             let recorder = &self.worker.context.recorder;

@@ -20,7 +20,6 @@ use crate::control::{Control, Stage};
 use crate::cpu;
 use crate::record::Recorder;
 
-/// Everything a worker needs to start.
 #[derive(Debug)]
 pub(crate) struct WorkerSetup<C, U> {
     pub(crate) control: Arc<Control>,
@@ -42,7 +41,6 @@ where
     C::Session: 'static,
     U: VirtualUser + 'static,
 {
-    /// The tasks of the worker's users.
     pub(crate) fn into_tasks<K: Clock>(
         self,
         clock: K,

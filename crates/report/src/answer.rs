@@ -1,5 +1,7 @@
 //! A report in every format.
 
+use std::io::{self, Write};
+
 use measure::result::RunResult;
 use measure::scale::NoLaw;
 use measure::size::NoPlan;
@@ -41,7 +43,14 @@ pub trait Answer: Serialize {
 
     /// A self-contained page.
     fn html(&self) -> Result<String, ReportError> {
-        html::write(&self.sheet(), self.figures().as_ref())
+        let mut page = Vec::new();
+        self.write_html(&mut page)?;
+        Ok(String::from_utf8(page).map_err(io::Error::other)?)
+    }
+
+    /// Writes the page without holding all of it in memory.
+    fn write_html(&self, out: &mut dyn Write) -> Result<(), ReportError> {
+        html::write(&self.sheet(), self.figures().as_ref(), out)
     }
 }
 

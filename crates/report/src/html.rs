@@ -1,15 +1,23 @@
 //! Writes a sheet as one page that needs nothing else: no request to any network.
 
+use std::fmt;
+use std::io::{self, Read, Write};
+
 use askama::Template;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::bufread::GzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::figures::Figures;
 use crate::sheet::{Block, Sheet};
 
 const STYLE: &str = include_str!("../assets/report.css");
-const PLOTLY: &str = include_str!("../assets/plotly-basic.min.js");
+/// Most of a page. Compressed, and decompressed piece by piece while a page is written: otherwise, it
+/// would be the peak of dyno's memory.
+const PLOTLY: &[u8] = include_bytes!("../assets/plotly-basic.min.js.gz");
+/// How much of it is decompressed at once.
+const PIECE_BYTES: u64 = 64 << 10;
 const CHARTS: &str = concat!(
     "\"use strict\";\n",
     include_str!("../assets/figure.js"),
@@ -21,12 +29,20 @@ const CHARTS: &str = concat!(
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The page's template failed.
-    #[error("cannot fill in the report: {0}")]
-    Template(#[from] askama::Error),
+    #[error("cannot write the page: {0}")]
+    Page(#[from] io::Error),
     /// The data of the figures could not be serialized.
     #[error("cannot write the data of the figures: {0}")]
     Data(#[from] serde_json::Error),
+}
+
+impl From<ReportError> for io::Error {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Page(error) => error,
+            ReportError::Data(error) => error.into(),
+        }
+    }
 }
 
 #[derive(Template)]
@@ -43,7 +59,7 @@ struct FigureData {
     overview: String,
     /// For each trial.
     series: Vec<String>,
-    plotly: &'static str,
+    plotly: Plotly,
     charts: &'static str,
 }
 
@@ -53,15 +69,46 @@ struct View<'a> {
     block: &'a Block,
 }
 
-/// The page.
-pub(crate) fn write(sheet: &Sheet, figures: Option<&Figures>) -> Result<String, ReportError> {
+/// Writes the page.
+pub(crate) fn write(
+    sheet: &Sheet,
+    figures: Option<&Figures>,
+    out: &mut dyn Write,
+) -> Result<(), ReportError> {
     let page = Page {
         sheet,
-        policy: policy(),
+        policy: policy()?,
         style: STYLE,
         figures: figures.map(FigureData::of).transpose()?,
     };
-    Ok(page.render()?)
+    Ok(page.write_into(out)?)
+}
+
+/// The charting library's script.
+struct Plotly;
+
+impl Plotly {
+    /// Passes on the script in pieces of whole characters.
+    fn pieces(mut piece: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        let mut script = GzDecoder::new(PLOTLY);
+        let mut buffer = Vec::new();
+        while (&mut script).take(PIECE_BYTES).read_to_end(&mut buffer)? > 0 {
+            let whole = match str::from_utf8(&buffer) {
+                Ok(text) => text,
+                Err(error) => str::from_utf8(&buffer[..error.valid_up_to()]).unwrap_or_default(),
+            };
+            piece(whole)?;
+            let length = whole.len();
+            buffer.drain(..length);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Plotly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Self::pieces(|text| f.write_str(text).map_err(io::Error::other)).map_err(|_| fmt::Error)
+    }
 }
 
 impl FigureData {
@@ -69,7 +116,7 @@ impl FigureData {
         Ok(Self {
             overview: figures.overview.json()?,
             series: figures.trials_json()?,
-            plotly: PLOTLY,
+            plotly: Plotly,
             charts: CHARTS,
         })
     }
@@ -77,15 +124,21 @@ impl FigureData {
 
 /// Nothing may be fetched, and the only scripts that run are the page's own two, identified by
 /// their hashes. The figures set styles as they draw.
-fn policy() -> String {
-    format!(
+fn policy() -> io::Result<String> {
+    let mut plotly = Sha256::new();
+    Plotly::pieces(|text| {
+        plotly.update(text);
+        Ok(())
+    })?;
+    Ok(format!(
         "default-src 'none'; script-src '{}' '{}'; style-src 'unsafe-inline'; img-src data: blob:; \
          base-uri 'none'; form-action 'none'",
-        hash(PLOTLY),
-        hash(CHARTS)
-    )
+        source(plotly),
+        source(Sha256::new_with_prefix(CHARTS))
+    ))
 }
 
-fn hash(script: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(script)))
+/// A script as the policy names it.
+fn source(hash: Sha256) -> String {
+    format!("sha256-{}", STANDARD.encode(hash.finalize()))
 }

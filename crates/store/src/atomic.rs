@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -18,9 +18,12 @@ const TEMPORARY: &str = ".tmp";
 /// even of the machine, either the old or the new file is there, never a part.
 ///
 /// Does not write through anything in the directory, such as a symbolic link.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn write(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
     let (beside, file) = create_beside(path).map_err(StoreError::at("write", path))?;
-    let written = write_through(file, bytes);
+    let written = write_through(file, fill);
     if written.is_err() {
         // Half a file is of no use; the first error is the one to report.
         let _ = fs::remove_file(&beside);
@@ -44,15 +47,19 @@ pub(crate) fn remove_stale(dir: &Path) -> io::Result<()> {
 
 /// Writes a value as indented JSON with a trailing newline.
 pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
-    let mut bytes = serde_json::to_vec_pretty(value)
-        .map_err(|error| StoreError::at("write", path)(error.into()))?;
-    bytes.push(b'\n');
-    write(path, &bytes)
+    write(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
 }
 
-fn write_through(mut file: File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()
+fn write_through(
+    file: File,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffered = BufWriter::new(file);
+    fill(&mut buffered)?;
+    buffered.into_inner()?.sync_all()
 }
 
 /// Creates a file under an unpredictable name.
@@ -113,7 +120,7 @@ mod tests {
         for link in ["result.json", "result.json.tmp", ".result.json.tmp"] {
             std::os::unix::fs::symlink(&target, folder.path().join(link)).unwrap();
         }
-        write(&path, b"new").unwrap();
+        write(&path, |out| out.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"theirs");
         assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
@@ -142,7 +149,7 @@ mod tests {
     #[test]
     fn a_full_disk_keeps_the_old_file() {
         let full = fs::OpenOptions::new().write(true).open("/dev/full");
-        let error = write_through(full.unwrap(), b"new").unwrap_err();
+        let error = write_through(full.unwrap(), |out| out.write_all(b"new")).unwrap_err();
         let error = StoreError::at("write", Path::new("result.json"))(error);
         let text = error.to_string();
         assert!(

@@ -44,7 +44,9 @@ impl ResultDir {
         };
         let trials = path.join(names::TRIALS);
         fs::create_dir(&trials).map_err(StoreError::at("create", &trials))?;
-        atomic::write(&path.join(names::STUDY), study.as_bytes())?;
+        atomic::write(&path.join(names::STUDY), |out| {
+            out.write_all(study.as_bytes())
+        })?;
         atomic::write_json(&path.join(names::ENVIRONMENT), environment)?;
         Self::locked(path)
     }
@@ -121,9 +123,13 @@ impl ResultDir {
     }
 
     /// Replaces a file of the report (one of [`names`]), and returns its path.
-    pub fn write_report(&self, name: &str, text: &str) -> Result<PathBuf, StoreError> {
+    pub fn write_report(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<PathBuf, StoreError> {
         let path = self.path.join(name);
-        atomic::write(&path, text.as_bytes())?;
+        atomic::write(&path, fill)?;
         Ok(path)
     }
 }
@@ -165,7 +171,7 @@ fn refuse_link(path: &Path) -> Result<(), StoreError> {
 pub fn write_files(out: &Path, files: &[(&str, &str)]) -> Result<(), StoreError> {
     let out = take(out)?;
     for (name, text) in files {
-        atomic::write(&out.join(name), text.as_bytes())?;
+        atomic::write(&out.join(name), |out| out.write_all(text.as_bytes()))?;
     }
     Ok(())
 }

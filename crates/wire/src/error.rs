@@ -6,7 +6,6 @@ use std::fmt;
 /// Enough of a peer's first bytes to recognize its protocol.
 const SHOWN_BYTES: usize = 24;
 
-/// Bytes that violate the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// A message ends before its last field.
@@ -14,29 +13,17 @@ pub enum ProtocolError {
     Truncated(&'static str),
     /// A message is longer than dyno accepts there.
     #[error("the server announced a message of {length} bytes; at most {limit} are accepted")]
-    TooLong {
-        /// Bytes announced.
-        length: usize,
-        /// Bytes accepted.
-        limit: usize,
-    },
+    TooLong { length: usize, limit: usize },
     /// A message's length does not even cover itself.
     #[error("the server announced a message with the invalid length {0}")]
     InvalidLength(u32),
-    /// Packets arrive out of order.
     #[error("the server's packet has sequence number {got}, expected {expected}")]
-    Sequence {
-        /// The packet's number.
-        got: u8,
-        /// The number that was due.
-        expected: u8,
-    },
+    Sequence { got: u8, expected: u8 },
     /// The first bytes are from another kind of server.
     #[error(
         "the server's first bytes ({first_bytes:?}) are not {protocol}'s; is this another kind of server?"
     )]
     OtherProtocol {
-        /// The protocol that was expected.
         protocol: &'static str,
         /// The beginning of what the server sent.
         first_bytes: String,
@@ -46,24 +33,17 @@ pub enum ProtocolError {
     TooOld(&'static str),
     /// A message that is not allowed there.
     #[error("the server sent an unexpected message ({}) {place}", escape_default(*.first))]
-    Unexpected {
-        /// Its first byte.
-        first: u8,
-        /// Where.
-        place: &'static str,
-    },
+    Unexpected { first: u8, place: &'static str },
     /// A message that does not answer the client's.
     #[error("the server sent a message out of turn")]
     OutOfTurn,
     /// The server requests an authentication method that dyno does not support.
     #[error("the server requests {method:?} authentication; dyno supports {supported}")]
     UnknownMethod {
-        /// The method's name.
         method: String,
         /// The methods that dyno supports with this server.
         supported: &'static str,
     },
-    /// The authentication exchange violates its rules.
     #[error("authentication failed: {0}")]
     Authentication(String),
 }
@@ -79,7 +59,6 @@ impl ProtocolError {
     }
 }
 
-/// Refuses a length over the limit.
 pub(crate) fn check_length(length: usize, limit: usize) -> Result<(), ProtocolError> {
     match length <= limit {
         true => Ok(()),

@@ -5,9 +5,7 @@ use crate::ServerError;
 /// A whole reply. `S` describes a prepared statement, `D` how data is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply<S, D> {
-    /// The statement was executed.
     Done(Done),
-    /// A statement was prepared.
     Prepared(S),
     /// The server waits for the rows of a bulk load.
     WantsData(D),
@@ -17,7 +15,6 @@ pub enum Reply<S, D> {
 /// Counts of a statement; for several results in one reply, their sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Rows in the results.
     pub rows: u64,
     /// Rows that the statement matched, whether or not it changed them.
     pub affected: u64,

@@ -12,7 +12,6 @@ const MAX_ROWS: usize = 1 << 20;
 /// Most memory that the rows of one result may take.
 const MAX_BYTES: usize = 256 << 20;
 
-/// The reply to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextReply {
     /// Its rows; none for a statement without a result.

@@ -15,15 +15,12 @@ use crate::virtual_user::{Done, VirtualUser, Workload};
 /// A workload that is built in, ready to run.
 #[derive(Debug)]
 pub enum BuiltIn {
-    /// One of sysbench's OLTP workloads.
     Oltp(Oltp),
     BulkInsert(BulkInsert),
 }
 
-/// One of its virtual users.
 #[derive(Debug)]
 pub enum BuiltInUser {
-    /// Of an OLTP workload.
     Oltp(OltpUser),
     BulkInsert(BulkUser),
 }

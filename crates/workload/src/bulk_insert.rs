@@ -17,7 +17,6 @@ const UNIQUE_VIOLATION: [u8; 5] = *b"23505";
 /// Most bytes of a row, with the comma before it.
 const ROW_BYTES: usize = 4 + 2 * 20;
 
-/// The workload.
 #[derive(Debug)]
 pub struct BulkInsert {
     catalog: Arc<Catalog>,

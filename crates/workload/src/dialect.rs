@@ -47,7 +47,6 @@ impl Dialect {
         has_numbered_placeholders: false,
     };
 
-    /// Starts a transaction.
     pub(crate) fn begin(&self, writes: bool) -> &'static str {
         if writes { self.begin_to_write } else { "BEGIN" }
     }

@@ -4,13 +4,10 @@ use rand::Rng;
 
 /// Bytes of a group: 11 digits and the `-` behind them.
 const GROUP_BYTES: usize = 12;
-/// Groups in column `c`.
 const C_GROUPS: usize = 10;
-/// Groups in both columns.
 const GROUPS: usize = 15;
 /// Bytes of column `c`: the last group has no `-`.
 pub(crate) const C_BYTES: usize = C_GROUPS * GROUP_BYTES - 1;
-/// Bytes of column `pad`.
 pub(crate) const PAD_BYTES: usize = (GROUPS - C_GROUPS) * GROUP_BYTES - 1;
 
 /// All numbers of three digits, each with the `-` that may follow it. 1,024
@@ -32,7 +29,6 @@ impl Digits {
         }
     }
 
-    /// Draws a new `c`.
     pub(crate) fn fill_c(&mut self, rng: &mut impl Rng) {
         self.groups[..C_GROUPS]
             .iter_mut()
@@ -46,22 +42,18 @@ impl Digits {
             .for_each(|group| fill(group, rng.next_u64()));
     }
 
-    /// The value of `c`.
     pub(crate) fn c(&self) -> &str {
         text(self.c_bytes())
     }
 
-    /// The value of `pad`.
     pub(crate) fn pad(&self) -> &str {
         text(self.pad_bytes())
     }
 
-    /// The bytes of `c`.
     pub(crate) fn c_bytes(&self) -> &[u8] {
         &self.groups.as_flattened()[..C_BYTES]
     }
 
-    /// The bytes of `pad`.
     pub(crate) fn pad_bytes(&self) -> &[u8] {
         &self.groups.as_flattened()[C_BYTES + 1..C_BYTES + 1 + PAD_BYTES]
     }

@@ -19,7 +19,6 @@ const MAX_EXPONENT: f64 = 100.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Distribution {
-    /// Every key is as likely.
     Uniform,
     /// `res` percent of the draws are uniform over a hot zone, `pct` percent of
     /// the range in its middle; the others are [`Distribution::Gaussian`] over
@@ -59,40 +58,29 @@ pub enum Distribution {
 /// A distribution that cannot be understood, or has parameters that make none.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistributionError {
-    /// No distribution has that name.
     #[error(
         "there is no distribution '{0}'; there are uniform, special, gaussian, pareto and zipfian"
     )]
     Unknown(String),
-    /// The distribution has no such parameter.
     #[error("{distribution} has no parameter '{parameter}'; it has: {known}")]
     UnknownParameter {
-        /// The distribution's name.
         distribution: &'static str,
-        /// What was given.
         parameter: String,
-        /// What could have been.
         known: &'static str,
     },
-    /// A parameter is not a number.
     #[error("'{0}' is not a parameter; write name=number")]
     NotANumber(String),
     /// A parameter is too small or too large.
     #[error("{distribution}'s {parameter} is {value}; it must be {bounds}")]
     OutOfRange {
-        /// The distribution's name.
         distribution: &'static str,
-        /// The parameter's name.
         parameter: &'static str,
-        /// What it is.
         value: f64,
-        /// What it may be.
         bounds: &'static str,
     },
     /// The range to draw from has no key.
     #[error("there is no key from {low} to {high}")]
     Empty {
-        /// The lowest key.
         low: u64,
         /// The highest key, which is below it.
         high: u64,
@@ -125,7 +113,6 @@ impl Distribution {
     /// With sysbench's default parameter.
     pub const ZIPFIAN: Distribution = Distribution::Zipfian { exponent: 0.8 };
 
-    /// The distribution's name.
     pub fn name(&self) -> &'static str {
         match self {
             Distribution::Uniform => "uniform",
@@ -136,7 +123,6 @@ impl Distribution {
         }
     }
 
-    /// Checks the parameters.
     pub fn validate(&self) -> Result<(), DistributionError> {
         match *self {
             Distribution::Uniform => Ok(()),

@@ -33,7 +33,6 @@ impl Labels {
         Label(index as u32)
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }

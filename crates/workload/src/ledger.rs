@@ -18,7 +18,6 @@ const VALUES_AT_A_TIME: u64 = 64;
 pub const ACCOUNTS: u32 = 1000;
 /// What each of them has before the first transfer. Balances may become negative.
 pub const BALANCE: i64 = 1000;
-/// Largest amount of a transfer.
 const MAX_AMOUNT: u64 = 100;
 
 /// An amount that moves from one account to another.
@@ -67,9 +66,7 @@ impl Movement {
 /// A transaction that reads a list and appends a value to another one, or to the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Append {
-    /// The list that it reads.
     pub read: u32,
-    /// The list that it appends to.
     pub list: u32,
     /// What it appends; no other transaction does.
     pub value: u64,

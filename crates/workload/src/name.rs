@@ -12,7 +12,6 @@ use crate::oltp::transaction::{self, Step};
 use crate::options::{Options, OptionsError};
 use crate::schema::TableSpec;
 
-/// The name of a built-in workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum WorkloadName {
@@ -39,18 +38,15 @@ pub enum WorkloadName {
     BulkInsert,
 }
 
-/// No workload of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no workload '{name}'; did you mean '{nearest}'?")]
 pub struct UnknownWorkload {
-    /// The unknown name.
     pub name: String,
     /// The workload with the most similar name.
     pub nearest: WorkloadName,
 }
 
 impl WorkloadName {
-    /// Every workload.
     pub const ALL: [WorkloadName; 11] = [
         WorkloadName::OltpReadWrite,
         WorkloadName::OltpReadOnly,
@@ -126,7 +122,6 @@ impl WorkloadName {
         }
     }
 
-    /// How many statements each connection prepares.
     pub fn statement_count(self, options: &Options) -> u64 {
         match self.body() {
             Body::Oltp(steps) => oltp::statement_count(steps, options),
@@ -143,7 +138,6 @@ impl WorkloadName {
     }
 }
 
-/// What a workload does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
     /// The steps of an OLTP transaction.
@@ -151,7 +145,6 @@ pub(crate) enum Body {
     BulkInsert,
 }
 
-/// A row of the table.
 #[derive(Debug)]
 struct Definition {
     name: &'static str,

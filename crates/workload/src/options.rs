@@ -29,18 +29,10 @@ pub enum OptionsError {
     Distribution(#[from] DistributionError),
     /// The workload uses one table only.
     #[error("{workload} works on one table; tables is {tables}")]
-    OneTable {
-        /// The workload's name.
-        workload: &'static str,
-        /// What `tables` is.
-        tables: u32,
-    },
+    OneTable { workload: &'static str, tables: u32 },
     /// A transaction would do nothing, forever and at once.
     #[error("a transaction of {workload} has no statement with these options")]
-    NoStatements {
-        /// The workload's name.
-        workload: &'static str,
-    },
+    NoStatements { workload: &'static str },
 }
 
 impl Options {

@@ -23,7 +23,6 @@ pub struct DataSpec {
     pub distribution: Distribution,
 }
 
-/// Makes the rows of one table.
 #[derive(Debug, Clone)]
 pub struct TableRows {
     start: u64,
@@ -39,7 +38,6 @@ impl TableRows {
         })
     }
 
-    /// Makes the row with that key.
     pub fn row(&self, key: u64) -> Row {
         let mut rng = random::row(self.start, key);
         let mut digits = Digits::new();

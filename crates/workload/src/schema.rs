@@ -11,7 +11,6 @@ pub fn table_name(table: u32) -> String {
     format!("sbtest{table}")
 }
 
-/// Drops a table, if it exists.
 pub fn drop_table(table: u32) -> String {
     format!("DROP TABLE IF EXISTS {}", table_name(table))
 }
@@ -20,11 +19,9 @@ pub fn drop_table(table: u32) -> String {
 /// stored with the data, as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSpec {
-    /// The seed of the rows.
     pub seed: u64,
     /// Rows in each table before the first transaction, with ids from 1.
     pub rows: u64,
-    /// How `k` is drawn.
     pub(crate) distribution: Distribution,
     pub(crate) auto_inc: bool,
     pub(crate) secondary: bool,
@@ -35,7 +32,6 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
-    /// The columns, in order.
     pub fn columns(&self) -> &'static [&'static str] {
         if self.bulk {
             &["id", "k"]

@@ -10,16 +10,13 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, Label};
 
-/// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param<'a> {
-    /// A signed integer.
     Int(i64),
     /// ASCII text; never needs escaping beyond quotes and backslashes.
     Text(&'a str),
 }
 
-/// The reply to one statement.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// Rows in the result set; 0 for a statement without one.
@@ -66,9 +63,7 @@ pub trait Session {
     }
 }
 
-/// Opens the connections of a load.
 pub trait Connect {
-    /// The type of its connections.
     type Session: Session;
 
     /// Opens a connection that can execute every statement of `catalog`.
@@ -113,7 +108,6 @@ pub struct SessionError {
     pub sqlstate: Option<[u8; 5]>,
     /// The engine's own error number, if it has them and reported the error.
     pub number: Option<u32>,
-    /// The server's message.
     pub message: String,
     /// The statement that failed, if one was running.
     pub statement: Option<String>,

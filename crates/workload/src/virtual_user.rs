@@ -22,7 +22,6 @@ pub trait Workload {
 
 /// One virtual user. Small, because a load may have thousands of them.
 pub trait VirtualUser {
-    /// Runs the next transaction.
     fn transaction<S: Session>(
         &mut self,
         session: &mut S,
@@ -45,7 +44,6 @@ pub trait VirtualUser {
     }
 }
 
-/// What a transaction found.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     /// Statements that look up one row by its id.
@@ -55,7 +53,6 @@ pub struct Done {
 }
 
 impl Done {
-    /// Counts a lookup.
     #[inline]
     pub(crate) fn lookup(&mut self, has_found: bool) {
         self.lookups += 1;

@@ -41,7 +41,6 @@ pub(super) struct LoggedIn {
     pub(super) capabilities: u64,
 }
 
-/// A connection during its handshake.
 struct Handshake {
     stream: Stream,
     gatherer: Gatherer,

@@ -11,7 +11,6 @@ use wire::mysql::auth::{CACHING_SHA2, CLEAR};
 use crate::channel::{Channel, Withheld};
 use crate::tls::{ServerPublicKey, TlsOptions};
 
-/// The user's explicit permissions.
 #[derive(Debug, Clone)]
 pub(super) struct Permissions {
     server_public_key: ServerPublicKey,
@@ -62,9 +61,7 @@ impl Permissions {
 /// How the password is sent to the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Delivery<'a> {
-    /// In clear text.
     Clear,
-    /// Encrypted with this key (PEM).
     Encrypted(&'a [u8]),
     /// Encrypted with the key that the server sends on request.
     EncryptedWithOfferedKey,

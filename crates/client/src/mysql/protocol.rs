@@ -12,11 +12,11 @@ use workload::session::{Param, SessionError};
 use super::error::{has_lost_role, refusal};
 use super::login::{self, LoggedIn};
 use super::target::Target;
-use super::text::write_text;
 use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
+use crate::statement_text::write_value;
 
 /// MySQL's error for a statement that cannot be prepared, such as BEGIN.
 const NOT_PREPARABLE: u32 = 1295;
@@ -43,7 +43,6 @@ pub struct Statement {
 pub type Connection = crate::connection::Connection<Mysql>;
 
 impl Connection {
-    /// The version that the server reports.
     pub fn server_version(&self) -> &str {
         &self.protocol.version
     }
@@ -52,7 +51,6 @@ impl Connection {
         self.protocol.is_mariadb
     }
 
-    /// The connection's ID, for `KILL`.
     pub fn id(&self) -> u32 {
         self.protocol.connection_id
     }
@@ -166,6 +164,26 @@ impl Protocol for Mysql {
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
-        write_text(out, sql, params);
+        out.clear();
+        let mut params = params.iter();
+        for part in sql.split('?') {
+            out.push_str(part);
+            if let Some(param) = params.next() {
+                write_value(out, param, |c| matches!(c, '\'' | '\\').then_some('\\'));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_statements_have_their_values_in_place() {
+        let mut out = String::new();
+        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        Mysql::write_text(&mut out, "UPDATE t SET c=? WHERE id=?", &params);
+        assert_eq!(out, r"UPDATE t SET c='it\'s \\' WHERE id=-7");
     }
 }

@@ -18,7 +18,6 @@ use crate::error::Error;
 use crate::net::Stream;
 use crate::reactor::Permit;
 
-/// The major versions that dyno supports.
 const MAJORS: RangeInclusive<u32> = 13..=18;
 
 /// Maximum length of a message during the login.
@@ -46,7 +45,6 @@ pub(super) async fn log_in(target: &Target, permit: Permit) -> Result<LoggedIn, 
     login.wait_until_ready().await
 }
 
-/// A connection during its login.
 struct Login<'a> {
     stream: Stream,
     gatherer: Gatherer,

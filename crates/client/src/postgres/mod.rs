@@ -1,16 +1,14 @@
 //! PostgreSQL over the network.
 
-mod dialect;
 mod error;
 mod login;
 mod parameters;
 mod passfile;
-mod password;
 mod protocol;
 mod target;
-mod text;
 
-pub use dialect::DIALECT;
+use workload::schema::Dialect;
+
 pub use error::refusal_remedy;
 pub use protocol::{Connection, Postgres};
 pub use target::{DEFAULT_PORT, SCHEMES, Target, TargetError};
@@ -20,3 +18,11 @@ pub use crate::error::Error;
 
 pub type Connector = crate::session::Connector<Postgres>;
 pub type PostgresSession = crate::session::NetworkSession<Postgres>;
+
+pub static DIALECT: Dialect = Dialect {
+    generated_id: "SERIAL",
+    adds_primary_key: true,
+    set_next_id: Some("SELECT setval(pg_get_serial_sequence('{table}', 'id'), {rows})"),
+    has_numbered_placeholders: true,
+    ..Dialect::STANDARD
+};

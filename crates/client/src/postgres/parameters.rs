@@ -46,9 +46,7 @@ const ENCODED: AsciiSet = CONTROLS
     .add(b'%')
     .add(b'&')
     .add(b'\'');
-/// The system-wide service file.
 const SYSTEM_SERVICE_FILE: &str = "/etc/postgresql-common/pg_service.conf";
-/// Maximum size of a service file.
 const LIMIT_BYTES: u64 = 1 << 20;
 
 #[derive(Default)]

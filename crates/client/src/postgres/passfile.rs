@@ -5,7 +5,6 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Maximum size of a password file.
 const LIMIT_BYTES: u64 = 1 << 20;
 /// Permissions of users other than the owner.
 const OTHERS: u32 = 0o077;

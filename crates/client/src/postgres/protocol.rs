@@ -4,24 +4,24 @@ use wire::postgres::command::{self, Statement, Value};
 use wire::postgres::message::Message;
 use wire::postgres::reply::ReplyReader;
 use wire::postgres::rows::TextResult;
+use wire::postgres::scram;
 use wire::rows::TextReply;
 use wire::{ProtocolError, ServerError};
 use workload::session::{Param, SessionError};
 
 use super::error::{READ_ONLY, refusal};
-use super::login::{self, LoggedIn};
+use super::login::{self, LoggedIn, nonce};
 use super::target::Target;
-use super::text::write_text;
 use crate::connection::{Protocol, Reply};
 use crate::error::{Error, Refusal};
 use crate::net::Stream;
 use crate::reactor::Permit;
+use crate::statement_text::write_value;
 
 /// The PostgreSQL protocol on an open connection.
 #[derive(Debug)]
 pub struct Postgres {
     reader: ReplyReader,
-    /// Number of statements prepared so far.
     prepared: u32,
     server_version: String,
     backend_pid: u32,
@@ -38,6 +38,18 @@ impl Connection {
     /// The server process of this connection, for `pg_terminate_backend`.
     pub fn backend_pid(&self) -> u32 {
         self.protocol.backend_pid
+    }
+
+    /// Sets a role's password; an empty one locks the role out. Only the server's stored form is
+    /// sent, so that no log can contain the password.
+    pub async fn set_password(&mut self, role: &str, password: &str) -> Result<(), Error> {
+        let stored = match password {
+            "" => "NULL".to_owned(),
+            password => format!("'{}'", scram::verifier(password, nonce()?.as_bytes())),
+        };
+        let role = role.replace('"', "\"\"");
+        let statement = format!("ALTER ROLE \"{role}\" PASSWORD {stored}");
+        self.run(&statement).await.map(drop)
     }
 }
 
@@ -145,6 +157,46 @@ impl Protocol for Postgres {
     }
 
     fn write_text(out: &mut String, sql: &str, params: &[Param<'_>]) {
-        write_text(out, sql, params);
+        out.clear();
+        let mut parts = sql.split('$');
+        out.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, rest) = part.split_at(digits);
+            let index = number.parse::<usize>().ok();
+            match index.and_then(|index| params.get(index.checked_sub(1)?)) {
+                // With standard_conforming_strings, which every supported version has on by default,
+                // a backslash is an ordinary character.
+                Some(param) => write_value(out, param, |c| (c == '\'').then_some('\'')),
+                None => {
+                    out.push('$');
+                    out.push_str(number);
+                }
+            }
+            out.push_str(rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_statements_have_their_values_in_place() {
+        let mut out = String::new();
+        let params = [Param::Text("it's \\"), Param::Int(-7)];
+        for (sql, text) in [
+            (
+                "UPDATE t SET c=$1 WHERE id=$2",
+                r"UPDATE t SET c='it''s \' WHERE id=-7",
+            ),
+            ("SELECT $2,$2,$1", r"SELECT -7,-7,'it''s \'"),
+            ("SELECT $3, $, $0, $x", "SELECT $3, $, $0, $x"),
+            ("SELECT 1", "SELECT 1"),
+        ] {
+            Postgres::write_text(&mut out, sql, &params);
+            assert_eq!(out, text);
+        }
     }
 }

@@ -83,7 +83,6 @@ impl<S: mio::event::Source> Io<S> {
         &self.socket
     }
 
-    /// The socket, for changing its options.
     pub(crate) fn socket_mut(&mut self) -> &mut S {
         &mut self.socket
     }

@@ -47,7 +47,6 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Inner>>> = const { RefCell::new(None) };
 }
 
-/// One thread's event loop.
 #[derive(Debug)]
 pub struct Reactor {
     inner: Rc<Inner>,

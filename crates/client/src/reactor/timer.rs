@@ -76,7 +76,6 @@ impl Timers {
     }
 }
 
-/// Waits until `at`.
 pub fn sleep_until(at: Instant) -> impl Future<Output = ()> {
     Sleep { at, timer: None }
 }

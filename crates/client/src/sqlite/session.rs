@@ -10,13 +10,11 @@ use workload::session::{Connect, FailureKind, Param, Reply, Session, SessionErro
 use super::target::SqliteTarget;
 use crate::statement_text::shortened;
 
-/// Opens connections to one database.
 #[derive(Debug)]
 pub struct SqliteConnector {
     pub target: Arc<SqliteTarget>,
 }
 
-/// A connection with its statements.
 #[derive(Debug)]
 pub struct SqliteSession {
     connection: Connection,

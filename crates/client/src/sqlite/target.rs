@@ -11,7 +11,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
 const SYNCHRONOUS: [&str; 4] = ["normal", "full", "extra", "off"];
 
-/// A database file and its settings.
 #[derive(Debug)]
 pub struct SqliteTarget {
     path: PathBuf,
@@ -100,7 +99,6 @@ impl SqliteTarget {
         )
     }
 
-    /// Opens a connection with the settings.
     pub fn open(&self) -> rusqlite::Result<Connection> {
         let connection = Connection::open(&self.path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;

@@ -6,9 +6,12 @@ use std::net::TcpStream;
 use std::sync::OnceLock;
 
 use crate::common::peer::Peer;
-use crate::common::thief::{self, PASSWORD, modes, options, thiefs_tls};
-use crate::server::{OK, greeting, packets, read_packet};
-use client::mysql::{Mysql, ServerPublicKey, Target, TlsMode, TlsOptions};
+use crate::common::thief::{self, modes, options, thiefs_tls};
+use crate::impostor::{
+    Impostor, OK, greeting, messages, packets, read_packet, read_typed, read_untyped,
+};
+use client::mysql::{Mysql, ServerPublicKey, TlsMode, TlsOptions};
+use client::postgres::Postgres;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
 use rsa::{RsaPrivateKey, rand_core};
 
@@ -112,8 +115,7 @@ fn holds_password(payload: &[u8]) -> bool {
 /// Whether the thief gets the password from a client with these options.
 fn is_robbed(plugin: &'static str, offers_tls: bool, options: &TlsOptions) -> bool {
     let thief = thief(plugin, offers_tls);
-    let url = format!("mysql://u@localhost:{}/sbtest", thief.port);
-    let target = Target::parse(&url, Some(PASSWORD), "x", options).unwrap();
+    let target = Mysql::target(thief.port, options);
     let heard = thief::heard::<Mysql>(thief, &target);
     heard.iter().any(|payload| holds_password(payload))
 }
@@ -167,5 +169,57 @@ fn a_known_key_keeps_the_password_from_a_thief() {
     };
     for (plugin, offers_tls) in ways() {
         assert!(!is_robbed(plugin, offers_tls, &options), "{plugin:?}");
+    }
+}
+
+/// Asks for the password in clear, with TLS if the client wants it and `offers_tls`; gives
+/// everything that it heard.
+fn rob(mut stream: TcpStream, offers_tls: bool) -> std::io::Result<Vec<u8>> {
+    let asks_for_tls = read_untyped(&mut stream)?.len() == 4;
+    if asks_for_tls {
+        stream.write_all(if offers_tls { b"S" } else { b"N" })?;
+    }
+    if asks_for_tls && offers_tls {
+        let mut stream = rustls::StreamOwned::new(thiefs_tls(), stream);
+        read_untyped(&mut stream)?;
+        return ask_in_clear(&mut stream);
+    }
+    if asks_for_tls {
+        read_untyped(&mut stream)?;
+    }
+    ask_in_clear(&mut stream)
+}
+
+fn ask_in_clear(stream: &mut (impl Read + Write)) -> std::io::Result<Vec<u8>> {
+    stream.write_all(&messages(&[(b'R', b"\0\0\0\x03")]))?;
+    stream.flush()?;
+    read_typed(stream)
+}
+
+fn is_robbed_of_it(offers_tls: bool, options: &TlsOptions) -> bool {
+    // However the client goes, what it said before is what counts.
+    let thief = Peer::serve(move |stream| rob(stream, offers_tls).into_iter().collect());
+    let target = Postgres::target(thief.port, options);
+    let heard = thief::heard::<Postgres>(thief, &target);
+    heard.iter().any(|said| thief::holds_password(said))
+}
+
+/// With its own certificate, without TLS, and where somebody answered the request for TLS
+/// in the server's place: that is the same to the client.
+#[test]
+fn no_mode_gives_it_away_in_clear() {
+    for mode in modes() {
+        let verifies = matches!(mode, Some(TlsMode::VerifyCa | TlsMode::VerifyFull));
+        for offers_tls in [true, false] {
+            let mut options = options(mode);
+            assert!(
+                !is_robbed_of_it(offers_tls, &options),
+                "{mode:?} {offers_tls}"
+            );
+            // The option that allows it, which also shows that this thief can steal.
+            options.cleartext_plugin = true;
+            let can_steal = !verifies && (offers_tls || mode != Some(TlsMode::Required));
+            assert_eq!(is_robbed_of_it(offers_tls, &options), can_steal, "{mode:?}");
+        }
     }
 }

@@ -93,7 +93,8 @@ fn stored() -> (TempDir, PathBuf, RunResult) {
         thresholds: Vec::new(),
     };
     dir.write_result(&result).unwrap();
-    dir.write_report(names::REPORT, "<!doctype html>").unwrap();
+    dir.write_report(names::REPORT, |out| out.write_all(b"<!doctype html>"))
+        .unwrap();
     (folder, out, result)
 }
 

@@ -32,7 +32,6 @@ pub const REQUEST_PUBLIC_KEY: u8 = 2;
 /// sha256_password: requests the server's RSA key.
 pub const REQUEST_PUBLIC_KEY_SHA256: u8 = 1;
 
-/// A plugin's response to the server's nonce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstAnswer {
     /// A proof that does not reveal the password.

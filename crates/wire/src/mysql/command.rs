@@ -11,21 +11,16 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 const TYPE_LONGLONG: u8 = 0x08;
 const TYPE_VAR_STRING: u8 = 0xfd;
 
-/// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A signed integer.
     Int(i64),
-    /// The bytes of a string.
     Bytes(&'a [u8]),
 }
 
-/// Asks the server to close the connection.
 pub fn quit(out: &mut Vec<u8>) {
     packet::write(out, 0, |out| out.push(COM_QUIT));
 }
 
-/// Runs a text statement.
 pub fn query(out: &mut Vec<u8>, sql: &str) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_QUERY);
@@ -33,7 +28,6 @@ pub fn query(out: &mut Vec<u8>, sql: &str) -> u8 {
     })
 }
 
-/// Prepares a statement.
 pub fn prepare(out: &mut Vec<u8>, sql: &str) -> u8 {
     packet::write(out, 0, |out| {
         out.push(COM_STMT_PREPARE);

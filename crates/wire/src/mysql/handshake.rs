@@ -11,23 +11,17 @@ const MAX_MESSAGE_BYTES: u32 = 1 << 30;
 /// Bytes of a nonce, without the zero that follows it.
 const SCRAMBLE_BYTES: usize = 20;
 
-/// The server's first message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// The version that the server reports.
     pub version: String,
-    /// The connection's ID, for `KILL`.
     pub connection_id: u32,
     /// The server's capabilities; MariaDB's own flags start at bit 32.
     pub capabilities: u64,
-    /// The nonce for authentication.
     pub scramble: Vec<u8>,
-    /// The server's default authentication plugin.
     pub plugin: String,
 }
 
 impl Greeting {
-    /// Parses a server's first message.
     pub fn parse(payload: &[u8]) -> Result<Result<Self, ServerError>, ProtocolError> {
         let mut fields = Fields::new(payload, "greeting");
         match fields.u8()? {
@@ -68,12 +62,10 @@ impl Greeting {
         }))
     }
 
-    /// Whether the server supports TLS.
     pub fn offers_tls(&self) -> bool {
         self.capabilities & capability::SSL != 0
     }
 
-    /// Whether the server is MariaDB.
     pub fn is_mariadb(&self) -> bool {
         self.version.contains("MariaDB")
     }
@@ -100,14 +92,11 @@ fn text(fields: &mut Fields<'_>) -> String {
     String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
 }
 
-/// The client's side of the handshake.
 #[derive(Debug, Clone, Copy)]
 pub struct Login<'a> {
-    /// The account's name.
     pub user: &'a str,
     /// The default database; empty for none.
     pub database: &'a str,
-    /// Whether the connection uses TLS.
     pub tls: bool,
 }
 
@@ -184,13 +173,10 @@ impl Login<'_> {
 /// The server's next message after the client's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// The connection is open.
     Ready,
     /// The account uses another plugin: start over with this nonce.
     Switch {
-        /// The plugin's name.
         plugin: String,
-        /// The new nonce.
         scramble: Vec<u8>,
     },
     /// Data for the current plugin.
@@ -199,7 +185,6 @@ pub enum Next {
 }
 
 impl Next {
-    /// Parses a message of the authentication.
     pub fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
         match payload {
             [0x00, ..] => Ok(Self::Ready),

@@ -27,7 +27,6 @@ pub(super) fn bytes<'a>(fields: &mut Fields<'a>) -> Result<Option<&'a [u8]>, Pro
     fields.bytes(length).map(Some)
 }
 
-/// Appends bytes preceded by their length.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_integer(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

@@ -15,7 +15,6 @@ mod lenenc;
 
 pub use error::parse_error;
 
-/// Capability flags of the handshake.
 pub mod capability {
     /// UPDATE reports the rows that it matched rather than those that it changed.
     pub const FOUND_ROWS: u64 = 1 << 1;
@@ -23,13 +22,10 @@ pub mod capability {
     pub const LONG_FLAG: u64 = 1 << 2;
     /// The handshake names a database.
     pub const CONNECT_WITH_DB: u64 = 1 << 3;
-    /// LOAD DATA LOCAL is allowed.
     pub const LOCAL_FILES: u64 = 1 << 7;
-    /// The protocol of version 4.1 and later.
     pub const PROTOCOL_41: u64 = 1 << 9;
     /// The connection continues under TLS.
     pub const SSL: u64 = 1 << 11;
-    /// Status flags in the replies.
     pub const TRANSACTIONS: u64 = 1 << 13;
     /// The 4.1 authentication.
     pub const SECURE_CONNECTION: u64 = 1 << 15;

@@ -12,14 +12,12 @@ pub const MAX_PAYLOAD_BYTES: usize = 0xff_ffff;
 /// Length and sequence number of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of payload in this packet.
     pub length: usize,
     /// Its sequence number: a command starts at 0, and 255 is followed by 0.
     pub sequence: u8,
 }
 
 impl Header {
-    /// Parses the four bytes.
     #[inline]
     pub fn parse(bytes: [u8; HEADER_BYTES]) -> Self {
         let word = u32::from_le_bytes(bytes);
@@ -75,10 +73,8 @@ fn put_header(at: &mut [u8], length: usize, sequence: u8) {
     }
 }
 
-/// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The payloads of its packets, joined.
     pub payload: Vec<u8>,
     /// The sequence number of its last packet.
     pub sequence: u8,

@@ -20,9 +20,7 @@ pub type Reply = reply::Reply<Prepared, u8>;
 /// A statement that the server has prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
-    /// Its number for execution.
     pub statement: u32,
-    /// How many parameters it takes.
     pub params: u16,
 }
 

@@ -9,7 +9,6 @@ fn reader(deprecate_eof: bool) -> ReplyReader {
     })
 }
 
-/// Packets numbered from 1.
 fn stream(payloads: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, payload) in payloads.iter().enumerate() {

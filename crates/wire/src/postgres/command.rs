@@ -20,10 +20,8 @@ const ALL_BINARY: [u8; 4] = [0, 1, 0, 1];
 /// No format code: all parameters are text.
 const ALL_TEXT: [u8; 2] = [0, 0];
 
-/// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A signed integer.
     Int(i64),
     /// Text in the client encoding.
     Text(&'a str),
@@ -34,7 +32,6 @@ pub enum Value<'a> {
 pub struct Statement {
     /// What a Bind begins with: the unnamed portal and the statement's name.
     names: Box<[u8]>,
-    /// The parameters' type OIDs.
     types: Box<[u32]>,
 }
 
@@ -48,7 +45,6 @@ impl Statement {
     }
 }
 
-/// Asks the server to close the connection.
 pub fn terminate(out: &mut Vec<u8>) {
     message::write(out, b'X', |_| {});
 }
@@ -159,7 +155,6 @@ fn put_bind_head(out: &mut Vec<u8>, statement: &Statement, formats: &[u8], value
     out.extend_from_slice(&count.to_be_bytes());
 }
 
-/// Appends bytes after their length.
 #[inline]
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = i32::try_from(bytes.len()).unwrap_or(i32::MAX);

@@ -12,7 +12,6 @@ const PROTOCOL_3_0: u32 = 3 << 16;
 const SSL_REQUEST: u32 = 1234 << 16 | 5679;
 /// The server's answer to the request if it supports TLS.
 pub const TLS_ACCEPTED: u8 = b'S';
-/// Its answer if it does not.
 pub const TLS_REFUSED: u8 = b'N';
 
 /// Requests TLS; the server answers with one byte.
@@ -57,7 +56,6 @@ pub fn password(out: &mut Vec<u8>, password: &str) {
     message::write(out, b'p', |out| put_text(out, password));
 }
 
-/// Begins a SASL exchange.
 pub fn sasl_first(out: &mut Vec<u8>, mechanism: &str, data: &[u8]) {
     message::write(out, b'p', |out| {
         put_text(out, mechanism);
@@ -67,7 +65,6 @@ pub fn sasl_first(out: &mut Vec<u8>, mechanism: &str, data: &[u8]) {
     });
 }
 
-/// Continues a SASL exchange.
 pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
     message::write(out, b'p', |out| out.extend_from_slice(data));
 }
@@ -92,7 +89,6 @@ pub enum Next {
     Authentication(Authentication),
     /// It reports a setting (`server_version`, …).
     Parameter {
-        /// The setting's name.
         name: String,
         value: String,
     },
@@ -101,19 +97,16 @@ pub enum Next {
         /// Its process ID, for `pg_terminate_backend`.
         pid: u32,
     },
-    /// The connection is open.
     Ready,
     Refused(Box<ServerError>),
     /// A message that changes nothing here: a notice, or an offer of an older protocol.
     Other,
 }
 
-/// The server's authentication requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Authentication {
     /// Nothing more.
     Ok,
-    /// The password itself.
     Cleartext,
     /// A proof with this salt.
     Md5([u8; 4]),
@@ -126,7 +119,6 @@ pub enum Authentication {
 }
 
 impl Next {
-    /// Parses a message of the login.
     pub fn parse(message: &Message) -> Result<Self, ProtocolError> {
         let payload = message.payload.as_slice();
         Ok(match message.kind {

@@ -9,17 +9,14 @@ pub const HEADER_BYTES: usize = 5;
 /// Bytes of the length, which counts itself.
 const LENGTH_BYTES: u32 = 4;
 
-/// Type and length of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The message's type, a letter or digit.
     pub kind: u8,
-    /// Bytes of payload.
     pub length: usize,
 }
 
 impl Header {
-    /// Parses the five bytes.
     #[inline]
     pub fn parse([kind, a, b, c, d]: [u8; HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let announced = u32::from_be_bytes([a, b, c, d]);
@@ -59,12 +56,9 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-/// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its type.
     pub kind: u8,
-    /// Its content.
     pub payload: Vec<u8>,
 }
 

@@ -1,7 +1,6 @@
 //! Replies on the load's hot path: rows are counted, never copied or decoded.
 
 mod interpret;
-mod kind;
 mod whole;
 
 use super::message::{HEADER_BYTES, Header};
@@ -10,6 +9,24 @@ use crate::reply::{self, Done};
 use crate::{ProtocolError, ServerError};
 use interpret::is_skipped;
 use whole::Messages;
+
+/// The types of messages in a reply.
+mod kind {
+    pub(super) const BIND_COMPLETE: u8 = b'2';
+    pub(super) const COMMAND_COMPLETE: u8 = b'C';
+    pub(super) const COPY_IN: u8 = b'G';
+    pub(super) const DATA_ROW: u8 = b'D';
+    pub(super) const EMPTY_QUERY: u8 = b'I';
+    pub(super) const ERROR: u8 = b'E';
+    pub(super) const NOTICE: u8 = b'N';
+    pub(super) const NOTIFICATION: u8 = b'A';
+    pub(super) const NO_DATA: u8 = b'n';
+    pub(super) const PARAMETER_STATUS: u8 = b'S';
+    pub(super) const PARAMETER_TYPES: u8 = b't';
+    pub(super) const PARSE_COMPLETE: u8 = b'1';
+    pub(super) const READY: u8 = b'Z';
+    pub(super) const ROW_DESCRIPTION: u8 = b'T';
+}
 
 /// Longest message that is gathered (an error, a command's tag, parameter types); rows and
 /// their descriptions are skipped and have no limit but the server's.

@@ -6,10 +6,8 @@ use crate::fields::Fields;
 use crate::rows::{Rows, TextReply};
 use crate::{ProtocolError, ServerError};
 
-/// The length that stands for NULL.
 const NULL: u32 = u32::MAX;
 
-/// Gathers the messages of one Query.
 #[derive(Debug, Default)]
 pub struct TextResult {
     rows: Rows,

@@ -9,9 +9,7 @@ use ring::{digest, hmac, pbkdf2};
 use crate::ProtocolError;
 use crate::error::check_length;
 
-/// The mechanism without channel binding.
 pub const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
-/// The mechanism with channel binding.
 pub const SCRAM_SHA_256_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
 /// Most iterations that a server may demand: PostgreSQL's default is 4,096, and more than
@@ -20,7 +18,6 @@ const MAX_ITERATIONS: u32 = 1_000_000;
 /// Longest message of the server that is accepted.
 const MAX_MESSAGE_BYTES: usize = 8192;
 const KEY_BYTES: usize = 32;
-/// PostgreSQL's default.
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).unwrap();
 
 /// Whether the exchange is bound to the TLS connection.
@@ -89,7 +86,6 @@ impl Scram {
         }
     }
 
-    /// The client's first message.
     pub fn first(&self) -> Vec<u8> {
         format!("{}{}", self.binding.gs2_header(), self.first_bare).into_bytes()
     }
@@ -123,7 +119,6 @@ impl Scram {
 }
 
 impl Proven {
-    /// Checks the server's final message.
     pub fn verify(&self, last: &[u8]) -> Result<(), ProtocolError> {
         let last = text(last)?;
         if let Some(error) = last.strip_prefix("e=") {
@@ -140,7 +135,6 @@ impl Proven {
     }
 }
 
-/// The server's first message.
 struct Challenge<'a> {
     nonce: &'a str,
     salt: Vec<u8>,

@@ -62,7 +62,6 @@ impl KeySampler {
         Ok(KeySampler { low, span, shape })
     }
 
-    /// Draws a key.
     pub fn sample(&self, rng: &mut impl Rng) -> u64 {
         let offset = match &self.shape {
             Shape::Uniform => return self.low + random::below(rng, self.span),

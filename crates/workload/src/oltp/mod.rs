@@ -44,7 +44,6 @@ struct NumberedStep {
     draws_table: bool,
 }
 
-/// A statement of the catalog.
 #[derive(Debug)]
 struct NumberedStatement {
     /// Its number for the first table; those for the next ones follow.
@@ -99,14 +98,12 @@ pub(crate) fn labels(steps: &'static [Step], options: &Options) -> Labels {
     labels
 }
 
-/// How many statements a connection prepares.
 pub(crate) fn statement_count(steps: &'static [Step], options: &Options) -> u64 {
     templates(steps, options)
         .map(|template| u64::from(copies(template, options)))
         .sum()
 }
 
-/// Whether a transaction has no statement.
 pub(crate) fn is_empty(steps: &'static [Step], options: &Options) -> bool {
     planned(steps, options).next().is_none()
 }

@@ -19,7 +19,6 @@ pub(crate) struct Template {
     pub(super) is_lookup: bool,
 }
 
-/// The parameters of a statement.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Params {
     None,
@@ -28,7 +27,6 @@ pub(super) enum Params {
     Range,
     /// A new value of column `c`, and a key.
     ValueAndKey,
-    /// The columns of a new row.
     Row(RowId),
     /// As many values of `k` as the options say, from the user's own part.
     Points,
@@ -36,7 +34,6 @@ pub(super) enum Params {
     Ranges,
 }
 
-/// The id of a new row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowId {
     /// The key that the statement before used.

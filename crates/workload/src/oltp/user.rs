@@ -24,7 +24,6 @@ pub struct OltpUser {
 #[derive(Debug)]
 struct State {
     rng: Xoshiro256PlusPlus,
-    /// The key that was drawn last.
     key: i64,
     /// The id of the next row that it inserts, where the server gives none.
     next_id: u64,
@@ -123,7 +122,6 @@ impl State {
         self.key
     }
 
-    /// The columns of a new row.
     #[inline]
     fn draw_row(&mut self, shared: &Shared, id: RowId) -> [Param<'_>; 4] {
         let id = match id {

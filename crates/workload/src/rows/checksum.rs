@@ -7,7 +7,6 @@ use super::Row;
 /// The XOR of the CRC-32 of each row, and their count. Checksums of parts can be merged.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
-    /// Rows.
     pub count: u64,
     /// XOR of CRC-32("id,k,c,pad") of each.
     pub xor: u32,
@@ -19,7 +18,6 @@ impl Checksum {
         self.xor ^= row.crc32();
     }
 
-    /// Adds the rows of another part.
     pub fn merge(&mut self, other: Checksum) {
         self.count += other.count;
         self.xor ^= other.xor;

@@ -2,17 +2,13 @@
 
 use crate::digits::{C_BYTES, Digits, PAD_BYTES};
 
-/// Most decimal digits of a `u64`.
 const MAX_DIGITS: usize = 20;
 /// Most bytes of a row with a separator behind each column.
 const MAX_LINE: usize = 2 * MAX_DIGITS + C_BYTES + PAD_BYTES + 4;
 
-/// One row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The key.
     pub id: u64,
-    /// The value of the secondary index.
     pub k: u64,
     digits: Digits,
 }

@@ -62,21 +62,6 @@ impl<T: Send + 'static> Peer<T> {
     }
 }
 
-/// Cuts the answer of a peer to a statement everywhere: two rows if it is whole, a lost
-/// connection if it is not.
-pub(crate) fn assert_lost_in_a_reply<P: Protocol>(
-    answer: &[u8],
-    after_login: impl Fn(Vec<u8>) -> (Peer, P::Target),
-) {
-    for length in 0..=answer.len() {
-        let (peer, target) = after_login(answer[..length].to_vec());
-        match peer.rows::<P>(&target) {
-            Ok(rows) => assert_eq!((length, rows), (answer.len(), 2)),
-            Err(error) => assert!(matches!(error, Error::Lost(_)), "{length} bytes: {error}"),
-        }
-    }
-}
-
 pub(crate) fn wait_for_end(mut stream: impl Read) {
     // However the client goes, it goes.
     let _ = stream.read_to_end(&mut Vec::new());

@@ -1,7 +1,6 @@
-//! PostgreSQL: logins, statements, failures, and peers that are not what they seem.
+//! PostgreSQL: logins, statements, failures.
 
 mod failures;
-mod impostors;
 mod logins;
 mod statements;
 mod workloads;
@@ -14,7 +13,7 @@ use crate::common::open;
 
 /// A target without anything of the environment.
 #[track_caller]
-fn target(url: &str, password: Option<&str>, tls: &TlsOptions) -> Target {
+pub(crate) fn target(url: &str, password: Option<&str>, tls: &TlsOptions) -> Target {
     Target::parse_with(url, password, "nobody", tls, &|_| None).unwrap()
 }
 
