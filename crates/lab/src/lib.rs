@@ -2,8 +2,8 @@
 //! monitors host and servers on the load's clock.
 //!
 //! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives them, and
-//! `trial_monitor` follows loads, monitors and servers and reports everything to an [`Observer`] as
-//! it happens.
+//! `trial_loop` follows loads, monitors and servers and reports everything to an [`Observer`] as it
+//! happens.
 
 mod broken_links;
 mod build;
@@ -17,12 +17,9 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
-mod follow;
-mod group;
 mod instance;
 mod lab;
 mod ledger;
-mod member_probe;
 mod merge;
 pub mod monitors;
 pub mod needs;
@@ -30,7 +27,9 @@ mod observer;
 mod preload;
 mod prepare;
 mod preview;
+mod probe;
 mod rig;
+mod run;
 mod run_trial;
 mod server_process;
 pub mod servers;
@@ -43,13 +42,16 @@ pub mod template;
 mod testing;
 mod threads;
 mod trial;
-mod trial_monitor;
+mod trial_loop;
 mod watch;
 
 use machine::{account, copy, home, ip, port, process, site, tree, volume};
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
+
+/// The rows of a query's result.
+type Rows = Vec<Vec<Option<String>>>;
 
 pub use clean::{clean, clean_in};
 pub use engine::Access;
@@ -60,6 +62,7 @@ pub use observer::Observer;
 pub use plan::shown_bytes;
 pub use prepare::prepare;
 pub use preview::{Preview, disk_of_cache, preview};
+pub use run::Run;
 pub use run_trial::{FinishedTrial, run as run_trial};
 pub use spec::{config, installed};
 pub use study::run;
