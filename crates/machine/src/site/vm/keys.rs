@@ -1,7 +1,7 @@
 //! The keys of a guest and its user, new for each boot, and ssh's configuration for them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::Destination;
@@ -9,13 +9,13 @@ use super::no_guest;
 use crate::failure::Failure;
 use crate::process::{self, NEVER, TOOL_LIMIT};
 
+/// The guest's second disk, a file in its directory: a tar archive with its keys.
+pub(super) const ARCHIVE: &str = "keys";
 /// The guest's name for ssh.
 const NAME: &str = "guest";
 
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// The guest's second disk: a tar archive with its keys.
-    pub(super) archive: PathBuf,
     pub(super) destination: Destination,
 }
 
@@ -46,13 +46,11 @@ impl Keys {
                 path("known_hosts").display()
             ),
         )?;
-        let archive = path("keys");
         let mut tar = process::own_command(Path::new("tar"));
-        tar.arg("-cf").arg(&archive).arg("-C").arg(dir);
+        tar.arg("-cf").arg(path(ARCHIVE)).arg("-C").arg(dir);
         tar.args(["host_key", "authorized_keys"]);
         succeed(tar, "tar", "tar")?;
         Ok(Self {
-            archive,
             destination: Destination {
                 host: NAME.to_owned(),
                 ssh_config: Some(path("ssh_config")),

@@ -202,7 +202,6 @@ impl Guest {
             &self.hardware,
             self.accelerator,
             &self.dir,
-            &self.keys,
             &self.disk,
             self.ports,
         )?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use plan::Limits;
 
-use super::keys::Keys;
+use super::keys;
 use super::no_guest;
 use crate::account::Account;
 use crate::failure::Failure;
@@ -102,7 +102,6 @@ pub(super) fn command(
     hardware: &Hardware,
     accelerator: Accelerator,
     dir: &Path,
-    keys: &Keys,
     disk: &Disk,
     ports: [u16; 2],
 ) -> Result<Command, Failure> {
@@ -139,7 +138,12 @@ pub(super) fn command(
         &image.0.join("root.img"),
         "snapshot=on",
     );
-    drive(&mut command, "keys", &keys.archive, "readonly=on");
+    drive(
+        &mut command,
+        "keys",
+        &dir.join(keys::ARCHIVE),
+        "readonly=on",
+    );
     // The guest's page cache must be the only one.
     let cache = match disk.is_direct() {
         true => "cache=none",
