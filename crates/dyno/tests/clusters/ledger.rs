@@ -11,14 +11,18 @@ use crate::common::{
 };
 use measure::ledger::{Entry, Fate, History, LedgerSummary};
 use measure::warning::Warning;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// A study of one trial with two virtual users and a ledger, with these lines more.
 fn study(server: &str, time: &str, rest: &str) -> Program {
-    Program::study(&format!(
+    Program::study(&text(server, time, rest))
+}
+
+fn text(server: &str, time: &str, rest: &str) -> String {
+    format!(
         "title = \"t\"\n[server]\n{server}\n[data]\nrows = 100\n\
          [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n[ledger]\nrate = 100\n{rest}\n"
-    ))
+    )
 }
 
 const KILL: &str = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nheal = \"1s\"";
@@ -178,6 +182,47 @@ fn a_history_that_cannot_be_read_fails_the_trial() {
     let found = (ledger.checked.len(), ledger.lost, ledger.phantom);
     assert_eq!(found, (0, 0, 0), "{ledger:?}");
     done.prints(&["ledger could not be checked"]);
+}
+
+/// Nothing is said of what happened after the last record. A limit on the size of dyno's files stands
+/// for a full disk; all others are shorter than the history.
+#[test]
+fn a_ledger_that_can_record_no_more_says_when_it_stopped() {
+    let server = mariadb();
+    let url = database(&*server, "stopped");
+    let rest = "[monitors]\nenabled = false";
+    let text = text(&format!("url = \"{url}\""), "300s", rest);
+    let dyno = Program::ignoring("XFSZ").runs(&text).start();
+    let out = dyno.out();
+    let path = || Some(trial_dir(&out, 1)?.join("ledger-1.jsonl"));
+    let bytes = || path().and_then(|path| Some(path.metadata().ok()?.len()));
+    wait_until("a history", || bytes() > Some(100_000));
+    let pid = Pid::from_raw(dyno.pid().cast_signed());
+    let limit = |bytes| {
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(pid, Resource::Fsize, limit).unwrap();
+    };
+    limit(bytes());
+    let files = format!("/proc/{}/fd", dyno.pid());
+    wait_until("the end of the recording", || {
+        let files = std::fs::read_dir(&files).unwrap().flatten();
+        let mut open = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        !open.any(|file| Some(file) == path())
+    });
+    limit(None);
+    dyno.signal(Signal::INT);
+    let done = dyno.wait().fails(4, &[]);
+    let ledger = ledger(&done);
+    let stopped_s = ledger.stopped_at_s.unwrap();
+    assert!(stopped_s > 0.0 && ledger.acknowledged > 10, "{ledger:?}");
+    assert!(ledger.is_intact() && ledger.checked == [1], "{ledger:?}");
+    let warnings = done.trial().warnings;
+    let stopped = Warning::LedgerStopped { at_s: stopped_s };
+    assert!(warnings.contains(&stopped), "{warnings:?}");
+    done.prints(&["the ledger stopped at"]);
 }
 
 #[test]

@@ -237,6 +237,51 @@ fn a_volume_that_was_full_takes_writes_again() {
     }
 }
 
+/// Where members elect nobody, dyno promotes a replica in place of a primary that cannot write, and
+/// leaves one alone that goes on with a copy of what it lost.
+#[test]
+fn a_replica_takes_over_from_a_primary_whose_disk_is_full_or_has_failed() {
+    if !can_make_volumes() {
+        return;
+    }
+    for (volume, fault, is_replaced) in [
+        ("filesystem = \"xfs\"", "fail_device", true),
+        ("filesystem = \"ext4\"", "fill_disk", true),
+        (
+            "filesystem = \"btrfs\"; devices = 2; profile = \"raid1\"",
+            "fail_device",
+            false,
+        ),
+    ] {
+        let fault = format!(
+            "at = \"2s\"; {fault} = \"primary\"; heal = \"never\"; \
+             [topology]; cluster = \"synchronous\"; members = 2; failover = \"1s\""
+        );
+        let run = |time: &str| run(study("postgres", volume, time, &[&fault]));
+        let has_gone_on = |done: &Finished| {
+            let fault = done.trial().faults.remove(0);
+            let since_s = match is_replaced {
+                true => fault.promotion.and_then(|one| one.done_s),
+                false => fault.effect_s,
+            };
+            since_s.is_some_and(|since_s| done.completes_after(since_s))
+        };
+        let done = in_time(&["15s", "60s"], run, has_gone_on);
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        assert!(has_gone_on(&done), "{}", shown(&trial));
+        let promotion = trial.faults[0].promotion.as_ref();
+        let promoted = promotion.and_then(|one| one.node);
+        assert_eq!(promoted, is_replaced.then_some(2), "{}", shown(&trial));
+        let ledger = &trial.ledgers[0];
+        assert!(
+            ledger.acknowledged > 0 && ledger.is_intact() && ledger.checked.contains(&2),
+            "{}",
+            shown(&trial)
+        );
+    }
+}
+
 /// Half of a stripe of pairs is enough.
 #[test]
 fn a_stripe_of_copies_survives_the_loss_of_a_device() {

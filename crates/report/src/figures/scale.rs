@@ -30,7 +30,6 @@ struct Line {
     at: Vec<f64>,
     usl: Vec<f64>,
     amdahl: Vec<Option<f64>>,
-    gustafson: Vec<Option<f64>>,
 }
 
 /// `None` without a law.
@@ -60,7 +59,6 @@ fn line(ladder: &Ladder) -> Line {
             at.iter().map(|size| rounded(law.per_s(*size))).collect()
         }),
         amdahl: of(&Scaling::amdahl_per_s),
-        gustafson: of(&Scaling::gustafson_per_s),
         at,
     }
 }
