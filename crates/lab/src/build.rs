@@ -127,7 +127,7 @@ impl Building<'_, '_> {
                     }
                 }
                 Some(machine) => {
-                    machine.settle(&one.data(), self.spec.cold_data, self.interrupted)?
+                    machine.settle(&one.data(), self.spec.cold_data, self.run.interrupted)?
                 }
             }
         }

@@ -192,8 +192,11 @@ fn a_ledger_that_can_record_no_more_says_when_it_stopped() {
     let url = database(&*server, "stopped");
     let rest = "[monitors]\nenabled = false";
     let text = text(&format!("url = \"{url}\""), "300s", rest);
-    let dyno = Program::ignoring("XFSZ").runs(&text).start();
-    let out = dyno.out();
+    let dyno = Program::ignoring("XFSZ")
+        .with_study(&text)
+        .args("run study.toml --out out")
+        .start();
+    let out = dyno.dir().join("out");
     let path = || Some(trial_dir(&out, 1)?.join("ledger-1.jsonl"));
     let bytes = || path().and_then(|path| Some(path.metadata().ok()?.len()));
     wait_until("a history", || bytes() > Some(100_000));

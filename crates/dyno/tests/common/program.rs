@@ -90,12 +90,8 @@ impl Program {
 
     /// `dyno run STUDY --out out`.
     pub fn study(text: &str) -> Self {
-        Self::new().runs(text)
-    }
-
-    /// The same for another start of dyno.
-    pub fn runs(self, text: &str) -> Self {
-        self.with_study(text).args("run study.toml --out out")
+        let program = Self::new().with_study(text);
+        program.args("run study.toml --out out")
     }
 
     /// `dyno run STUDY` with its result in this directory.
