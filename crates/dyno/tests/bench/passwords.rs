@@ -51,15 +51,14 @@ fn a_password_of_every_special_character(server: &Server, plugin: &str) {
         "title = \"t\"\n[server]\nurl = \"{with_password}\"\nget_server_public_key = true\n\
          [data]\nrows = 50\n[load]\nwarmup = \"0s\"\ntime = \"10s\"\nevents = 5\n"
     );
-    for (way, program) in [
-        ("URL", bench(&with_password)),
-        ("environment", bench(&url(name)).env("DYNO_PASSWORD", EVERY)),
-        ("option file", option_file.args("--option-file my.cnf")),
-        ("study", Program::study(&study)),
+    for program in [
+        bench(&with_password),
+        bench(&url(name)).env("DYNO_PASSWORD", EVERY),
+        option_file.args("--option-file my.cnf"),
+        Program::study(&study),
     ] {
         // So that the password is sent itself, where the plugin does so.
         server.sql("FLUSH PRIVILEGES");
-        println!("by {way}");
         let done = program.succeeds();
         done.hides(EVERY);
         done.hides(&code);

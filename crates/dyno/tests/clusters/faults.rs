@@ -122,9 +122,10 @@ fn a_server_that_is_killed_and_started_again_gets_its_load_back() {
     let [fault] = each(&trial.faults);
     assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
     assert!(is_whole(fault), "{fault:?}");
-    // The clock begins before the connections are open, and the warm-up is on it.
+    // The clock begins before the connections are open, and the warm-up is on it. Healing is due 4 s after
+    // the kill was due, however late a busy machine asks for that.
     let asked_s = fault.heal_asked_s.unwrap();
-    let is_in_time = fault.asked_s >= 3.0 && asked_s - fault.asked_s >= 3.9;
+    let is_in_time = fault.asked_s >= 3.0 && asked_s >= 6.9;
     assert!(is_in_time, "{fault:?}");
     let (gone_s, back_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
     stood_still(&done, gone_s, back_s);

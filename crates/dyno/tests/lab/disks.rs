@@ -264,8 +264,7 @@ fn a_replica_takes_over_from_a_primary_whose_disk_is_full_or_has_failed() {
                 true => fault.promotion.and_then(|one| one.done_s),
                 false => fault.effect_s,
             };
-            let mut seconds = done.series().into_iter();
-            seconds.any(|s| s.tps > Some(0.0) && since_s.is_some_and(|since_s| s.t_s > since_s))
+            since_s.is_some_and(|since_s| done.completes_after(since_s))
         };
         let done = in_time(&["15s", "60s"], run, has_gone_on);
         let trial = done.trial();
