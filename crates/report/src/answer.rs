@@ -1,7 +1,10 @@
 //! A report in every format.
 
+use measure::metric::MonitorPoint;
+use measure::recovery::FaultSeries;
 use measure::result::RunResult;
 use measure::scale::NoLaw;
+use measure::series::SeriesPoint;
 use measure::size::NoPlan;
 use serde::Serialize;
 
@@ -13,7 +16,6 @@ use crate::text::Layout;
 
 /// Something that dyno reports: one result, or the answer to a question about several.
 pub trait Answer: Serialize {
-    /// What it says, in reading order.
     fn sheet(&self) -> Sheet;
 
     /// Its numbers for spreadsheets, unrounded.
@@ -24,17 +26,14 @@ pub trait Answer: Serialize {
         None
     }
 
-    /// For a terminal.
     fn text(&self, layout: Layout) -> String {
         self.sheet().text(layout)
     }
 
-    /// For where a page cannot be shown.
     fn markdown(&self) -> String {
         self.sheet().markdown()
     }
 
-    /// For programs.
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
@@ -43,6 +42,24 @@ pub trait Answer: Serialize {
     fn html(&self) -> Result<String, ReportError> {
         html::write(&self.sheet(), self.figures().as_ref())
     }
+}
+
+/// One result, with all that its report shows. As JSON it is the result.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(transparent)]
+pub struct Report<'a> {
+    pub result: &'a RunResult,
+    /// The series of each trial, in the order of `result.trials`; trials beyond its end are
+    /// shown without. The metrics and the transactions around faults are in the same order.
+    #[serde(skip)]
+    pub series: &'a [Vec<SeriesPoint>],
+    #[serde(skip)]
+    pub monitors: &'a [Vec<MonitorPoint>],
+    #[serde(skip)]
+    pub faults: &'a [Vec<FaultSeries>],
+    /// The study file as run, without secrets.
+    #[serde(skip)]
+    pub study: Option<&'a str>,
 }
 
 /// A result that a question is about.
@@ -55,7 +72,6 @@ pub struct Source<'a> {
     pub result: &'a RunResult,
 }
 
-/// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswerError {
     #[error(transparent)]

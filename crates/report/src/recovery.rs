@@ -28,7 +28,7 @@ pub(crate) fn phases(trial: &TrialSummary) -> Grid {
         .key("fault", |(fault, _)| name(fault, trial))
         .with("effect at", |(fault, _)| fault.effect_s)
         .each(&PHASES, |columns, phase| {
-            columns.with(phase.heading, |(_, found)| observed(phase, found))
+            columns.with(phase.heading, |(_, found)| observation(phase, found))
         })
         .with("healed", |(fault, _)| {
             Some(fault.healed_s? - fault.origin_s()?)
@@ -55,7 +55,7 @@ pub(crate) fn service(trial: &TrialSummary) -> Grid {
     let columns = Columns::<Recovered<'_>>::new()
         .key("fault", |(fault, _)| name(fault, trial))
         .each(shown, |columns, number| {
-            columns.with(head(number), |(_, found)| observed(number, found))
+            columns.with(head(number), |(_, found)| observation(number, found))
         })
         .with("acknowledged in the last 1, 10, 100 ms", |(_, found)| {
             Some(exposed(found)?.map(number::count).join(", "))
@@ -120,11 +120,6 @@ fn observation(number: &Number, found: &Recovery) -> Option<Observation> {
         Observation::Exactly(value) if value.abs() < 5e-4 => Observation::Exactly(0.0),
         other => other,
     })
-}
-
-/// The same for people.
-fn observed(number: &Number, found: &Recovery) -> Option<String> {
-    observation(number, found).map(number::observation)
 }
 
 /// `12 × 2013 (0.1–4.2 s, at most 7 in a second)`.

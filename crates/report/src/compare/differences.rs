@@ -11,8 +11,8 @@ use crate::environment;
 use crate::keys::{self, VARIANT};
 use crate::list::{distinct, listed};
 use crate::number::ABSENT;
-use crate::settings;
 use crate::sheet::Facts;
+use crate::study::settings;
 
 /// Where something that differs was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -178,17 +178,14 @@ fn of_servers(
     of_side: fn(&IntendedSetting) -> Option<&str>,
 ) -> Facts {
     let instances = || trials.iter().flat_map(|trial| &trial.instances);
-    let facts = settings::values(instances())
-        .into_iter()
-        .map(|(name, mut values)| {
-            let has =
-                |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
-            if !instances().all(|instance| has(&instance.settings)) {
-                values.push(DEFAULT);
-            }
-            values.sort_unstable();
-            (name.to_owned(), listed(&values))
-        });
+    let facts = settings(instances()).into_iter().map(|(name, mut values)| {
+        let has = |settings: &[(String, String)]| settings.iter().any(|(known, _)| known == name);
+        if !instances().all(|instance| has(&instance.settings)) {
+            values.push(DEFAULT);
+        }
+        values.sort_unstable();
+        (name.to_owned(), listed(&values))
+    });
     let mut facts: Facts = facts.collect();
     for setting in intended {
         let Some(value) = of_side(setting) else {

@@ -10,7 +10,6 @@ use crate::columns::Columns;
 use crate::figures::{self, Figures};
 use crate::grid::Grid;
 use crate::list::distinct;
-use crate::number;
 use crate::sheet::{self, Block, Figure, Section, Sheet};
 use crate::study::of_sweep;
 
@@ -173,9 +172,7 @@ fn verdicts(all: &[ResultComparison]) -> Grid {
         .key("metric", |(.., number)| head(number))
         .with(base, |(.., number)| number.base)
         .with(new, |(.., number)| number.new)
-        .with("change %", |(.., number)| {
-            number::change(shown_change(number), "")
-        })
+        .with("change %", |(.., number)| shown_change(number))
         .when(
             rows.iter().any(|(.., number)| !verdict(number).is_empty()),
             |columns| columns.words("verdict", |(.., number)| verdict(number)),

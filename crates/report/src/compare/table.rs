@@ -6,10 +6,8 @@ use plan::Value;
 use super::ResultComparison;
 use super::points::{Matched, Number};
 use crate::columns::Columns;
-use crate::content::Content;
-use crate::grid::Grid;
+use crate::grid::{Content, Grid};
 use crate::keys;
-use crate::number;
 
 /// Most points side by side; more make another table.
 const MOST_COLUMNS: usize = 8;
@@ -106,5 +104,5 @@ fn shown(number: &Number, sign: f64) -> Content {
         value: sign * change.value,
         interval: None,
     });
-    number::change(change, "").into()
+    change.into()
 }

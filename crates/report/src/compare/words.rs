@@ -95,7 +95,7 @@ fn sentence(both: &ResultComparison, column: &str, untested: Option<NoVerdict>) 
     let found: Vec<Comparison> = found.filter_map(|number| number.comparison).collect();
     let words = match found.as_slice() {
         [] => return None,
-        [one] if untested.is_some() => number::change(Some(shown_change(one)), " %"),
+        [one] if untested.is_some() => number::change(shown_change(one), " %"),
         several if untested.is_some() => {
             average(both, column).unwrap_or_else(|| by_decision(several))
         }
@@ -116,7 +116,7 @@ fn of_one(found: &Comparison) -> String {
         Decision::Undecided { .. } | Decision::NoVerdict { .. } => {
             format!(
                 "{}; {}",
-                number::change(Some(shown_change(found)), " %"),
+                number::change(shown_change(found), " %"),
                 found.verdict()
             )
         }
@@ -187,7 +187,7 @@ fn percent(size: f64) -> String {
 fn average(both: &ResultComparison, column: &str) -> Option<String> {
     let mut averages = both.averages.iter();
     let found = averages.find(|average| average.column == column)?;
-    let change = number::change(Some(found.change_pct), " %");
+    let change = number::change(found.change_pct, " %");
     Some(format!("{change} on average"))
 }
 

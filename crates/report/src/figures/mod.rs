@@ -12,9 +12,9 @@ mod trial;
 use measure::result::RunResult;
 use serde::Serialize;
 
+use crate::answer::Report;
 use crate::keys;
 use crate::lead;
-use crate::report::Report;
 use curves::{Curve, curves, curves_of_two};
 use scale::Scale;
 use searches::Search;

@@ -200,9 +200,8 @@ pub(crate) fn distributions(result: &RunResult) -> Grid {
     });
     let rows: Vec<_> = numbers.collect();
     type Row<'a> = &'a (&'a Repeated<'a>, &'a Number, Option<Distribution>);
-    let statistic = |of: fn(&Distribution) -> Observation| {
-        move |(.., all): Row<'_>| Some(number::observation(of(all.as_ref()?)))
-    };
+    let statistic =
+        |of: fn(&Distribution) -> Observation| move |(.., all): Row<'_>| Some(of(all.as_ref()?));
     let columns = Columns::<Row<'_>>::new()
         .when(!keys::axes(result).is_empty(), |columns| {
             columns.key("point", |(repeated, ..)| repeated.point.as_ref())

@@ -5,8 +5,7 @@ use measure::scale::{GoodnessOfFit, Peak, Scaling, Serial};
 
 use super::{Ladder, Rung, Scale};
 use crate::columns::Columns;
-use crate::content::Content;
-use crate::grid::Grid;
+use crate::grid::{Content, Grid};
 use crate::number;
 use crate::sheet::{self, Block, Figure, Section};
 

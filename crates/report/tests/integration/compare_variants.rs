@@ -1,7 +1,7 @@
 //! The variants of a study in its report.
 
 use crate::common::made::{Made, made};
-use crate::common::outline;
+use crate::common::{flat, outline, report_of};
 use measure::result::{RunResult, Table};
 use plan::Point;
 use report::Answer;
@@ -13,15 +13,7 @@ fn variants_of_one_study_are_compared_in_pairs() {
     for repeat in 1..=5_u32 {
         for (variant, factor) in [("ext4", 1.0), ("xfs", 0.95)] {
             let tps = (1000.0 - 100.0 * f64::from(repeat)) * factor;
-            trials.push((
-                variant,
-                Made {
-                    point: &[],
-                    repeat,
-                    tps,
-                    mean_ms: 16_000.0 / tps,
-                },
-            ));
+            trials.push((variant, Made::new(&[], repeat, tps, 16_000.0 / tps)));
         }
     }
     let names: Vec<&str> = trials.iter().map(|(variant, _)| *variant).collect();
@@ -35,15 +27,9 @@ fn variants_of_one_study_are_compared_in_pairs() {
     for (trial, name) in result.trials.iter_mut().zip(names) {
         trial.setup.planned.point = Point::from([("variant", name)]);
     }
-    let report = report::Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = flat(&text);
         for words in [
             "xfs against ext4",
             "tps change %",
@@ -66,12 +52,7 @@ fn more_variants_are_held_against_the_first() {
         for (variant, factor) in [("ext4", 1.0), ("btrfs", 1.001), ("xfs", 0.9)] {
             let luck = f64::from((names.len() as u32).pow(2) % 7) * 2.0;
             let tps = 1000.0 * factor + luck;
-            trials.push(Made {
-                point: &[],
-                repeat,
-                tps,
-                mean_ms: 16_000.0 / tps,
-            });
+            trials.push(Made::new(&[], repeat, tps, 16_000.0 / tps));
             names.push(variant);
         }
     }
@@ -81,7 +62,7 @@ fn more_variants_are_held_against_the_first() {
         trial.setup.planned.point = Point::from([("variant", name)]);
     }
     let text = outline(&result);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&text);
     for words in [
         "Variants against ext4",
         "btrfs against ext4. Throughput: equivalent (within ±2 %).",
@@ -119,12 +100,7 @@ fn out_of_order(repeats: u32) -> RunResult {
     let trials: Vec<Made<'_>> = made_trials
         .iter()
         .zip(&points)
-        .map(|((_, _, tps, repeat), point)| Made {
-            point,
-            repeat: *repeat,
-            tps: *tps,
-            mean_ms: 16_000.0 / tps,
-        })
+        .map(|((_, _, tps, repeat), point)| Made::new(point, *repeat, *tps, 16_000.0 / tps))
         .collect();
     let mut result = made("Policies", &trials);
     for (trial, place) in result.trials.iter_mut().zip(places) {
@@ -163,7 +139,7 @@ fn variants_that_ran_once_say_once_what_is_missing_for_verdicts() {
     let summary = report::summary::sheet(&result).text(report::text::Layout::DEFAULT);
     assert_eq!(summary.to_lowercase().matches("single run").count(), 1);
     for text in [outline(&result), summary] {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&text);
         let said = "No verdict from a single run: at least 5 repeats of each needed.";
         assert_eq!(words.matches(said).count(), 1, "{text}");
         assert!(
@@ -244,13 +220,7 @@ fn tables_say_how_each_cluster_notices_and_acknowledges() {
         topology.cluster = serde_json::from_str(&text).unwrap();
         topology.faults = vec![serde_json::from_str(fault).unwrap()];
     }
-    let report = report::Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let text = report.markdown();
     let rows: Vec<&str> = text.lines().collect();
     let heads = rows.iter().filter(|row| row.contains("noticed by"));

@@ -2,12 +2,12 @@
 //! identical servers.
 
 use crate::common::made::{Made, made};
+use crate::common::{flat, outline};
 use crate::simulate::Random;
 use measure::interval::Estimate;
 use measure::result::RunResult;
 use measure::threshold::{Baseline, Threshold, judge};
 use report::rank::Ranking;
-use report::text::Layout;
 use report::{Answer, Source};
 
 const STUDIES: usize = 400;
@@ -23,12 +23,7 @@ fn study(points: &'static [&'static str], repeats: u32) -> RunResult {
     let all: Vec<(Vec<(&str, &str)>, u32)> = all.collect();
     let trials: Vec<Made<'_>> = all
         .iter()
-        .map(|(point, repeat)| Made {
-            point,
-            repeat: *repeat,
-            tps: 1000.0,
-            mean_ms: 8.0,
-        })
+        .map(|(point, repeat)| Made::new(point, *repeat, 1000.0, 8.0))
         .collect();
     made("Identical", &trials)
 }
@@ -63,11 +58,7 @@ fn the_headline_claims_no_difference_between_identical_points() {
         let mut result = study(&POINTS[..points], repeats);
         let claims = (0..STUDIES).filter(|_| {
             measure(&mut result, 0.0, &mut random);
-            let lead = report::study::outline(&result).text(Layout::DEFAULT);
-            lead.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .contains(" times the ")
+            flat(&outline(&result)).contains(" times the ")
         });
         let claims = claims.count();
         println!("{points} points, {repeats} repeats: {claims} of {STUDIES} headlines");

@@ -1,7 +1,7 @@
 //! Leader boards, on results made without a server: those of the device paper.
 
 use crate::common::made::{Made, made};
-use crate::common::{golden, typed};
+use crate::common::{flat, golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::Point;
@@ -14,12 +14,9 @@ fn device(title: &str, points: &[(&str, f64, f64)]) -> RunResult {
     let repeats = [0.998, 1.0, 1.002].iter().zip(1..);
     let trials: Vec<Made<'_>> = repeats
         .flat_map(|(luck, repeat)| {
-            points.iter().map(move |(_, tps, mean_ms)| Made {
-                point: &[],
-                repeat,
-                tps: tps * luck,
-                mean_ms: mean_ms / luck,
-            })
+            points
+                .iter()
+                .map(move |(_, tps, mean_ms)| Made::new(&[], repeat, tps * luck, mean_ms / luck))
         })
         .collect();
     let mut result = made(title, &trials);
@@ -109,8 +106,7 @@ fn places(ranking: &Ranking) -> Vec<String> {
 
 /// The text on one line.
 fn unwrapped(ranking: &Ranking) -> String {
-    let text = ranking.text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&ranking.text(Layout::DEFAULT))
 }
 
 #[test]
@@ -155,12 +151,7 @@ fn boards_are_by_category_and_servers_and_ties_share_their_rank() {
 
 #[test]
 fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
-    let trial = |threads, tps| Made {
-        point: &[],
-        repeat: 1,
-        tps,
-        mean_ms: threads,
-    };
+    let trial = |threads, tps| Made::new(&[], 1, tps, threads);
     let mut result = made(
         "Threads",
         &[trial(8.0, 900.0), trial(16.0, 1200.0), trial(32.0, 1100.0)],
@@ -195,15 +186,12 @@ fn the_best_point_stands_for_a_result_unless_another_is_asked_for() {
 
 #[test]
 fn variants_stand_for_themselves_and_namesakes_are_told_apart() {
-    let trial = |variant, tps| Made {
-        point: if variant == "ext4" {
-            &[("variant", "ext4")]
-        } else {
-            &[("variant", "xfs")]
-        },
-        repeat: 1,
-        tps,
-        mean_ms: 5.0,
+    let trial = |variant, tps| {
+        let point: &[_] = match variant {
+            "ext4" => &[("variant", "ext4")],
+            _ => &[("variant", "xfs")],
+        };
+        Made::new(point, 1, tps, 5.0)
     };
     let one = made(
         "File systems",
@@ -282,12 +270,7 @@ fn hostile_words_stay_words_on_a_board() {
 #[test]
 fn points_of_different_work_are_no_rivals() {
     let swept = |title: &str, rows: [&str; 2]| {
-        let trial = |tps| Made {
-            point: &[],
-            repeat: 1,
-            tps,
-            mean_ms: 10.0,
-        };
+        let trial = |tps| Made::new(&[], 1, tps, 10.0);
         let mut result = made(title, &[trial(1000.0), trial(900.0)]);
         result.design.axes = vec!["data.rows".into()];
         for (trial, rows) in result.trials.iter_mut().zip(rows) {

@@ -4,7 +4,7 @@
 //! `REPORT_OUT=FILE` keeps the page, to be looked at.
 
 use crate::common::scale_up::{STUDY, incomplete};
-use crate::common::{self, golden, outline};
+use crate::common::{self, flat, golden, outline, report_of};
 use measure::change_point::LevelChange;
 use measure::fault::{FaultRecord, Loss, Recovery};
 use measure::ledger::LedgerSummary;
@@ -29,11 +29,8 @@ fn text_of_a_study() {
 fn markdown_of_a_study() {
     let left = incomplete();
     let report = Report {
-        result: &left.result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
         study: Some(STUDY),
+        ..report_of(&left.result)
     };
     golden("study.md", &report.markdown());
 }
@@ -69,13 +66,7 @@ fn thresholds_are_in_every_form_of_the_report() {
     let (thresholds, _) = thresholds.split_once("\nWarnings\n").unwrap();
     golden("thresholds.txt", thresholds);
     golden("junit.xml", &report::junit::xml(&result).unwrap());
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
         assert!(
             text.contains("5 of 8 thresholds were missed, 1 is undecided"),
@@ -103,16 +94,10 @@ fn a_verdict_that_is_not_sure_is_marked_in_every_form() {
     ];
     let thresholds = thresholds.map(|text| Threshold::parse_line(&text).unwrap());
     result.thresholds = judge(&thresholds, &result.trials, Baseline::None);
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let range = result.thresholds[2].range.unwrap();
     for text in [outline(&result), report.markdown(), report.html().unwrap()] {
-        let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_line = flat(&text);
         for words in [
             "1 of 3 thresholds were missed, 1 is undecided: the limit is within the confidence \
              interval",
@@ -187,11 +172,8 @@ fn a_change_of_level_is_told_and_marked() {
         .warnings
         .push(Warning::LevelChanged { changes });
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(html.contains("\"changes\":[[43.0,812.0,640.0]]"));
@@ -204,11 +186,9 @@ fn a_change_of_level_is_told_and_marked() {
 fn a_page_needs_no_network() {
     let (result, series) = common::study(&[1, 2, 4, 8, 16, 24]);
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
         study: Some("title = \"How many?\"\n"),
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     if let Some(path) = std::env::var_os("REPORT_OUT") {
@@ -239,11 +219,8 @@ fn figures_offer_no_upload() {
 fn one_trial_has_no_sweep_figure() {
     let (result, series) = common::study(&[8]);
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(!html.contains("id=\"sweep-tps\"") && html.contains("id=\"curves\""));
@@ -253,13 +230,7 @@ fn one_trial_has_no_sweep_figure() {
 fn no_trial_at_all_is_said() {
     let (mut result, _) = common::study(&[1]);
     result.trials.clear();
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     assert!(
         report
             .html()
@@ -283,11 +254,9 @@ fn hostile_words_are_inert() {
     trial.by_statement[0].name = bad.into();
     trial.outcome = Outcome::Stopped { error: bad.into() };
     let report = Report {
-        result: &result,
         series: &series,
-        monitors: &[],
-        faults: &[],
         study: Some(bad),
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(!html.contains("<img"));
@@ -313,11 +282,8 @@ fn too_many_points_are_thinned_and_it_is_said() {
         long.push(point);
     }
     let report = Report {
-        result: &result,
         series: &[long],
-        monitors: &[],
-        faults: &[],
-        study: None,
+        ..report_of(&result)
     };
     let html = report.html().unwrap();
     assert!(html.contains("200,010 seconds") && html.contains("up to 2 seconds"));
@@ -406,7 +372,7 @@ fn the_first_sentence_is_about_acknowledged_commits() {
     ];
     for (trials, words) in cases {
         let said = said_of_ledgers(trials);
-        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let joined = flat(&said);
         assert!(joined.contains(words), "{said}");
         let unsure = words.contains("ledger could") || words.contains("ledgers could");
         assert_eq!(joined.contains("server 1 not checked: it is down"), unsure);
@@ -470,7 +436,7 @@ fn that_nothing_was_lost_says_how_little_it_proves() {
         trial.faults = vec![killed(Some(1.0), 2.0)];
     }
     let said = outline(&result);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&said);
     let words = "None of 3 faults of the primary lost one, so at most 63.2 % of such faults do \
                  (95 % confidence); 9 were acknowledged in the last 10 ms before.";
     assert!(said.contains(words), "{said}");
@@ -491,13 +457,7 @@ fn the_lead_tells_the_recovery_and_repeats_have_one_name() {
     result.trials[1].warnings = vec![Warning::Reconnects { count: 2 }];
     let cluster = serde_json::from_str(r#"{"kind": "galera", "members": 3}"#).unwrap();
     result.trials[0].setup.planned.topology.cluster = Some(cluster);
-    let report = Report {
-        result: &result,
-        series: &[],
-        monitors: &[],
-        faults: &[],
-        study: None,
-    };
+    let report = report_of(&result);
     let page = report.markdown().replace("\\>", ">");
     let lead = "TWO PRIMARIES accepted writes at once for 0.750 s after kill of server 2 (primary), \
                 and after 2 other faults. \

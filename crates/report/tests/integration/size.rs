@@ -2,7 +2,7 @@
 //! scaling up, then out.
 
 use crate::common::made::{Made, made};
-use crate::common::{golden, typed};
+use crate::common::{flat, golden, typed};
 use measure::result::RunResult;
 use measure::setup::Outcome;
 use plan::Point;
@@ -28,12 +28,11 @@ fn server(points: &[(u32, f64, f64)], repeats: u32) -> RunResult {
     let mut trials = Vec::new();
     for repeat in 1..=repeats {
         let luck = 1.0 + (f64::from(repeat) - f64::from(repeats + 1) / 2.0) * 0.01;
-        trials.extend(points.iter().map(|(_, tps, mean_ms)| Made {
-            point: &[],
-            repeat,
-            tps: tps * luck,
-            mean_ms: mean_ms / luck,
-        }));
+        trials.extend(
+            points
+                .iter()
+                .map(|(_, tps, mean_ms)| Made::new(&[], repeat, tps * luck, mean_ms / luck)),
+        );
     }
     let mut result = made("How many instances should share a server?", &trials);
     let numbers = points.iter().map(|(instances, ..)| *instances).cycle();
@@ -55,8 +54,7 @@ fn question(efficiency: Option<f64>) -> Question<'static> {
 }
 
 fn unwrapped(sizing: &Sizing) -> String {
-    let text = sizing.text(Layout::DEFAULT);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    flat(&sizing.text(Layout::DEFAULT))
 }
 
 /// 4 servers of six instances, 9 of one, 56 % saved.

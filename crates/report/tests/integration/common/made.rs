@@ -16,6 +16,22 @@ pub(crate) struct Made<'a> {
     pub(crate) mean_ms: f64,
 }
 
+impl<'a> Made<'a> {
+    pub(crate) fn new(
+        point: &'a [(&'a str, &'a str)],
+        repeat: u32,
+        tps: f64,
+        mean_ms: f64,
+    ) -> Self {
+        Self {
+            point,
+            repeat,
+            tps,
+            mean_ms,
+        }
+    }
+}
+
 /// Half width of every interval within a trial, as a share.
 pub(crate) const SURE: f64 = 0.004;
 
