@@ -18,7 +18,6 @@ use crate::text::Layout;
 pub trait Answer: Serialize {
     fn sheet(&self) -> Sheet;
 
-    /// Its numbers for spreadsheets, unrounded.
     fn csv(&self) -> String;
 
     /// The data of its figures; `None` without figures.
@@ -38,7 +37,6 @@ pub trait Answer: Serialize {
         serde_json::to_string_pretty(self)
     }
 
-    /// A self-contained page.
     fn html(&self) -> Result<String, ReportError> {
         html::write(&self.sheet(), self.figures().as_ref())
     }
@@ -102,7 +100,6 @@ pub enum AnswerError {
 }
 
 impl AnswerError {
-    /// Which arguments give an answer.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::OtherWork { .. } => Some(

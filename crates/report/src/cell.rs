@@ -40,7 +40,6 @@ pub(crate) const NO_INTERVAL: &str =
 pub(crate) struct Cell {
     #[serde(flatten)]
     pub(crate) estimate: Option<Estimate>,
-    /// Trials that measured it.
     pub(crate) n: usize,
     /// Where the percentile of a single trial lies, which is not symmetric; minimum and maximum of
     /// recovery times, and of trials that are too few for an interval.
@@ -100,7 +99,6 @@ impl Cell {
         }
     }
 
-    /// The same in another unit.
     pub(crate) fn scaled(&self, scale: f64) -> Self {
         Self {
             estimate: self.estimate.map(|estimate| Estimate {

@@ -16,7 +16,6 @@ use crate::keys;
 use crate::list::{distinct, joined};
 use crate::table::{self, PaperRow, PaperTable};
 
-/// A line for each trial.
 pub fn results(result: &RunResult) -> String {
     let trials = &result.trials;
     let has_faults = trials.iter().any(|trial| !trial.faults.is_empty());
@@ -116,7 +115,6 @@ fn is_in_every_result(name: &str) -> bool {
         || ["response_ms", "service_ms"].into_iter().any(is_of)
 }
 
-/// Counts of every trial.
 const COUNTS: [&str; 3] = ["errors", "restarts", "reconnects"];
 
 /// One of the distributions of a trial.

@@ -176,7 +176,6 @@ pub(crate) fn encryption(setup: &Setup) -> &str {
     setup.tls.as_deref().unwrap_or("none")
 }
 
-/// Which keys, and how.
 pub(crate) fn keys(setup: &Setup) -> String {
     format!(
         "1 to {}, {}",

@@ -97,7 +97,6 @@ pub(crate) fn verdicts(result: &RunResult) -> Vec<Vec<TrialNote>> {
     kinds
 }
 
-/// A row for each verdict.
 pub(crate) fn bottlenecks(result: &RunResult) -> Grid {
     let kinds = verdicts(result);
     let columns = Columns::<&Vec<TrialNote>>::new()

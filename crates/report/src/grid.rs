@@ -12,7 +12,6 @@ use plan::Value;
 use crate::cell::Cell;
 use crate::number;
 
-/// Heads, and rows of cells.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) caption: String,
@@ -135,7 +134,6 @@ impl fmt::Display for Content {
 }
 
 impl Content {
-    /// The number without its error.
     pub(crate) fn value(&self) -> Option<f64> {
         let value = match self {
             Self::Absent | Self::Text(_) | Self::Count(_) => return None,

@@ -59,7 +59,6 @@ struct Entry {
     /// When the result was begun (RFC 3339, UTC).
     started: String,
     name: String,
-    /// Engine and version.
     engine: String,
     #[serde(flatten)]
     measured: Measured,

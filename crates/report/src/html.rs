@@ -21,7 +21,6 @@ const CHARTS: &str = concat!(
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The page's template failed.
     #[error("cannot fill in the report: {0}")]
     Template(#[from] askama::Error),
     /// The data of the figures could not be serialized.
@@ -41,7 +40,6 @@ struct Page<'a> {
 /// What the figures need, as it stands in the page.
 struct FigureData {
     overview: String,
-    /// For each trial.
     series: Vec<String>,
     plotly: &'static str,
     charts: &'static str,
@@ -53,7 +51,6 @@ struct View<'a> {
     block: &'a Block,
 }
 
-/// The page.
 pub(crate) fn write(sheet: &Sheet, figures: Option<&Figures>) -> Result<String, ReportError> {
     let page = Page {
         sheet,

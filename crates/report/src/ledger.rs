@@ -175,7 +175,6 @@ pub(crate) fn of_trial(trial: &TrialSummary) -> [Grid; 2] {
     [grid("instance", &named), details("instance", &named)]
 }
 
-/// The same of all trials.
 pub(crate) fn of_study(result: &RunResult) -> [Grid; 2] {
     let named = result.trials.iter().flat_map(|trial| {
         let name = keys::trial_name(trial, result);

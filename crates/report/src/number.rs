@@ -6,7 +6,6 @@ use measure::interval::Estimate;
 use measure::quantile::Range;
 use measure::recovery::Observation;
 
-/// Shown where nothing was measured.
 pub(crate) const ABSENT: &str = "–";
 
 /// A whole number with its thousands apart: `1,234,567`.

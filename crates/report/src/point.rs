@@ -45,7 +45,6 @@ pub(crate) struct Measured {
     pub(crate) tps: Cell,
     pub(crate) mean_ms: Cell,
     pub(crate) p99_ms: Cell,
-    /// Those that count.
     #[serde(skip)]
     pub(crate) trials: Vec<TrialSummary>,
 }

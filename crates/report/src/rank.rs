@@ -334,7 +334,6 @@ impl Answer for Ranking {
     }
 }
 
-/// Cautions about entries without repeats.
 fn repeats(boards: &[Board]) -> Vec<String> {
     let named = |holds: fn(&Cell) -> bool| {
         let places = boards.iter().flat_map(|board| &board.places);

@@ -16,7 +16,6 @@ pub struct Sheet {
     pub(crate) started: Option<String>,
     /// The answer, in a sentence or two.
     pub(crate) lead: String,
-    /// The study's description, by paragraph.
     pub(crate) description: Vec<String>,
     /// What to know before the numbers are trusted.
     pub(crate) notices: Vec<Section>,
@@ -64,7 +63,6 @@ pub(crate) struct Item {
     /// What it is about; empty where the words say that.
     pub(crate) name: String,
     pub(crate) words: String,
-    /// Where it applies.
     pub(crate) scope: String,
     pub(crate) why: String,
     pub(crate) fix: Option<String>,
@@ -184,7 +182,6 @@ pub(crate) fn cautions(cautions: &[String]) -> Option<Section> {
     ))
 }
 
-/// A block for each paragraph.
 pub(crate) fn words(paragraphs: impl IntoIterator<Item = String>) -> impl Iterator<Item = Block> {
     paragraphs.into_iter().map(Block::Words)
 }

@@ -36,7 +36,6 @@ pub(crate) struct PaperTable {
 #[derive(Debug)]
 pub(crate) struct PaperRow {
     pub(crate) value: String,
-    /// For each group its columns.
     pub(crate) cells: Vec<Vec<Cell>>,
     /// Who noticed failures, and where commits were acknowledged; empty without a cluster.
     conduct: [String; 2],

@@ -151,7 +151,6 @@ impl Writer {
     }
 }
 
-/// A grid without its caption.
 fn grid(grid: &Grid, layout: Layout) -> String {
     let in_cell = Layout {
         width: MOST_WORDS.min(layout.width),

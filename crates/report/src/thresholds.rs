@@ -34,7 +34,6 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
     Some(lead)
 }
 
-/// Why some are undecided.
 fn why_undecided(result: &RunResult) -> String {
     let undecided = result.thresholds.iter().filter(|one| one.is_undecided());
     let reasons = undecided.filter_map(|one| one.caveats.first());

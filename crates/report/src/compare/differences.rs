@@ -18,15 +18,11 @@ use crate::study::settings;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Category {
-    /// The host and its places.
     Environment,
-    /// What was driven, with what.
     Setup,
-    /// A setting of the servers.
     Setting,
 }
 
-/// Something that differs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
     pub(crate) category: Category,

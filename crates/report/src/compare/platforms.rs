@@ -18,7 +18,6 @@ const COMPARED: [&str; 5] = [
     "Tables",
     "Rows per table",
 ];
-/// Facts that a sentence lists.
 const MOST: usize = 8;
 
 /// What is the same, and what is not; `None` unless the two sides ran on different sites.

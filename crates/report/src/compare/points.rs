@@ -31,7 +31,6 @@ fn as_object<S: Serializer>(
     serializer.collect_map(point.iter().map(|(key, value)| (key, value)))
 }
 
-/// One number of both sides.
 #[derive(Debug, Serialize)]
 pub(crate) struct Number {
     pub(crate) column: &'static str,
@@ -41,18 +40,14 @@ pub(crate) struct Number {
     pub(crate) base_n: usize,
     pub(crate) new_n: usize,
     pub(crate) comparison: Option<Comparison>,
-    /// Why there is none.
     pub(crate) reason: Option<String>,
-    /// The trials of both.
     #[serde(skip)]
     measured: [Vec<Measured>; 2],
 }
 
-/// A change over several points.
 #[derive(Debug, Serialize)]
 pub(crate) struct Average {
     pub(crate) column: &'static str,
-    /// How many points.
     pub(crate) points: usize,
     /// With its 95 % interval, over the blocks.
     pub(crate) change_pct: Change,

@@ -23,7 +23,6 @@ pub(super) fn lead(both: &ResultComparison) -> String {
     format!("{} against {}. {}", both.new, both.base, found(both))
 }
 
-/// The same without their names.
 pub(super) fn found(both: &ResultComparison) -> String {
     let columns = both.points.first().into_iter().flat_map(|p| &p.numbers);
     let reason = untested(std::slice::from_ref(both));

@@ -11,14 +11,12 @@ use crate::recovery::name;
 /// Most points of all faults of a page together.
 const MOST_POINTS: usize = 200_000;
 
-/// The transactions around one fault.
 #[derive(Debug, Serialize)]
 pub(super) struct Fault {
     /// What was done, and to what.
     name: String,
     /// In seconds from the origin of the fault's recovery.
     t: Packed,
-    /// Transactions per second.
     tps: Packed,
     /// How long a point is, in milliseconds.
     step_ms: f64,

@@ -10,14 +10,12 @@ use crate::search;
 pub(crate) struct Search {
     /// Empty where there is only one.
     name: String,
-    /// What is limited, for display.
     column: String,
     limit: f64,
     curve: Points,
     overloaded: Points,
     /// The place on the curve where response times begin to climb.
     knee: Points,
-    /// The highest rate that held.
     held: Points,
 }
 

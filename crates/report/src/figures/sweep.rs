@@ -16,7 +16,6 @@ pub(super) const CPU: [&str; 8] = [
 /// A line for each combination of the other keys.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep {
-    /// The key, for display.
     pub(crate) key: String,
     /// Whether every value is a number.
     numeric: bool,
@@ -41,7 +40,6 @@ impl Sweep {
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
-    /// Trials of each point.
     n: Vec<usize>,
     tps: Vec<Option<f64>>,
     tps_half: Vec<Option<f64>>,

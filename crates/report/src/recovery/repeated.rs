@@ -26,7 +26,6 @@ struct Repeated<'a> {
 }
 
 impl Repeated<'_> {
-    /// What its rows are called.
     fn keys(&self) -> impl Iterator<Item = &String> {
         self.point.iter().chain([&self.words])
     }

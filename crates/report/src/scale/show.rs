@@ -96,7 +96,6 @@ fn highest(peak: &Peak, ladder: &Ladder, scale: &Scale) -> String {
     }
 }
 
-/// Throughput without a peak nearby.
 fn no_peak(law: &Scaling, ladder: &Ladder, scale: &Scale) -> String {
     let contention = law.contention.value;
     let limit = match law.coherency.value <= 0.0 && contention > 0.001 {

@@ -36,7 +36,6 @@ pub(crate) struct Overview {
     searches: Vec<Search>,
     scale: Option<Scale>,
     curves: Vec<Curve>,
-    /// The categories of CPU time.
     cpu: [&'static str; 8],
     names: Vec<String>,
     /// The place of the trial that is shown first, from 1.
