@@ -11,6 +11,7 @@ use measure::steady::MIN_SECONDS;
 use crate::columns::Columns;
 use crate::grid::Grid;
 use crate::keys;
+use crate::list::joined;
 use crate::sheet::{self, Block, Figure, Section};
 
 /// The answer in a few sentences; `None` without a search.
@@ -22,17 +23,14 @@ pub(crate) fn lead(result: &RunResult) -> Option<String> {
 pub(crate) fn section(result: &RunResult) -> Option<Section> {
     let searches = result.searches.as_slice();
     let first = searches.first()?;
-    let mut blocks: Vec<Block> =
-        sheet::words(searches.iter().map(|search| words::of(search, result))).collect();
+    let told = searches.iter().map(|search| words::of(search, result));
+    let mut blocks: Vec<Block> = sheet::words(told).collect();
     blocks.push(Block::Figure(figure(first)));
-    if searches.len() > 1 {
-        blocks.push(Block::Table(found(result)));
-    }
-    blocks.extend(
-        searches
-            .iter()
-            .map(|search| Block::Table(steps(search, result))),
-    );
+    blocks.extend((searches.len() > 1).then(|| Block::Table(found(result))));
+    let steps = searches
+        .iter()
+        .map(|search| Block::Table(steps(search, result)));
+    blocks.extend(steps);
     Some(Section::new("Highest rate within a limit", blocks))
 }
 
@@ -177,8 +175,7 @@ pub fn csv(result: &RunResult) -> Option<String> {
         .with("long", |(_, step)| step.long)
         .with("verdict", |(_, step)| step.verdict.to_string())
         .with("caveats", |(_, step)| {
-            let caveats: Vec<String> = step.caveats.iter().map(StepCaveat::to_string).collect();
-            caveats.join("; ")
+            joined(step.caveats.iter().map(StepCaveat::to_string), "; ")
         });
     let searches = result.searches.iter();
     Some(columns.csv(searches.flat_map(|search| {

@@ -62,19 +62,16 @@ pub(super) fn all(
     let host = |side: &Side<'_>| -> Facts {
         let facts = environment::facts(&side.result.environment).into_iter();
         let facts = facts.filter(|(name, _)| name != "Started");
-        facts
-            .map(|(name, value)| (place(&name).to_owned(), value))
-            .collect()
+        let facts = facts.map(|(name, value)| (place(&name).to_owned(), value));
+        facts.collect()
     };
+    let settings = [
+        of_servers(&sides[0], intended, |setting| setting.base.as_deref()),
+        of_servers(&sides[1], intended, |setting| setting.new.as_deref()),
+    ];
     let found = [
         (Category::Setup, sides.each_ref().map(|side| setup(side))),
-        (
-            Category::Setting,
-            [
-                of_servers(&sides[0], intended, |setting| setting.base.as_deref()),
-                of_servers(&sides[1], intended, |setting| setting.new.as_deref()),
-            ],
-        ),
+        (Category::Setting, settings),
         (Category::Environment, [host(base), host(new)]),
     ];
     let found = found.into_iter();
@@ -138,14 +135,10 @@ fn on_both(merged: &RunResult) -> Vec<&TrialSummary> {
 
 /// What was driven; of several values all.
 fn setup(trials: &[&TrialSummary]) -> Facts {
-    let facts: Vec<describe::Facts> = trials.iter().map(|trial| of_one(&trial.setup)).collect();
-    let names = distinct(facts.iter().flatten().map(|(name, _)| *name));
-    let facts = names.into_iter().map(|wanted| {
-        let values = facts.iter().flatten();
-        let values = values.filter(|(name, _)| *name == wanted);
-        let mut values = distinct(values.map(|(_, value)| value.as_str()));
+    let facts = describe::of_all(trials.iter().map(|trial| of_one(&trial.setup)));
+    let facts = facts.into_iter().map(|(name, mut values)| {
         values.sort_unstable();
-        (wanted.to_owned(), listed(&values))
+        (name.to_owned(), listed(&values))
     });
     facts.collect()
 }

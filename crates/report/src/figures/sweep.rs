@@ -77,20 +77,16 @@ pub(crate) fn sweep(result: &RunResult) -> Option<Sweep> {
 }
 
 fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>]) -> Line {
-    let points: Vec<Vec<&TrialSummary>> = x
-        .iter()
-        .map(|x| {
-            let trials = trials.iter().copied();
-            trials
-                .filter(|trial| keys::value(trial, key) == *x)
-                .collect()
-        })
-        .collect();
-    let cells = |column: &str| -> Vec<Cell> {
-        points
-            .iter()
-            .map(|trials| Cell::of(trials, column))
+    let at = |x: &Option<&Value>| {
+        let trials = trials.iter().copied();
+        trials
+            .filter(|trial| keys::value(trial, key) == *x)
             .collect()
+    };
+    let points: Vec<Vec<&TrialSummary>> = x.iter().map(at).collect();
+    let cells = |column: &str| -> Vec<Cell> {
+        let points = points.iter();
+        points.map(|trials| Cell::of(trials, column)).collect()
     };
     let values = |cells: &[Cell]| cells.iter().map(Cell::value).collect();
     let halves = |cells: &[Cell]| cells.iter().map(Cell::half_width).collect();
@@ -115,8 +111,7 @@ fn line(name: String, trials: &[&TrialSummary], key: &str, x: &[Option<&Value>])
         p95: values(&cells("response_ms.p95")),
         p99: values(&cells("response_ms.p99")),
         cpu: CPU
-            .iter()
             .map(|category| values(&cells(&format!("cpu.{category}"))))
-            .collect(),
+            .to_vec(),
     }
 }
