@@ -9,7 +9,7 @@ use rcgen::{
 };
 
 use crate::failure::Failure;
-use crate::server::ServerFile;
+use crate::launch::ServerFile;
 
 /// The names of the certificate's files. A server finds them by these names if they are in its data
 /// directory, which is its working directory.
@@ -64,24 +64,16 @@ impl Certificate {
 
     /// The file by which others verify holders of the key.
     pub(crate) fn authority_file(&self) -> ServerFile {
-        file(AUTHORITY_FILE, &self.authority)
+        ServerFile::new(AUTHORITY_FILE, &*self.authority)
     }
 
     /// The files for the directory of a server or a service.
     pub(crate) fn files(&self) -> [ServerFile; 3] {
         [
             self.authority_file(),
-            file(CERTIFICATE_FILE, &self.certificate),
-            file(KEY_FILE, &self.key),
+            ServerFile::new(CERTIFICATE_FILE, &*self.certificate),
+            ServerFile::new(KEY_FILE, &*self.key),
         ]
-    }
-}
-
-fn file(name: &'static str, text: &str) -> ServerFile {
-    ServerFile {
-        name,
-        text: text.to_owned(),
-        is_temporary: false,
     }
 }
 

@@ -85,7 +85,7 @@ pub fn judge(server: &Facts) -> Vec<Finding> {
         }
         finding
     };
-    server.engine.checks().into_iter().map(run_one).collect()
+    server.engine.checks().map(run_one).collect()
 }
 
 /// The errors say why a setting is unknown.
@@ -169,7 +169,7 @@ impl Facts {
         };
         Some(match self.planned {
             true => format!("server.config.{name} = {} in the study", toml(value)),
-            false => self.engine.set_command(name, value, live),
+            false => (self.engine.traits().set_command)(name, value, live),
         })
     }
 }
@@ -216,7 +216,7 @@ pub(crate) mod tests {
 
     /// The outcome of the check `id`.
     pub(crate) fn observed(server: &Facts, id: &str) -> Observed {
-        let mut checks = server.engine.checks().into_iter();
+        let mut checks = server.engine.checks();
         let check = checks.find(|check| check.about.id == id).unwrap();
         (check.judge)(server)
     }

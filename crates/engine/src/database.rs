@@ -22,7 +22,7 @@ use crate::data::{Listener, Prepared, Wanted};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::remote::Rows;
-use crate::replication::{Role, View};
+use crate::replication::Role;
 use crate::sql::Sql;
 
 /// How to reach a database, besides its URL.
@@ -107,7 +107,7 @@ pub struct ServerReport {
     pub host_name: Option<String>,
 }
 
-/// An open database: of one server, of several that replicate, or in process.
+/// An open database: of servers, or in process.
 pub trait Database: Any + fmt::Debug + Send + Sync {
     fn engine(&self) -> &'static dyn Engine;
 
@@ -135,34 +135,8 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     /// Opens a connection for observing the database beside its load.
     fn connect(&self, limit: Duration) -> Result<Box<dyn Sql>, SessionError>;
 
-    /// The database for loads whose routes choose among these servers; `None` if a server has
-    /// another protocol.
-    fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
-        let _ = members;
-        None
-    }
-
-    /// The servers of a URL that names several, each as a database of its own.
-    fn members(&self) -> Vec<Arc<dyn Database>> {
-        Vec::new()
-    }
-
-    /// The query that asks one of [`Database::members`] for its role; `None` for other databases.
-    fn role_query(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The view in an answer to [`Database::role_query`].
-    fn role(&self, rows: &Rows) -> View {
-        let _ = rows;
-        View {
-            state: Role::Primary,
-            others: String::new(),
-        }
-    }
-
-    /// TLS version and cipher; `None` without TLS.
-    fn tls(&self) -> Option<String> {
+    /// `None` for a database in this process.
+    fn server(&self) -> Option<&dyn ServerDatabase> {
         None
     }
 
@@ -170,34 +144,43 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     fn file(&self) -> Option<&Path> {
         None
     }
+}
 
-    /// A reader of the database's counters; `None` if there are none.
-    fn counters(&self) -> Option<Counters> {
-        None
-    }
+/// An open database of one server, or of several that replicate.
+pub trait ServerDatabase {
+    /// The database for loads whose routes choose among these servers; `None` if a server has
+    /// another protocol.
+    fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>>;
+
+    /// The servers of a URL that names several, each as a database of its own.
+    fn members(&self) -> Vec<Arc<dyn Database>>;
+
+    /// The query that asks one of [`ServerDatabase::members`] for its role; `None` for other
+    /// databases.
+    fn role_query(&self) -> Option<&'static str>;
+
+    /// The role in an answer to [`ServerDatabase::role_query`].
+    fn role(&self, rows: &Rows) -> Role;
+
+    /// TLS version and cipher; `None` without TLS.
+    fn tls(&self) -> Option<String>;
+
+    /// A reader of the server's counters.
+    fn counters(&self) -> Counters;
 
     /// Settings that differ from the defaults, sorted by name. Secrets are hidden, and settings
     /// that are unique to each server (directories, ports) are omitted.
-    fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
-        Ok(Vec::new())
-    }
+    fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure>;
 
-    /// Reads what checks need to know about a server; `None` if there are no checks.
-    fn ask(&self) -> Option<Result<ServerReport, String>> {
-        None
-    }
+    /// Reads what checks need to know.
+    fn report(&self) -> Result<ServerReport, String>;
 
-    /// The addresses at which a server is reached over TCP.
-    fn addresses(&self) -> Vec<SocketAddr> {
-        Vec::new()
-    }
+    /// The addresses at which the server is reached over TCP.
+    fn addresses(&self) -> Vec<SocketAddr>;
 
-    /// Asks a server where it runs, and calls `look` while the connection is open, because the
+    /// Asks the server where it runs, and calls `look` while the connection is open, because the
     /// kernel lists both of its ends only then.
-    fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String> {
-        let _ = look;
-        Err("it runs in process".to_owned())
-    }
+    fn locate(&self, look: &mut dyn FnMut(&ServerLocation)) -> Result<(), String>;
 }
 
 impl dyn Database {

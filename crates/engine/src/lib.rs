@@ -15,6 +15,7 @@ mod database;
 mod engine;
 mod failure;
 mod http;
+mod launch;
 mod log;
 pub mod manager;
 pub mod mysql;
@@ -30,17 +31,20 @@ mod sql;
 mod sqlite;
 mod version;
 
-pub use database::{Access, Database, Load, ServerLocation, ServerReport, StatementSettings};
+pub use database::{
+    Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
+};
 pub use engine::{Engine, InProcess};
 pub use failure::{Exit, Fact, Failure};
+pub use launch::{
+    Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
+    ServerFile,
+};
 pub use mysql::{MARIADB, MYSQL};
 pub use postgres::POSTGRES;
 pub use program::{Installed, exists, find, installations};
 pub use registry::{ENGINES, by_name, catalog, in_process, of_url, servers};
-pub use server::{
-    Initialization, Invocation, LOOPBACK, LogEntries, Login, LoginAttempt, Needs, Paths, Rejected,
-    Server, ServerFile,
-};
+pub use server::{Server, ServerTraits};
 pub use settings::Settings;
 pub use sql::Sql;
 pub use sqlite::SQLITE;

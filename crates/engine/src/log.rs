@@ -1,6 +1,6 @@
 //! What server logs say about settings.
 
-use crate::server::Rejected;
+use crate::launch::Rejected;
 use crate::settings::Settings;
 
 /// Maximum length of a message that is shown.

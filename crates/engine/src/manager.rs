@@ -2,16 +2,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::failure::Failure;
 use crate::http;
-use crate::program::{Installed, on_path};
-use crate::server::{Invocation, Paths};
+use crate::launch::{Invocation, Paths};
 use crate::settings::Settings;
-
-/// Where packages install such programs.
-const USUAL_PLACES: [&str; 3] = ["/usr/bin", "/usr/local/bin", "/usr/sbin"];
 
 /// A program that runs once per cluster, from before its first member starts until after its last
 /// member has ended.
@@ -38,12 +33,10 @@ impl Service {
 
 /// A server that a cluster manager starts.
 #[derive(Debug, Clone, Copy)]
-pub struct Managed<'a> {
-    /// The server's program.
-    pub installed: &'a Installed,
-    /// The server's files and addresses.
+pub struct ManagedServer<'a> {
+    pub program: &'a Path,
     pub paths: &'a Paths,
-    /// The settings of the study.
+    /// The study's settings.
     pub config: &'a Settings,
     /// The system user that server and manager run as; `None` if that is dyno's own.
     pub account: Option<&'a str>,
@@ -70,6 +63,18 @@ pub struct ManagerFile {
     pub is_program: bool,
 }
 
+impl ManagerFile {
+    /// A file that the result does not keep.
+    pub(crate) fn new(name: &'static str, text: String) -> Self {
+        Self {
+            name,
+            text,
+            kept: None,
+            is_program: false,
+        }
+    }
+}
+
 /// Hides the text.
 impl fmt::Debug for ManagerFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,15 +82,4 @@ impl fmt::Debug for ManagerFile {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
-}
-
-/// A program on `PATH` or in the usual directories.
-pub(crate) fn program(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
-    let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
-    let mut found = on_path(name).into_iter().chain(usual);
-    found.find(|program| program.is_file()).ok_or_else(|| {
-        let message =
-            format!("the program {name} was not found on PATH or in the usual directories");
-        Failure::usage(message).remedy(remedy)
-    })
 }

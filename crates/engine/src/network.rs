@@ -19,12 +19,13 @@ use workload::session::{FailureKind, SessionError};
 use crate::counters::{Counters, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
-use crate::database::ServerReport;
-use crate::database::{Database, Load, ServerLocation, StatementSettings};
+use crate::database::{
+    Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
+};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::remote::{Rows, ask, connected, first_cell};
-use crate::replication::{Role, View};
+use crate::replication::Role;
 use crate::settings;
 use crate::sql::{Blocking, Sql};
 use crate::version;
@@ -285,6 +286,12 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         Ok(Box::new(opened))
     }
 
+    fn server(&self) -> Option<&dyn ServerDatabase> {
+        Some(self)
+    }
+}
+
+impl<P: NetworkEngine> ServerDatabase for NetworkDatabase<P> {
     fn with_members(&self, members: &[Arc<dyn Database>]) -> Option<Arc<dyn Database>> {
         let target_of = |database: &Arc<dyn Database>| {
             let database: &dyn Any = database.as_ref();
@@ -310,23 +317,16 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         self.is_member.then_some(P::ROLE_QUERY)
     }
 
-    fn role(&self, rows: &Rows) -> View {
-        View {
-            // A server without other members was not asked.
-            state: match self.is_member {
-                true => P::role(rows),
-                false => Role::Primary,
-            },
-            others: String::new(),
-        }
+    fn role(&self, rows: &Rows) -> Role {
+        P::role(rows)
     }
 
     fn tls(&self) -> Option<String> {
         self.tls.clone()
     }
 
-    fn counters(&self) -> Option<Counters> {
-        Some(Counters::new(P::counters(Arc::clone(&self.target))))
+    fn counters(&self) -> Counters {
+        Counters::new(P::counters(Arc::clone(&self.target)))
     }
 
     fn changed_settings(&self) -> Result<Vec<(String, String)>, Failure> {
@@ -339,9 +339,9 @@ impl<P: NetworkEngine> Database for NetworkDatabase<P> {
         Ok(settings::changed(changed, per_server, P::is_secret))
     }
 
-    fn ask(&self) -> Option<Result<ServerReport, String>> {
+    fn report(&self) -> Result<ServerReport, String> {
         let asked = self.question(ASK_LIMIT, report::<P>);
-        Some(asked.map_err(|error| error.to_string()))
+        asked.map_err(|error| error.to_string())
     }
 
     fn addresses(&self) -> Vec<SocketAddr> {

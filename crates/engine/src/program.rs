@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::server::{Invocation, Server};
+use crate::launch::Invocation;
+use crate::server::Server;
 use crate::version;
 
 /// Where packages and tarballs install server programs.
@@ -26,6 +27,7 @@ const BELOW_BASEDIR: [&str; 6] = [
     "usr/bin",
     "usr/libexec",
 ];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     pub engine: &'static dyn Server,
@@ -59,7 +61,10 @@ pub fn find(
 ) -> Result<Installed, Failure> {
     let (mut others, mut broken) = (Vec::new(), None);
     for (program, base) in places(engine, basedir) {
-        let printed = run(&Invocation::new(&program, engine.version_arguments()));
+        let printed = run(&Invocation::new(
+            &program,
+            engine.traits().version_arguments,
+        ));
         let build = match printed.map(|printed| printed.and_then(|text| engine.build(&text))) {
             Ok(Ok(Some(build))) => build,
             Ok(Ok(None)) => continue,
@@ -116,7 +121,7 @@ fn no_server(engine: &'static dyn Server, basedir: Option<&Path>) -> Failure {
         ),
     };
     let message = format!("no {} server was found {searched}", engine.title());
-    let failure = Failure::server(message).remedy(engine.how_to_install());
+    let failure = Failure::server(message).remedy(engine.traits().how_to_install);
     failure.key(key)
 }
 
@@ -144,7 +149,11 @@ fn below(engine: &'static dyn Server, dir: &Path) -> Vec<Place> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let programs = BELOW_BASEDIR.iter().flat_map(|sub| {
         let sub = dir.join(sub);
-        engine.programs().iter().map(move |name| sub.join(name))
+        engine
+            .traits()
+            .programs
+            .iter()
+            .map(move |name| sub.join(name))
     });
     programs
         .filter(|program| program.is_file())
@@ -162,10 +171,10 @@ fn on_host(engine: &'static dyn Server) -> Vec<Place> {
         }
         _ => {}
     };
-    let directories = engine.directories();
+    let directories = (engine.traits().directories)();
     let usual = USUAL_PLACES.iter().map(PathBuf::from);
     let directories: Vec<PathBuf> = directories.into_iter().chain(usual).collect();
-    for name in engine.programs() {
+    for name in engine.traits().programs {
         on_path(name).into_iter().for_each(&mut add);
         directories.iter().for_each(|dir| add(dir.join(name)));
     }
@@ -196,6 +205,17 @@ fn installed_prefixes() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = whole.collect();
     prefixes.sort();
     prefixes
+}
+
+/// A cluster's program other than its servers, on `PATH` or in the usual directories.
+pub(crate) fn helper(name: &str, remedy: &str) -> Result<PathBuf, Failure> {
+    let usual = USUAL_PLACES.iter().map(|dir| Path::new(dir).join(name));
+    let mut found = on_path(name).into_iter().chain(usual);
+    found.find(|program| program.is_file()).ok_or_else(|| {
+        let message =
+            format!("the program {name} was not found on PATH or in the usual directories");
+        Failure::usage(message).remedy(remedy)
+    })
 }
 
 /// In the order of `PATH`.

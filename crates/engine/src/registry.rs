@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plan::{ClusterTraits, EngineTraits};
+use plan::EngineTraits;
 
 use crate::engine::{Engine, InProcess};
 use crate::failure::Failure;
@@ -17,35 +17,27 @@ pub const ENGINES: [&dyn Engine; 4] = [MARIADB, MYSQL, POSTGRES, SQLITE];
 /// What parsing a study needs to know about each engine that dyno can start.
 pub fn catalog() -> &'static [EngineTraits] {
     static CATALOG: LazyLock<Vec<EngineTraits>> = LazyLock::new(|| {
-        let traits = |engine: &dyn Engine| EngineTraits {
+        let servers = servers().map(|server| {
+            let kinds = server.traits().replication.iter();
+            let clusters = kinds.map(|kind| kind.traits().cluster);
+            EngineTraits {
+                name: server.name(),
+                schemes: server.schemes(),
+                is_process: true,
+                clusters: clusters.collect::<Vec<_>>().leak(),
+                reserved_setting: server.traits().reserved_setting,
+            }
+        });
+        let in_process = in_process().map(|InProcess { engine, .. }| EngineTraits {
             name: engine.name(),
             schemes: engine.schemes(),
-            is_process: engine.in_process().is_none(),
-            clusters: engine.server().map_or(&[], clusters),
-            reserved_setting: match engine.server() {
-                Some(server) => server.reserved_setting(),
-                None => |_| None,
-            },
-        };
-        let engines = ENGINES.into_iter();
-        let can_start =
-            |engine: &&dyn Engine| engine.in_process().is_some() || engine.server().is_some();
-        engines.filter(can_start).map(traits).collect()
+            is_process: false,
+            clusters: &[],
+            reserved_setting: |_| None,
+        });
+        servers.chain(in_process).collect()
     });
     &CATALOG
-}
-
-/// The ways in which servers replicate, with the lifetime of the catalog.
-fn clusters(server: &dyn Server) -> &'static [ClusterTraits] {
-    let traits = server.replication().iter().map(|kind| ClusterTraits {
-        name: kind.name(),
-        elects: kind.elects(),
-        has_manager: kind.has_manager(),
-        has_coordinator: kind.service_ports() > 0,
-        quorum: kind.quorum(),
-        conduct: kind.conduct(),
-    });
-    traits.collect::<Vec<_>>().leak()
 }
 
 /// The engine with this name in studies.

@@ -14,7 +14,7 @@ use client::reactor::{Reactor, timeout, unless};
 use client::{Connection, Protocol};
 
 use crate::failure::Failure;
-use crate::server::Login;
+use crate::launch::Login;
 
 /// How long a server may take to show that it is alive.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! The configuration of chrony, including the files that it includes (chrony.conf(5)).
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::files::{Files, name};
@@ -30,96 +30,86 @@ pub(crate) fn read(files: &dyn Files) -> Option<Chrony> {
         Ok(_) => true,
         Err(error) => error.kind() != ErrorKind::NotFound,
     })?;
+    let found = Chrony {
+        file: file.display().to_string(),
+        ..Chrony::default()
+    };
     let mut reader = Reader {
         files,
         count: 0,
-        makestep: None,
-        unread: None,
+        found,
     };
     reader.read(file);
-    Some(Chrony {
-        file: file.display().to_string(),
-        makestep: reader.makestep,
-        unread: reader.unread.map(|path| path.display().to_string()),
-    })
+    Some(reader.found)
 }
 
 struct Reader<'a> {
     files: &'a dyn Files,
     count: u32,
-    /// The last directive, which takes effect.
-    makestep: Option<(String, String)>,
-    /// The first unreadable path.
-    unread: Option<PathBuf>,
+    found: Chrony,
 }
 
 impl Reader<'_> {
     fn read(&mut self, file: &Path) {
-        if self.count >= MAX_FILES {
-            return;
-        }
         self.count += 1;
-        let text = match self.files.read(file) {
-            Ok(text) => text,
-            Err(error) => return self.record_unread(file, error.kind()),
-        };
-        for line in text.lines() {
+        let text = self.allowed(file, self.files.read(file));
+        for line in text.lines().map(str::trim) {
             let mut words = line.split_whitespace();
             let directive = words.next().unwrap_or_default().to_ascii_lowercase();
             let included = match directive.as_str() {
+                // The last one takes effect.
                 "makestep" => {
-                    let line = line.trim().chars().take(MAX_LINE).collect();
-                    self.makestep = Some((line, file.display().to_string()));
+                    let line = line.chars().take(MAX_LINE).collect();
+                    self.found.makestep = Some((line, file.display().to_string()));
                     continue;
                 }
                 _ if self.count >= MAX_FILES => continue,
-                "include" => words.next().map(|pattern| self.matching(pattern)),
-                "confdir" => Some(self.in_directories(words)),
+                "include" => {
+                    let pattern = Path::new(words.next().unwrap_or_default());
+                    let is_meant =
+                        |file: &str| name(pattern).is_some_and(|name| matches(name, file));
+                    self.listed(pattern.parent().into_iter(), is_meant)
+                }
+                "confdir" => self.listed(words.map(Path::new), |file| file.ends_with(".conf")),
                 // A `sourcedir` lists only servers.
                 _ => continue,
             };
-            for file in included.unwrap_or_default() {
-                self.read(&file);
+            for file in included {
+                if self.count < MAX_FILES {
+                    self.read(&file);
+                }
             }
         }
     }
 
-    /// The files that match a pattern such as `/etc/chrony.d/*.conf`.
-    fn matching(&mut self, pattern: &str) -> Vec<PathBuf> {
-        let pattern = Path::new(pattern);
-        let (Some(dir), Some(pattern)) = (pattern.parent(), name(pattern)) else {
-            return Vec::new();
-        };
-        let mut files = self.entries(dir);
-        files.retain(|file| name(file).is_some_and(|name| matches(pattern, name)));
-        files
-    }
-
-    /// The `.conf` files of directories, sorted by name. If several have the same name, the one in
-    /// the first directory counts.
-    fn in_directories<'a>(&mut self, dirs: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
-        let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
-        for file in dirs.flat_map(|dir| self.entries(Path::new(dir))) {
-            if let Some(name) = name(&file).filter(|name| name.ends_with(".conf")) {
-                files.entry(name.to_owned()).or_insert(file);
+    /// Files of directories, sorted by name. If several have the same name, the one in the first
+    /// directory counts.
+    fn listed<'a>(
+        &mut self,
+        dirs: impl Iterator<Item = &'a Path>,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Vec<PathBuf> {
+        let mut found = BTreeMap::new();
+        for dir in dirs {
+            for file in self.allowed(dir, self.files.list(dir)) {
+                if let Some(name) = name(&file).filter(|name| is_meant(name)) {
+                    found.entry(name.to_owned()).or_insert(file);
+                }
             }
         }
-        files.into_values().collect()
+        found.into_values().collect()
     }
 
-    fn entries(&mut self, dir: &Path) -> Vec<PathBuf> {
-        let listed = self.files.list(dir);
-        listed.unwrap_or_else(|error| {
-            self.record_unread(dir, error.kind());
-            Vec::new()
+    /// Records the first path that could not be read. chrony ignores missing files, and directories
+    /// in place of files.
+    fn allowed<T: Default>(&mut self, path: &Path, read: io::Result<T>) -> T {
+        read.unwrap_or_else(|error| {
+            if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) {
+                let unread = &mut self.found.unread;
+                unread.get_or_insert_with(|| path.display().to_string());
+            }
+            T::default()
         })
-    }
-
-    /// chrony ignores missing files, and directories in place of files.
-    fn record_unread(&mut self, path: &Path, kind: ErrorKind) {
-        if !matches!(kind, ErrorKind::NotFound | ErrorKind::IsADirectory) {
-            self.unread.get_or_insert_with(|| path.to_owned());
-        }
     }
 }
 
@@ -131,17 +121,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     let Some(name) = name.strip_prefix(start) else {
         return false;
     };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let Some(mut name) = name.strip_suffix(end) else {
-        return false;
-    };
-    middle.split('*').all(|part| match name.split_once(part) {
-        Some((_, after)) => {
-            name = after;
-            true
-        }
-        None => false,
-    })
+    let mut ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+    ends.any(|at| matches(rest, &name[at..]))
 }
 
 #[cfg(test)]

@@ -2,12 +2,24 @@
 
 use std::path::PathBuf;
 
-use measure::values::{Values, growth, sum};
+use measure::values::{Values, growth, percent, sum};
 
 use crate::cgroup::count;
 use crate::files::{Files, number, text};
-use crate::throttling::{self, Throttling, ThrottlingChange};
 
+/// What groups count: the metric, and what its rate is divided by; `None` for levels. The last two
+/// are the periods in which a process of the group ran, and those in which its CPU quota throttled
+/// the group.
+const COUNTERS: [(&str, Option<f64>); 8] = [
+    ("group_cpu", Some(1e7)),
+    ("group_memory_bytes", None),
+    ("group_read_iops", Some(1.0)),
+    ("group_write_iops", Some(1.0)),
+    ("group_read_mb_per_s", Some(1e6)),
+    ("group_write_mb_per_s", Some(1e6)),
+    ("", Some(1.0)),
+    ("", Some(1.0)),
+];
 /// The files of version 1 with the requests and the bytes of a group.
 const V1_IO: [&str; 2] = [
     "blkio.throttle.io_serviced",
@@ -16,136 +28,95 @@ const V1_IO: [&str; 2] = [
 
 /// Counters and levels of a site's groups; `None` if no group counts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    cpu_ns: Option<u64>,
-    memory_bytes: Option<u64>,
-    io: Option<Io>,
-    throttling: Option<Throttling>,
-}
-
-/// Requests to all disks together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Io {
-    reads: u64,
-    writes: u64,
-    read_bytes: u64,
-    write_bytes: u64,
-}
+pub struct Usage([Option<u64>; COUNTERS.len()]);
 
 /// The usage of one or more sites in an interval.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct UsageChange {
-    cpu: Option<f64>,
-    memory_bytes: Option<f64>,
-    read_iops: Option<f64>,
-    write_iops: Option<f64>,
-    read_mb_per_s: Option<f64>,
-    write_mb_per_s: Option<f64>,
-    throttling: Option<ThrottlingChange>,
-}
+pub struct UsageChange([Option<f64>; COUNTERS.len()]);
 
 /// Reads the groups of a site, in the hierarchies of all controllers.
 pub fn read(files: &dyn Files, groups: &[PathBuf]) -> Usage {
     let mut usage = Usage::default();
     for dir in groups {
         let of = |name: &str| text(files, dir.join(name));
+        let number = |name: &str| number(files, dir.join(name));
         let stat = of("cpu.stat").unwrap_or_default();
-        let own_ns = || count(&stat, "usage_usec").map(|us| us.saturating_mul(1000));
-        let cpu_ns = number(files, dir.join("cpuacct.usage")).or_else(own_ns);
-        let memory = number(files, dir.join("memory.current"));
-        let memory = memory.or_else(|| number(files, dir.join("memory.usage_in_bytes")));
-        let old = || Some(V1_IO.map(&of)).and_then(|[requests, bytes]| old_io(&requests?, &bytes?));
-        let io = of("io.stat").map(|text| io(&text)).or_else(old);
-        usage.cpu_ns = usage.cpu_ns.or(cpu_ns);
-        usage.memory_bytes = usage.memory_bytes.or(memory);
-        usage.io = usage.io.or(io);
-        usage.throttling = usage.throttling.or_else(|| throttling::parse(&stat));
+        let used_ns = || count(&stat, "usage_usec").map(|us| us.saturating_mul(1000));
+        let old_io = || Some(V1_IO.map(of)).and_then(|[all, bytes]| Some(old_io(&all?, &bytes?)));
+        let io = of("io.stat").map(|text| io(&text)).or_else(old_io);
+        let [reads, writes, read_bytes, write_bytes] = io.map_or([None; 4], |io| io.map(Some));
+        let found = [
+            number("cpuacct.usage").or_else(used_ns),
+            number("memory.current").or_else(|| number("memory.usage_in_bytes")),
+            reads,
+            writes,
+            read_bytes,
+            write_bytes,
+            count(&stat, "nr_periods"),
+            count(&stat, "nr_throttled"),
+        ];
+        for (known, found) in usage.0.iter_mut().zip(found) {
+            *known = known.or(found);
+        }
     }
     usage
 }
 
 /// Version 2: `8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0`.
-fn io(text: &str) -> Io {
-    let mut all = Io::default();
-    for (name, value) in text
-        .split_whitespace()
-        .filter_map(|word| word.split_once('='))
-    {
-        let counter = match name {
-            "rios" => &mut all.reads,
-            "wios" => &mut all.writes,
-            "rbytes" => &mut all.read_bytes,
-            "wbytes" => &mut all.write_bytes,
-            _ => continue,
-        };
-        *counter = counter.saturating_add(value.parse().unwrap_or(0));
-    }
-    all
+fn io(text: &str) -> [u64; 4] {
+    let words = text.split_whitespace();
+    let counts = words.filter_map(|word| word.split_once('='));
+    ["rios", "wios", "rbytes", "wbytes"].map(|kind| total(counts.clone(), kind))
 }
 
 /// Version 1: `8:0 Read 1`.
-fn old_io(requests: &str, bytes: &str) -> Option<Io> {
-    let total = |text: &str, kind: &str| -> u64 {
-        let lines = text.lines().map(|line| line.split_whitespace());
-        let counts = lines.filter_map(|mut words| {
-            let is_of_kind = words.nth(1) == Some(kind);
-            is_of_kind.then(|| words.next()?.parse::<u64>().ok())?
-        });
-        counts.fold(0, u64::saturating_add)
-    };
-    Some(Io {
-        reads: total(requests, "Read"),
-        writes: total(requests, "Write"),
-        read_bytes: total(bytes, "Read"),
-        write_bytes: total(bytes, "Write"),
-    })
+fn old_io(requests: &str, bytes: &str) -> [u64; 4] {
+    let [requests, bytes] = [requests, bytes].map(|text| {
+        let lines = text.lines();
+        lines.filter_map(|line| line.split_once(' ')?.1.trim().split_once(' '))
+    });
+    let of = |kind| [total(requests.clone(), kind), total(bytes.clone(), kind)];
+    let ([reads, read_bytes], [writes, write_bytes]) = (of("Read"), of("Write"));
+    [reads, writes, read_bytes, write_bytes]
+}
+
+/// The sum over all disks.
+fn total<'a>(counts: impl Iterator<Item = (&'a str, &'a str)>, kind: &str) -> u64 {
+    let of_kind = counts.filter(|(name, _)| *name == kind);
+    let values = of_kind.filter_map(|(_, value)| value.trim().parse().ok());
+    values.fold(0, u64::saturating_add)
 }
 
 /// The change between two readings.
 pub fn derive(before: &Usage, after: &Usage, seconds: f64) -> UsageChange {
-    let rate = |before: Option<u64>, after: Option<u64>| Some(growth(before?, after?)? / seconds);
-    let io = |of: fn(&Io) -> u64| rate(before.io.as_ref().map(of), after.io.as_ref().map(of));
-    let throttling = before.throttling.as_ref().zip(after.throttling.as_ref());
-    UsageChange {
-        cpu: rate(before.cpu_ns, after.cpu_ns).map(|ns_per_s| ns_per_s / 1e7),
-        memory_bytes: after.memory_bytes.map(|bytes| bytes as f64),
-        read_iops: io(|io| io.reads),
-        write_iops: io(|io| io.writes),
-        read_mb_per_s: io(|io| io.read_bytes).map(|bytes| bytes / 1e6),
-        write_mb_per_s: io(|io| io.write_bytes).map(|bytes| bytes / 1e6),
-        throttling: throttling.and_then(|(before, after)| throttling::derive(before, after)),
-    }
+    UsageChange(std::array::from_fn(|place| {
+        let (before, after) = (before.0[place], after.0[place]?);
+        match COUNTERS[place].1 {
+            None => Some(after as f64),
+            Some(unit) => Some(growth(before?, after)? / seconds / unit),
+        }
+    }))
 }
 
 impl UsageChange {
     /// Adds the change of another site.
     pub fn add(&mut self, other: &Self) {
-        self.cpu = sum(self.cpu, other.cpu);
-        self.memory_bytes = sum(self.memory_bytes, other.memory_bytes);
-        self.read_iops = sum(self.read_iops, other.read_iops);
-        self.write_iops = sum(self.write_iops, other.write_iops);
-        self.read_mb_per_s = sum(self.read_mb_per_s, other.read_mb_per_s);
-        self.write_mb_per_s = sum(self.write_mb_per_s, other.write_mb_per_s);
-        if let Some(other) = &other.throttling {
-            self.throttling.get_or_insert_default().add(other);
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = sum(*mine, theirs);
         }
     }
 
     /// Writes the metrics of `owner`, for example `server[1]`.
     pub fn put(&self, owner: &str, values: &mut Values) {
-        for (name, value) in [
-            ("cpu", self.cpu),
-            ("memory_bytes", self.memory_bytes),
-            ("read_iops", self.read_iops),
-            ("write_iops", self.write_iops),
-            ("read_mb_per_s", self.read_mb_per_s),
-            ("write_mb_per_s", self.write_mb_per_s),
-        ] {
-            values.put(format!("{owner}.group_{name}"), value);
+        let [.., periods, throttled] = self.0;
+        for ((name, _), value) in COUNTERS.iter().zip(self.0) {
+            if !name.is_empty() {
+                values.put(format!("{owner}.{name}"), value);
+            }
         }
-        if let Some(throttling) = &self.throttling {
-            throttling.put(owner, values);
-        }
+        let throttled = throttled.zip(periods);
+        let throttled = throttled.and_then(|(throttled, periods)| percent(throttled, periods));
+        values.put(format!("{owner}.throttled"), throttled);
     }
 }
 
@@ -187,31 +158,42 @@ mod tests {
         };
         let usage = of(&["/two"]);
         assert_eq!(usage, of(&["/cpu", "/cpuacct", "/memory", "/blkio"]));
-        let io = Io {
-            reads: 2,
-            writes: 2,
-            read_bytes: 4096,
-            write_bytes: 10,
-        };
-        assert_eq!((usage.cpu_ns, usage.io), (Some(5000), Some(io)));
+        let counts = [5000, 4096, 2, 2, 4096, 10, 10, 3];
+        assert_eq!(usage, Usage(counts.map(Some)));
         assert_eq!(of(&[]), Usage::default());
     }
 
-    #[test]
-    fn a_group_that_counts_nothing_has_no_metrics() {
-        let later = Usage {
-            cpu_ns: Some(3_000_000_000),
-            ..Usage::default()
-        };
-        let before = Usage {
-            cpu_ns: Some(1_000_000_000),
-            ..Usage::default()
-        };
-        let mut change = derive(&before, &later, 2.0);
-        change.add(&change.clone());
+    /// Only CPU time, periods, and throttled periods.
+    fn usage(counts: [u64; 3]) -> Usage {
+        let [cpu, periods, throttled] = counts.map(Some);
+        Usage([cpu, None, None, None, None, None, periods, throttled])
+    }
+
+    fn values(change: &UsageChange) -> Values {
         let mut values = Values::default();
         change.put("server", &mut values);
-        assert_eq!(values.0.len(), 1);
-        assert_eq!(values.0["server.group_cpu"], 200.0);
+        values
+    }
+
+    #[test]
+    fn a_group_has_the_metrics_that_it_counts() {
+        let before = usage([1_000_000_000, 10, 3]);
+        let mut change = derive(&before, &usage([3_000_000_000, 20, 10]), 2.0);
+        assert_eq!(values(&change).0["server.throttled"], 70.0);
+        // The share of throttled periods is over all servers.
+        change.add(&derive(&before, &usage([3_000_000_000, 40, 6]), 2.0));
+        let values = values(&change).0;
+        assert_eq!(values.len(), 2);
+        assert_eq!(values["server.group_cpu"], 200.0);
+        assert_eq!(values["server.throttled"], 25.0);
+    }
+
+    #[test]
+    fn an_idle_group_or_one_that_was_reset_is_not_throttled() {
+        let before = usage([5, 10, 3]);
+        for after in [before, usage([5, 1, 3])] {
+            let values = values(&derive(&before, &after, 1.0));
+            assert!(!values.0.contains_key("server.throttled"));
+        }
     }
 }

@@ -23,7 +23,6 @@ pub mod process;
 pub mod sample;
 pub mod sockets;
 mod storage;
-mod throttling;
 mod timekeeping;
 mod virtualization;
 

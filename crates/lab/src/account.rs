@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use engine::Server;
 use rustix::fs::{Gid, Mode, Uid};
 
 use crate::failure::Failure;
@@ -23,6 +23,8 @@ struct Other {
     name: String,
     uid: u32,
     gid: u32,
+    /// The only supplementary group.
+    device_gid: Option<u32>,
 }
 
 impl Account {
@@ -42,7 +44,9 @@ impl Account {
         if uid != 0 {
             return Ok(Self { other: None });
         }
-        let names = engine::servers().map(Server::user).chain([UNPRIVILEGED]);
+        let names = engine::servers()
+            .map(|server| server.traits().user)
+            .chain([UNPRIVILEGED]);
         let mut found = names.filter_map(|name| other(passwd, name));
         match found.next() {
             Some(other) => Ok(Self { other: Some(other) }),
@@ -86,6 +90,35 @@ impl Account {
         rustix::fs::fchmod(file, Mode::RUSR | Mode::WUSR | Mode::RGRP)
     }
 
+    /// Lets the account use files of a directory that dyno owns, and nobody else.
+    pub(crate) fn let_enter(&self, dir: &Path) -> Result<(), Failure> {
+        let Some(other) = &self.other else {
+            return Ok(());
+        };
+        let gid = Some(other.gid);
+        std::os::unix::fs::lchown(dir, None, gid)
+            .and_then(|()| fs::set_permissions(dir, PermissionsExt::from_mode(0o710)))
+            .map_err(Failure::at("change the owner of", dir))
+    }
+
+    /// The account with the group of a device, if that is what it needs to use the device;
+    /// otherwise the user that runs dyno.
+    pub(crate) fn with_device(&self, device: &Path) -> Self {
+        let (Some(other), Ok(meta)) = (&self.other, fs::metadata(device)) else {
+            return self.clone();
+        };
+        let device_gid = match (meta.mode() & 0o006, meta.mode() & 0o060, meta.gid()) {
+            (0o006, ..) => None,
+            (_, 0o060, gid) if gid != 0 => Some(gid),
+            _ => return Self { other: None },
+        };
+        let other = Other {
+            device_gid,
+            ..other.clone()
+        };
+        Self { other: Some(other) }
+    }
+
     pub(crate) fn uid(&self) -> u32 {
         match &self.other {
             Some(other) => other.uid,
@@ -103,11 +136,15 @@ impl Account {
         let Some(other) = &self.other else {
             return Vec::new();
         };
-        vec![
+        let groups = match other.device_gid {
+            Some(gid) => format!("--groups={gid}"),
+            None => "--clear-groups".to_owned(),
+        };
+        let user = [
             format!("--reuid={}", other.uid),
             format!("--regid={}", other.gid),
-            "--clear-groups".to_owned(),
-        ]
+        ];
+        user.into_iter().chain([groups]).collect()
     }
 }
 
@@ -122,6 +159,7 @@ fn other(passwd: &str, name: &str) -> Option<Other> {
         name: name.to_owned(),
         uid: number(2)?,
         gid: number(3)?,
+        device_gid: None,
     })
 }
 
@@ -137,6 +175,26 @@ mod tests {
         let found = other(PASSWD, "dbms").unwrap();
         assert_eq!((found.uid, found.gid), (102, 105));
         assert!(other(PASSWD, "nobody").is_none());
+    }
+
+    #[test]
+    fn a_device_is_used_with_its_group_or_as_dynos_user() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let other = other(PASSWD, "dbms");
+        let options = |mode| {
+            fs::set_permissions(file.path(), PermissionsExt::from_mode(mode)).unwrap();
+            let account = Account {
+                other: other.clone(),
+            };
+            account.with_device(file.path()).setpriv_options()
+        };
+        assert_eq!(options(0o666)[2], "--clear-groups");
+        assert!(options(0o600).is_empty());
+        let gid = fs::metadata(file.path()).unwrap().gid();
+        match gid {
+            0 => assert!(options(0o660).is_empty()),
+            _ => assert_eq!(options(0o660)[2], format!("--groups={gid}")),
+        }
     }
 
     #[test]

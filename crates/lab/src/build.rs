@@ -128,7 +128,9 @@ impl Building<'_> {
                         settle(&directory, self.spec.cold_data, self.interrupted)?;
                     }
                 }
-                Some(machine) => machine.settle(&one.data(), self.spec.cold_data)?,
+                Some(machine) => {
+                    machine.settle(&one.data(), self.spec.cold_data, self.interrupted)?
+                }
             }
         }
         Ok(Some(began.elapsed().as_secs_f64()))
@@ -198,7 +200,7 @@ impl Building<'_> {
             return Ok(None);
         };
         match (sites.first(), home) {
-            (Some(site), Some(home)) if replication.service_ports() > 0 => {
+            (Some(site), Some(home)) if replication.traits().service_ports > 0 => {
                 let site = site.beside(home)?;
                 Ok(Some(site))
             }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
@@ -17,11 +18,11 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::account::Account;
-use crate::failure::Failure;
+use crate::failure::{Failure, canceled};
 use crate::tree::OpenDir;
 
-/// Maximum number of bytes per system call; the kernel's limit is 2 GiB.
-const STEP_BYTES: u64 = 1 << 30;
+/// Maximum number of bytes between two looks at whether the user interrupts.
+const STEP_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
@@ -46,8 +47,13 @@ impl Copied {
 /// Copies the directory `from` to `to`, which must not exist. Everything in it must belong to
 /// `account`, as will the copy. Only files and directories are copied; a data directory contains
 /// nothing else of importance. Symbolic links are never followed: a server could have planted them.
-pub(crate) fn copy_dir(from: &Path, to: &Path, account: &Account) -> Result<Copied, Failure> {
-    copy_entries(from, to, account, &|_| true)
+pub(crate) fn copy_dir(
+    from: &Path,
+    to: &Path,
+    account: &Account,
+    interrupted: &AtomicBool,
+) -> Result<Copied, Failure> {
+    copy_entries(from, to, account, &|_| true, interrupted)
 }
 
 /// Like [`copy_dir`], but only those entries of `from` whose names are wanted, with everything
@@ -57,10 +63,12 @@ pub(crate) fn copy_entries(
     to: &Path,
     account: &Account,
     is_wanted: &dyn Fn(&OsStr) -> bool,
+    interrupted: &AtomicBool,
 ) -> Result<Copied, Failure> {
     let begun = Instant::now();
     let mut copy = Copy {
         account,
+        interrupted,
         bytes: 0,
         shares: true,
     };
@@ -77,6 +85,7 @@ pub(crate) fn copy_entries(
 
 struct Copy<'a> {
     account: &'a Account,
+    interrupted: &'a AtomicBool,
     bytes: u64,
     /// False once the file system has refused.
     shares: bool,
@@ -119,10 +128,18 @@ impl Copy<'_> {
         let target = openat(to, name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
         let target = target.map_err(Failure::at("create", &path))?;
         let target = File::from(target);
-        self.content(&source, &target, &stat)
-            .map_err(Failure::at("copy", &path))?;
+        let copied = self.content(&source, &target, &stat);
+        self.check_interrupted()?;
+        copied.map_err(Failure::at("copy", &path))?;
         self.hand_over(target.as_fd(), stat.st_mode)
             .map_err(Failure::at("change the owner of", &path))
+    }
+
+    fn check_interrupted(&self) -> Result<(), Failure> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(canceled()),
+            false => Ok(()),
+        }
     }
 
     /// Someone may have put a hard link to another user's file into a directory of the account,
@@ -167,9 +184,12 @@ impl Copy<'_> {
         rustix::fs::ftruncate(to, len)?;
         let mut at = 0;
         while let Some((start, end)) = next_data(from, at, len)? {
-            copy_range(from, to, start, end)?;
-            self.bytes += end - start;
-            at = end;
+            at = end.min(start + STEP_BYTES);
+            copy_range(from, to, start, at)?;
+            self.bytes += at - start;
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Errno::INTR);
+            }
         }
         Ok(())
     }
@@ -194,7 +214,7 @@ fn next_data(file: &File, at: u64, len: u64) -> Result<Option<(u64, u64)>, Errno
 fn copy_range(from: &File, to: &File, start: u64, end: u64) -> Result<(), Errno> {
     let (mut read_at, mut write_at) = (start, start);
     while read_at < end {
-        let step = usize::try_from((end - read_at).min(STEP_BYTES)).unwrap_or(usize::MAX);
+        let step = usize::try_from(end - read_at).unwrap_or(usize::MAX);
         match copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), step) {
             // The file was truncated: nothing more to copy.
             Ok(0) => return Ok(()),
@@ -230,6 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::process::NEVER;
 
     fn account() -> Account {
         Account::for_servers().unwrap()
@@ -258,7 +279,7 @@ mod tests {
         sparse.write_all_at(b"middle", 32 << 20).unwrap();
         let socket = std::os::unix::net::UnixListener::bind(from.join("s.sock")).unwrap();
         give(&from);
-        let copied = copy_dir(&from, &to, &account()).unwrap();
+        let copied = copy_dir(&from, &to, &account(), &NEVER).unwrap();
         drop(socket);
         assert_eq!(fs::read(to.join("db/t.ibd")).unwrap(), b"rows");
         assert_eq!(fs::read(to.join("empty")).unwrap(), b"");
@@ -274,12 +295,27 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_ends_when_the_user_asks() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        for name in ["one", "two"] {
+            fs::write(from.join(name), vec![1; 1 << 20]).unwrap();
+        }
+        give(&from);
+        let asked = AtomicBool::new(true);
+        let copied = copy_dir(&from, &to, &account(), &asked);
+        assert!(copied.is_err_and(|error| error.is_interrupted()));
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
+    }
+
+    #[test]
     fn an_existing_target_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         fs::create_dir(&from).unwrap();
         fs::create_dir(&to).unwrap();
-        let error = copy_dir(&from, &to, &account()).unwrap_err();
+        let error = copy_dir(&from, &to, &account(), &NEVER).unwrap_err();
         assert!(error.to_string().contains("File exists"), "{error}");
     }
 
@@ -297,7 +333,7 @@ mod tests {
         symlink(dir.path(), from.join("dir")).unwrap();
         give(&from);
         let to = dir.path().join("to");
-        copy_dir(&from, &to, &account()).unwrap();
+        copy_dir(&from, &to, &account(), &NEVER).unwrap();
         let copied: Vec<_> = fs::read_dir(&to)
             .unwrap()
             .map(|e| e.unwrap().file_name())
@@ -307,12 +343,12 @@ mod tests {
         // A link in place of the data directory.
         let link = dir.path().join("data");
         symlink(dir.path(), &link).unwrap();
-        copy_dir(&link, &dir.path().join("to2"), &account()).unwrap_err();
+        copy_dir(&link, &dir.path().join("to2"), &account(), &NEVER).unwrap_err();
 
         // A hard link to a file that belongs to root.
         if account().other_name().is_some() {
             fs::hard_link(&secret, from.join("ib_logfile0")).unwrap();
-            let error = copy_dir(&from, &dir.path().join("to3"), &account()).unwrap_err();
+            let error = copy_dir(&from, &dir.path().join("to3"), &account(), &NEVER).unwrap_err();
             assert!(error.message.contains("belongs to user 0;"), "{error}");
             assert!(!dir.path().join("to3/ib_logfile0").exists());
         }
@@ -346,7 +382,7 @@ mod tests {
             for round in 0..300 {
                 let to = dir.path().join(format!("to{round}"));
                 // Fails if an entry disappears in between.
-                let _ = copy_dir(&from, &to, &account());
+                let _ = copy_dir(&from, &to, &account(), &NEVER);
                 for name in ["file", "sub/file"] {
                     let text = fs::read(to.join(name)).unwrap_or_default();
                     assert!(text.is_empty() || text == b"rows", "{text:?}");
@@ -372,7 +408,7 @@ mod tests {
                 file.write_all_at(&bytes, at).unwrap();
             }
             give(&from);
-            copy_dir(&from, &to, &account()).unwrap();
+            copy_dir(&from, &to, &account(), &NEVER).unwrap();
             prop_assert!(fs::read(from.join("f")).unwrap() == fs::read(to.join("f")).unwrap());
             let by_hand = File::create(dir.path().join("by-hand")).unwrap();
             let source = File::open(from.join("f")).unwrap();

@@ -22,7 +22,8 @@ pub(crate) struct RunningCluster {
 impl RunningCluster {
     /// `None` if the database has a single server.
     pub(crate) fn of(database: &Database) -> Option<Self> {
-        let members: Vec<_> = database.members().into_iter().map(Endpoint::of).collect();
+        let members = database.server()?.members().into_iter();
+        let members: Vec<_> = members.map(Endpoint::of).collect();
         (!members.is_empty()).then(|| Self {
             members,
             primary: AtomicUsize::new(0),
@@ -71,7 +72,7 @@ impl Group<'_> {
     /// Whether the members elect a primary themselves. dyno never promotes servers that it did not
     /// start, so they count as electing.
     pub(crate) fn elects(&self) -> bool {
-        self.replication.is_none_or(Replication::elects)
+        self.replication.is_none_or(<dyn Replication>::elects)
     }
 
     /// Whether every member accepts writes.

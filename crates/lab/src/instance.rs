@@ -88,7 +88,8 @@ impl Instance {
     pub(crate) fn on(cluster: Cluster) -> Option<Self> {
         let members = cluster.members().iter();
         let databases: Vec<Database> = members.map(|member| member.database.clone()).collect();
-        let database = cluster.primary()?.database.with_members(&databases)?;
+        let primary = cluster.primary()?.database.server()?;
+        let database = primary.with_members(&databases)?;
         Some(Self {
             cluster: Some(cluster),
             running: None,

@@ -122,7 +122,8 @@ impl Lab {
             let database = &instance.endpoint.database;
             if trial.planned.monitors && !database.is_in_process() {
                 // A server that cannot list its settings can still be driven.
-                instance.settings = database.changed_settings().unwrap_or_default();
+                let settings = database.server().map(|server| server.changed_settings());
+                instance.settings = settings.and_then(Result::ok).unwrap_or_default();
                 instance.find_processes(host.files());
             }
         }

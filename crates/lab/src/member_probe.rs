@@ -132,14 +132,16 @@ impl MemberProbe {
     /// A single server is its own primary.
     pub(crate) fn view(&mut self) -> Result<View, SessionError> {
         if let Some(replication) = self.replication {
-            let rows = self.rows(replication.view_query())?;
+            let rows = self.rows(replication.traits().view_query)?;
             return Ok(replication.view(&rows));
         }
-        let rows = match self.database.role_query() {
-            Some(query) => self.rows(query)?,
-            None => Vec::new(),
-        };
-        Ok(self.database.role(&rows))
+        let query = self.database.server().and_then(|one| one.role_query());
+        let rows = query.map(|query| self.rows(query)).transpose()?;
+        let role = rows.and_then(|rows| Some(self.database.server()?.role(&rows)));
+        Ok(View {
+            state: role.unwrap_or(Role::Primary),
+            others: String::new(),
+        })
     }
 
     /// Writes to its row, which a primary allows.

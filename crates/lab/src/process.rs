@@ -20,6 +20,9 @@ use crate::failure::{Fact, Failure, canceled};
 
 /// Sets a child's user and parent-death signal, which would otherwise require `unsafe` code.
 const SETPRIV: &str = "setpriv";
+/// Executes a program unless its parent is no longer the process `$0`: the kernel sends no
+/// parent-death signal if the parent died before it was asked for one.
+const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 /// Enters a network namespace; doing so directly would require `unsafe` code.
 const NSENTER: &str = "nsenter";
 /// How often to check whether a child has ended.
@@ -64,16 +67,25 @@ pub(crate) fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
 
 /// A command that runs `program` as `account`, in a process group of its own, killed by the kernel
 /// when dyno dies. The programs of `entry` run first, as dyno's own user, and each one executes the
-/// next: the child is the program's process.
+/// next: the child is the program's process, unless the entry has a [`guard`] of its own.
 pub(crate) fn command(account: &Account, entry: &[OsString], program: &Path) -> Command {
     match entry.split_first() {
-        None => prepared(Command::new(SETPRIV), account, program),
+        None => prepared(Command::new(SETPRIV), account, &guard(), program),
         Some((first, rest)) => {
             let mut command = Command::new(first);
             command.args(rest).arg(SETPRIV);
-            prepared(command, account, program)
+            let is_guarded = rest.iter().any(|word| word == GUARD);
+            let guard = if is_guarded { &[][..] } else { &guard() };
+            prepared(command, account, guard, program)
         }
     }
+}
+
+/// The part of an entry, after the request for a parent-death signal, that makes sure that the
+/// request was not too late.
+pub(crate) fn guard() -> [OsString; 4] {
+    let dyno = std::process::id().to_string();
+    ["/bin/sh", "-c", GUARD, &dyno].map(Into::into)
 }
 
 /// The entry of a [`command`] that enters a network namespace.
@@ -86,15 +98,22 @@ pub(crate) fn entry_of_network(namespace: &Path) -> [OsString; 3] {
 /// its own, killed by the kernel when dyno dies.
 pub(crate) fn own_command(program: &Path) -> Command {
     let mut command = Command::new(SETPRIV);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command.args(["--pdeathsig", "KILL", "--"]);
+    command.args(guard()).arg(program);
     command.stdin(Stdio::null()).process_group(0);
     command
 }
 
-fn prepared(mut command: Command, account: &Account, program: &Path) -> Command {
+fn prepared(
+    mut command: Command,
+    account: &Account,
+    guard: &[OsString],
+    program: &Path,
+) -> Command {
     command.args(["--pdeathsig", "KILL"]);
     command.args(account.setpriv_options()).arg("--");
-    command.arg(program).env_clear().envs(environment());
+    command.args(guard).arg(program);
+    command.env_clear().envs(environment());
     // The account may be unable to enter dyno's working directory.
     command
         .current_dir("/")
@@ -301,9 +320,9 @@ fn content(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The program of a command, without the programs of its entry.
+/// The program of a command, without the programs that precede its [`guard`].
 fn program_of(command: &Command) -> String {
-    let mut arguments = command.get_args().skip_while(|word| *word != "--").skip(1);
+    let mut arguments = command.get_args().skip_while(|word| *word != GUARD).skip(2);
     let program = arguments.next().unwrap_or(command.get_program());
     program.to_string_lossy().into_owned()
 }
@@ -358,6 +377,27 @@ mod tests {
         let ended = run(sh("sleep 600 & wait"), Duration::from_millis(50), &never);
         assert!(matches!(ended, Ok(None)), "{ended:?}");
         assert!(begun.elapsed() < Duration::from_secs(300));
+    }
+
+    /// As if dyno had died before the kernel was asked for a parent-death signal.
+    #[test]
+    fn a_program_of_a_dyno_that_died_at_once_does_not_run() {
+        let has_run = |command: &Command| {
+            let mut other_parent = Command::new("sh");
+            other_parent.args(["-c", "\"$@\" && echo ran; exit 0", "sh"]);
+            other_parent.arg(command.get_program());
+            let output = other_parent.args(command.get_args()).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            !output.stdout.is_empty()
+        };
+        assert!(!has_run(&sh("true")));
+        assert!(!has_run(&own_command(Path::new("true"))));
+        let entry = [OsString::from("env")];
+        let account = Account::for_servers().unwrap();
+        assert!(!has_run(&command(&account, &entry, Path::new("true"))));
+        let client = [OsString::from("env")].into_iter().chain(guard());
+        let client: Vec<OsString> = client.collect();
+        assert!(!has_run(&command(&account, &client, Path::new("true"))));
     }
 
     #[test]

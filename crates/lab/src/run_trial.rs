@@ -139,7 +139,7 @@ fn setup(trial: &Trial, rig: &Rig) -> Setup {
     };
     Setup {
         server: rig.shown(),
-        tls: first.tls(),
+        tls: first.server().and_then(|server| server.tls()),
         workers: trial.workers(first),
         platform: rig.platform(),
         emulated: rig.is_emulated(),

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use client::net::Peer;
-use engine::{Database, ENGINES, Engine, Server, ServerLocation};
+use engine::{Database, ENGINES, Engine, ServerLocation};
 use host::{Files, process, sockets};
 
 /// A server's process and data directory.
@@ -23,8 +23,9 @@ pub(crate) struct FoundProcess {
 }
 
 pub(crate) fn find(files: &dyn Files, database: &dyn Database) -> Result<FoundProcess, String> {
+    let server = database.server().ok_or("it runs in process")?;
     let mut found = None;
-    database.locate(&mut |server| {
+    server.locate(&mut |server| {
         let search = Search { files, server };
         found = Some(search.process());
     })?;
@@ -133,7 +134,7 @@ impl Search<'_> {
         words.split('\0').any(|word| {
             let name = Path::new(word).file_name().unwrap_or_default();
             let servers = ENGINES.into_iter().filter_map(Engine::server);
-            let mut programs = servers.flat_map(Server::programs);
+            let mut programs = servers.flat_map(|server| server.traits().programs);
             programs.any(|program| name == *program)
         })
     }

@@ -4,7 +4,7 @@ use crate::change_point::in_measurement;
 use crate::interval::{Estimate, MIN_POINTS, Part, estimate, ratio, residuals};
 use crate::latency::TotalLatency;
 use crate::little::Little;
-use crate::long_run::long_run;
+use crate::long_run::{long_run, trend};
 use crate::others;
 use crate::second_totals::SecondTotals;
 use crate::setup::Outcome;
@@ -28,8 +28,6 @@ const BACKLOG_NOISE: f64 = 0.01;
 const SHORT_BACKLOG_NOISE: f64 = 0.05;
 /// Throughput that changes by a larger share is not steady.
 const UNSTEADY: f64 = 0.1;
-/// In the time before a fault, the change must also exceed this many standard errors.
-const BASELINE_ERRORS: f64 = 3.0;
 /// Share of transactions that may be restarted without a warning.
 const RESTARTS: f64 = 0.01;
 /// Share of lookups that may find nothing without a warning.
@@ -249,24 +247,18 @@ fn unsteady(seconds: &[SecondTotals]) -> Option<Warning> {
     })
 }
 
-/// The time before the first fault is usually too short for what other checks require of a series.
-/// Its noise is therefore estimated from differences of neighbors, which a drift hardly affects.
+/// The time before the first fault is usually too short for what other checks require of a series,
+/// but a trend can be told from its other movements.
 fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let faults = summary.setup.planned.topology.faults.iter();
     let at = faults.map(|fault| fault.at).min()?;
     let before = seconds.get(..usize::try_from(at.as_secs()).ok()?)?;
     let (first, last) = thirds(before)?;
-    let (first_per_s, last_per_s) = (per_s(first)?, per_s(last)?);
-    let rates: Vec<f64> = before
-        .iter()
-        .map(|second| second.transactions as f64 / second.seconds)
-        .collect();
-    let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
-    let variance = steps.sum::<f64>() / (2 * (rates.len() - 1)) as f64;
-    let by_chance = BASELINE_ERRORS * (variance * 2.0 / first.len() as f64).sqrt();
-    let least = by_chance.max(UNSTEADY * first_per_s);
-    let share = last_per_s / first_per_s - 1.0;
-    ((last_per_s - first_per_s).abs() > least).then_some(Warning::BaselineUnsteady { share })
+    let share = per_s(last)? / per_s(first)? - 1.0;
+    let parts: Vec<Part> = before.iter().map(SecondTotals::throughput).collect();
+    let found = trend(&residuals(&parts, ratio(&parts)?))?;
+    let is_chance = student::p_value(found.t, found.degrees) >= CHANCE;
+    (share.abs() > UNSTEADY && !is_chance).then_some(Warning::BaselineUnsteady { share })
 }
 
 /// The largest difference between two parts of a steady load in 99 % of cases, given how the

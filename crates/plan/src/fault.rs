@@ -13,7 +13,7 @@ use crate::percent::format_percent;
 use crate::quorum::LostSide;
 use crate::volume::DiskLimits;
 
-/// A fault, and when it is healed.
+/// A fault, and when it is healed. It is stored with the words that a study has for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// When, from the start of the measurement.
@@ -29,6 +29,11 @@ pub struct Fault {
     /// Whether the study expects that no member accepts writes until it is healed.
     #[serde(default)]
     pub expect_outage: bool,
+}
+
+/// Whether a result need not store an option of a fault.
+pub(crate) fn is_default<T: Default + PartialEq>(option: &T) -> bool {
+    *option == T::default()
 }
 
 /// What a study may say of a fault besides its kind, target, and time.
@@ -56,7 +61,7 @@ pub struct FaultOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlowLink {
     /// `None`: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "rate", default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<u64>,
     /// Of each packet; `None`: no delay.
     #[serde(
@@ -193,6 +198,17 @@ pub enum FaultTarget {
     Coordinator,
     /// All members in turn, the primary last.
     All,
+}
+
+impl FaultTarget {
+    /// Those that a study names by a word.
+    pub const WORDS: [(&'static str, Self); 5] = [
+        ("primary", Self::Primary),
+        ("replica", Self::Replica),
+        ("any", Self::Any(0)),
+        ("coordinator", Self::Coordinator),
+        ("all", Self::All),
+    ];
 }
 
 /// Shows `primary`, `replica`, `any (seed 7)`, `server 2`, `coordinator`.

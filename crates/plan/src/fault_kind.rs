@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::fault::{FaultOptions, FaultProcess, FaultTarget, FaultVolume, SlowLink};
+use crate::fault::{FaultOptions, FaultProcess, FaultTarget, FaultVolume, SlowLink, is_default};
 use crate::volume::DiskLimits;
 use {ActsOn::*, Ends::*, Isolation::*, Need::*};
 
@@ -164,16 +164,16 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Kill = "kill" { #[serde(default)] process: FaultProcess } => FaultRules {
+    Kill = "kill" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Kills the server, as `kill -9` does.",
             "Starts it again, with the same data, port, and password.")
     },
-    Stop = "stop" { #[serde(default)] process: FaultProcess } => FaultRules {
+    Stop = "stop" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
         isolates: Leaves, loses_primary: true, is_planned: true, followed_by: &[FaultKind::Restart],
         ..lasting(Server, "Shuts the server down.", "Starts it again.")
     },
-    Pause = "pause" { #[serde(default)] process: FaultProcess } => FaultRules {
+    Pause = "pause" { #[serde(default, skip_serializing_if = "is_default")] process: FaultProcess } => FaultRules {
         isolates: Silent, loses_primary: true,
         ..lasting(Server, "Suspends all processes of the server (SIGSTOP).", "Resumes them.")
     },
@@ -183,8 +183,8 @@ kinds! {
             `restart = \"all\"` is a rolling restart, described below.")
     },
     Partition = "partition" {
-        #[serde(default, skip_serializing_if = "Vec::is_empty")] with: Vec<FaultTarget>,
-        #[serde(default, skip_serializing_if = "Option::is_none")] bridge: Option<FaultTarget>
+        #[serde(default, skip_serializing_if = "is_default")] with: Vec<FaultTarget>,
+        #[serde(default, skip_serializing_if = "is_default")] bridge: Option<FaultTarget>
     } => FaultRules {
         isolates: Silent, loses_primary: true, hits_coordinator: true, needs: &[Peers, Namespaces],
         ..lasting(Links, "Cuts the member, and those `with` it, off from the other members and from etcd, in \
@@ -203,11 +203,11 @@ kinds! {
         needs: &[Peers, Namespaces],
         ..lasting(Links, "Limits, delays, or loses what the member sends to the others.", "Restores the links.")
     },
-    FillDisk = "fill_disk" { #[serde(default)] volume: FaultVolume } => FaultRules {
+    FillDisk = "fill_disk" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume } => FaultRules {
         loses_primary: true, needs: &[OwnDisk],
         ..lasting(Space, "Fills the file system that the server's data is on.", "Frees the space again.")
     },
-    FailDevice = "fail_device" { #[serde(default)] volume: FaultVolume, device: Option<u32> } => FaultRules {
+    FailDevice = "fail_device" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32> } => FaultRules {
         loses_primary: true, needs: &[LoopDevices],
         followed_by: &[
             FaultKind::FillDisk, FaultKind::FailDevice, FaultKind::SlowDevice, FaultKind::ReplaceDevice,
@@ -217,18 +217,18 @@ kinds! {
             "Brings it back with what it had when it failed.")
     },
     SlowDevice = "slow_device" {
-        #[serde(default)] volume: FaultVolume, device: Option<u32>, #[serde(default)] limits: DiskLimits
+        #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32>, #[serde(flatten)] limits: DiskLimits
     } => FaultRules {
         needs: &[LoopDevices],
         ..lasting(Devices, "Limits how much a loop device of the volume does for the server.",
             "Removes these limits.")
     },
-    ReplaceDevice = "replace_device" { #[serde(default)] volume: FaultVolume, device: Option<u32> } => FaultRules {
+    ReplaceDevice = "replace_device" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume, device: Option<u32> } => FaultRules {
         needs: &[LoopDevices, Btrfs],
         ..passing(Devices, Done, "Rebuilds a device of a `btrfs` volume on a new one (`btrfs replace`). It is \
             healed once that is done.")
     },
-    Scrub = "scrub" { #[serde(default)] volume: FaultVolume } => FaultRules {
+    Scrub = "scrub" { #[serde(default, skip_serializing_if = "is_default")] volume: FaultVolume } => FaultRules {
         needs: &[Btrfs],
         ..passing(Devices, Done, "Reads everything on a `btrfs` volume and corrects what differs from its \
             checksum (`btrfs scrub`). It is healed once that is done.")
@@ -249,7 +249,8 @@ kinds! {
             The target takes over.")
     },
     Command = "command" {
-        command: Vec<String>, #[serde(default, skip_serializing_if = "Vec::is_empty")] heal_command: Vec<String>
+        #[serde(default)] command: Vec<String>,
+        #[serde(default, skip_serializing_if = "is_default")] heal_command: Vec<String>
     } => FaultRules {
         heals: "Runs `heal_command`.",
         ..passing(Anything, Over, "Runs a program without a shell: `command = [\"program\", \"argument\"]`.")

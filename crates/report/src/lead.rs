@@ -129,6 +129,10 @@ fn compared(best: &Point<'_>, points: &[Point<'_>]) -> String {
         (0 | 1, _) => " Single runs do not show how much runs differ, so the points are not \
                         compared."
             .to_owned(),
+        _ if !are_comparable(points) => {
+            " The servers were not restarted between trials, so the points are not compared."
+                .to_owned()
+        }
         (2..FEWEST_RUNS, None) => format!(
             " {fewest} runs of a point are too few to compare the points; at least {FEWEST_RUNS} \
              are of use."
@@ -169,6 +173,17 @@ fn rivals(best: &Point<'_>, points: &[Point<'_>]) -> Option<String> {
         text.push_str(&format!(" and {}", number::counted(more as u64, "other")));
     }
     (!near.is_empty()).then(|| format!("not significantly more than at {text}"))
+}
+
+/// Servers that were not restarted differ even if they are identical; points of one running server
+/// do not.
+fn are_comparable(points: &[Point<'_>]) -> bool {
+    let trials = points.iter().flat_map(|point| &point.trials);
+    let planned: Vec<&plan::Trial> = trials.map(|trial| &trial.setup.planned).collect();
+    let is_shared = |pair: &[&plan::Trial]| {
+        pair[0].server == pair[1].server && pair[0].topology == pair[1].topology
+    };
+    planned.iter().all(|one| one.server.is_restarted()) || planned.windows(2).all(is_shared)
 }
 
 /// Whether the best of so many points differs significantly from another.

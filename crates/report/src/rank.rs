@@ -198,16 +198,19 @@ fn boards(entries: Vec<Entry>) -> Vec<Board> {
 }
 
 /// A rank is shared with the first of it, so that no chain of small differences ties
-/// the first with the last.
+/// the first with the last. A board with results of different times has one rank, because any
+/// other would place a result above or below those that it cannot be compared with.
 fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
     let tps = |entry: &Entry| entry.best.tps.value().unwrap_or(f64::MIN);
     entries.sort_by(|a, b| tps(b).total_cmp(&tps(a)));
     let all = entries.len();
+    let is_one_result = entries.windows(2).all(|two| two[0].name == two[1].name);
     let mut places: Vec<Standing> = Vec::new();
     for (place, entry) in entries.into_iter().enumerate() {
         let first = places.last().map(|last| last.rank - 1);
         let first = first.and_then(|first| places.get_mut(first));
-        let shared = first.filter(|first| !differ_significantly(&first.entry, &entry, all));
+        let shared = first
+            .filter(|first| !is_one_result || !differ_significantly(&first.entry, &entry, all));
         let tied = shared.is_some();
         let rank = shared.map_or(place + 1, |first| {
             first.tied = true;
@@ -219,12 +222,12 @@ fn places(mut entries: Vec<Entry>) -> Vec<Standing> {
 }
 
 /// Whether two entries of a board of so many differ significantly. A single run does not differ
-/// significantly from any other, nor do results of different times.
+/// significantly from any other.
 fn differ_significantly(one: &Entry, other: &Entry, entries: usize) -> bool {
     let [ours, theirs] = [one, other].map(|entry| entry.best.trials.iter().collect::<Vec<_>>());
     let found = metric_comparison::throughput(&ours, &theirs);
     let found = found.ok().filter(Comparison::is_tested);
-    one.name == other.name && found.is_some_and(|found| is_significant(&found, entries))
+    found.is_some_and(|found| is_significant(&found, entries))
 }
 
 impl Board {

@@ -59,7 +59,7 @@ pub(crate) fn trials(
 fn required(content: &Content, diagnostics: &mut Diagnostics) {
     for key in KEYS
         .iter()
-        .filter(|k| k.required && !content.entries.contains_key(k.name))
+        .filter(|k| k.required && !content.common.entries.contains_key(k.name))
     {
         let place = match key.section() {
             "" => "at the top of the file".to_owned(),
@@ -76,7 +76,7 @@ fn required(content: &Content, diagnostics: &mut Diagnostics) {
 fn swept_or_in_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
     for variant in &content.variants {
         for (name, entry) in &variant.entries {
-            if let Some(axis) = content.axis(name) {
+            if let Some(axis) = content.common.axis(name) {
                 let diagnostic = Diagnostic::new(
                     format!("`{name}` is both swept and set by a variant"),
                     "remove one of the two: each trial has a single value",
@@ -91,7 +91,7 @@ fn rows_of_tables(content: &Content, diagnostics: &mut Diagnostics) {
     let variant = (!content.variants.is_empty()).then_some(VARIANT);
     let axes: Vec<_> = variant
         .into_iter()
-        .chain(content.axes.iter().map(|axis| axis.name.full()))
+        .chain(content.common.axes.iter().map(|axis| axis.name.full()))
         .collect();
     for rows in content.tables.iter().map(|table| &table.rows) {
         if axes.contains(&rows.as_str()) {
@@ -176,12 +176,12 @@ fn listed_or_random_faults(content: &Content, diagnostics: &mut Diagnostics) {
 
 /// Whether a study has no more trials than it may have.
 fn number_of_trials(content: &Content, diagnostics: &mut Diagnostics) -> bool {
-    let repeats = content.entries.get("load.repeats");
+    let repeats = content.common.entries.get("load.repeats");
     let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
     let mut factors: Vec<(u64, &str)> = Vec::new();
     let variants = Some((content.variants.len() as u64, " variants"));
     factors.extend(variants.filter(|(count, _)| *count > 0));
-    let lengths = content.axes.iter().map(|axis| axis.values.len().max(1));
+    let lengths = content.common.axes.iter().map(|axis| axis.values.len());
     factors.extend(lengths.map(|count| (count as u64, "")));
     factors.extend(typed.filter(|n| *n > 1).map(|n| (n, " repeats")));
     let counts = factors.iter().map(|(count, _)| *count);
@@ -192,7 +192,7 @@ fn number_of_trials(content: &Content, diagnostics: &mut Diagnostics) -> bool {
         .iter()
         .map(|(n, what)| format!("{n}{what}"))
         .collect();
-    let first_axis = content.axes.first().map(|axis| axis.at);
+    let first_axis = content.common.axes.first().map(|axis| axis.at);
     let first_variant = content.variants.first().map(|variant| variant.name.span);
     let place = first_axis.or(repeats.map(|r| r.at)).or(first_variant);
     let most = grouped(MAX_TRIALS as u64);

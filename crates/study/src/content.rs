@@ -1,4 +1,4 @@
-//! The content of a study as written: each value with its location.
+//! The content of a study as written: dotted keys that carry their places.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,25 @@ pub(crate) struct Entry {
 /// Entries by their full names.
 pub(crate) type Entries = BTreeMap<String, Entry>;
 
-/// An axis of the sweep.
+/// An axis of the sweep: an entry for each value, and at least one.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     pub(crate) name: Name,
     pub(crate) at: Span,
-    pub(crate) values: Vec<Spanned<Value>>,
+    pub(crate) values: Vec<Entry>,
+}
+
+/// The keys of one part of a study: the file, a variant, a size, or the overrides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Part {
+    pub(crate) entries: Entries,
+    pub(crate) axes: Vec<Axis>,
+}
+
+impl Part {
+    pub(crate) fn axis(&self, name: &str) -> Option<&Axis> {
+        self.axes.iter().find(|axis| axis.name.full() == name)
+    }
 }
 
 /// A named alternative: the values that replace those of the file.
@@ -31,15 +44,6 @@ pub(crate) struct Axis {
 pub(crate) struct Variant {
     pub(crate) name: Spanned<String>,
     pub(crate) entries: Entries,
-}
-
-/// A named size of the study: the values and axes that replace those of the file if it is
-/// chosen.
-#[derive(Debug, Clone)]
-pub(crate) struct Size {
-    pub(crate) name: String,
-    pub(crate) entries: Entries,
-    pub(crate) axes: Vec<Axis>,
 }
 
 /// A table of the report.
@@ -57,7 +61,6 @@ pub(crate) struct TypedFault {
     pub(crate) has_seed: bool,
     /// The location of the key that names its kind.
     pub(crate) kind: Span,
-    pub(crate) at: Span,
     /// The locations of its target and of the options that it has.
     pub(crate) places: BTreeMap<&'static str, Span>,
 }
@@ -72,13 +75,14 @@ impl TypedFault {
 /// The whole content of a study.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
-    pub(crate) entries: Entries,
-    pub(crate) axes: Vec<Axis>,
+    /// What all variants have in common.
+    pub(crate) common: Part,
     pub(crate) variants: Vec<Variant>,
     pub(crate) faults: Vec<TypedFault>,
     pub(crate) tables: Vec<TypedTable>,
-    pub(crate) sizes: Vec<Size>,
-    /// The chosen one, which has already replaced the values of the file.
+    /// By their names, with the values and axes that replace those of the file if one is chosen.
+    pub(crate) sizes: BTreeMap<String, Part>,
+    /// The chosen size, which has already replaced the values of the file.
     pub(crate) size: Option<String>,
     pub(crate) thresholds: Vec<ThresholdSpec>,
     /// Name of the variant that thresholds may be relative to.
@@ -107,12 +111,10 @@ impl Content {
 
     pub(crate) fn base<'a>(&'a self, variant: Option<&'a Variant>) -> Base<'a> {
         let by_name = |(name, entry): (&'a String, &'a Entry)| (name.as_str(), entry);
-        let mut entries: BTreeMap<_, _> = self.entries.iter().map(by_name).collect();
+        let mut entries: BTreeMap<_, _> = self.common.entries.iter().map(by_name).collect();
         if let Some(variant) = variant {
-            if EITHER
-                .iter()
-                .any(|name| variant.entries.contains_key(*name))
-            {
+            let has = |name: &&str| variant.entries.contains_key(*name);
+            if EITHER.iter().any(has) {
                 entries.retain(|name, _| !EITHER.contains(name));
             }
             entries.extend(variant.entries.iter().map(by_name));
@@ -120,35 +122,72 @@ impl Content {
         Base { variant, entries }
     }
 
-    pub(crate) fn axis(&self, name: &str) -> Option<&Axis> {
-        self.axes.iter().find(|axis| axis.name.full() == name)
+    /// Puts a part in the place of what the file and its variants have of the same keys. An axis
+    /// keeps its position; if only its key is given, it keeps that one value.
+    pub(crate) fn overlay(&mut self, part: Part) {
+        let axes = part.axes.iter().map(|axis| axis.name.full());
+        for name in part.entries.keys().map(String::as_str).chain(axes) {
+            self.forget(name);
+        }
+        for (name, entry) in part.entries {
+            let axes = &mut self.common.axes;
+            match axes.iter_mut().find(|axis| axis.name.full() == name) {
+                Some(axis) => {
+                    (axis.at, axis.values) = (entry.at, vec![entry]);
+                }
+                None => {
+                    self.common.entries.insert(name, entry);
+                }
+            }
+        }
+        for axis in part.axes {
+            let mut axes = self.common.axes.iter_mut();
+            match axes.find(|known| known.name.full() == axis.name.full()) {
+                Some(known) => *known = axis,
+                None => self.common.axes.push(axis),
+            }
+        }
+    }
+
+    /// Removes a key, those below it, and that which excludes it. An axis of this key stays.
+    pub(crate) fn forget(&mut self, key: &str) {
+        let is_below = |name: &str| name.strip_prefix(key).is_some_and(|n| n.starts_with('.'));
+        let is_other = |name: &str| EITHER.contains(&key) && EITHER.contains(&name) && name != key;
+        let stays = |name: &str| !is_below(name) && !is_other(name);
+        let parts = self.variants.iter_mut().map(|variant| &mut variant.entries);
+        for entries in parts.chain([&mut self.common.entries]) {
+            entries.retain(|name, _| name != key && stays(name));
+        }
+        self.common.axes.retain(|axis| stays(axis.name.full()));
+        if key == "report.tables" {
+            self.tables.clear();
+        }
     }
 
     /// Every value of a key, in the file, the variants and the sweep.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Spanned<Value>> {
-        let swept = self.axis(name).into_iter().flat_map(|axis| &axis.values);
+        let swept = self.common.axis(name).into_iter();
         let entries = self.entries_of(name);
-        entries
-            .filter_map(|entry| entry.value.as_ref())
-            .chain(swept)
+        let all = entries.chain(swept.flat_map(|axis| &axis.values));
+        all.filter_map(|entry| entry.value.as_ref())
     }
 
     fn entries_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
         let variants = self.variants.iter().filter_map(|v| v.entries.get(name));
-        self.entries.get(name).into_iter().chain(variants)
+        self.common.entries.get(name).into_iter().chain(variants)
     }
 
     /// The first location of a key in the file, the sweep, or a variant.
     pub(crate) fn place(&self, name: &str) -> Option<Span> {
-        let in_file = self.entries.get(name).map(|entry| entry.at);
-        let swept = || self.axis(name).map(|axis| axis.at);
+        let in_file = self.common.entries.get(name).map(|entry| entry.at);
+        let swept = || self.common.axis(name).map(|axis| axis.at);
         let in_variant = || self.entries_of(name).map(|entry| entry.at).next();
         in_file.or_else(swept).or_else(in_variant)
     }
 
     /// Number of combinations of values of the axes.
     pub(crate) fn combinations(&self) -> usize {
-        let counts = self.axes.iter().map(|axis| axis.values.len().max(1));
+        let counts = self.common.axes.iter().map(|axis| axis.values.len());
         counts.fold(1, usize::saturating_mul)
     }
 }

@@ -39,23 +39,22 @@ struct Gap {
 
 impl<'a> Effects<'a> {
     pub(crate) fn new(content: &'a Content) -> Self {
-        let axes = content.axes.iter();
+        let axes = content.common.axes.iter();
         let axes = axes.map(|axis| Subject::new(&axis.name, axis.at));
         let variants = content.variants.iter();
         let variants = variants.map(|v| (v.name.value.as_str(), subjects(&v.entries)));
         Self {
             axes: axes.collect(),
             variants: variants.collect(),
-            file: subjects(&content.entries),
+            file: subjects(&content.common.entries),
         }
     }
 
     /// Records what building the trial of a point read.
     pub(crate) fn record(&mut self, at: &Point<'_>) {
         let read = at.read();
-        let variant = at
-            .variant()
-            .and_then(|v| self.variants.get_mut(v.name.as_str()));
+        let variant = at.variant;
+        let variant = variant.and_then(|v| self.variants.get_mut(v.name.as_str()));
         let subjects = self.axes.iter_mut().chain(variant.into_iter().flatten());
         subjects.for_each(|subject| subject.record(at, &read, false));
         // A study of several engines may have settings of each.

@@ -1,83 +1,60 @@
 //! Writes a fault as a study has it.
 
-use plan::{
-    ActsOn, Fault, FaultProcess, FaultTarget, FaultVolume, Loss, format_duration, format_percent,
-};
+use plan::{ActsOn, Fault, FaultTarget, format_percent};
+use serde_json::Value as Json;
 
 /// A fault as `[[fault]]`, to be pasted into a study file. It ends with a line break.
 pub fn fault_toml(fault: &Fault) -> String {
-    let text = |text: &str| serde_json::Value::from(text).to_string();
-    let list = |parts: &[String]| serde_json::Value::from(parts).to_string();
-    let time = |time| text(&format_duration(time));
-    let number = |number: Option<u64>| number.map(|number| number.to_string());
-    let named = |target: FaultTarget| match target {
-        FaultTarget::Primary => text("primary"),
-        FaultTarget::Replica => text("replica"),
-        FaultTarget::Any(_) => text("any"),
-        FaultTarget::All => text("all"),
-        FaultTarget::Server(number) => number.to_string(),
-        FaultTarget::Coordinator => text("coordinator"),
+    let Ok(Json::Object(mut fields)) = serde_json::to_value(fault) else {
+        return String::new();
     };
     let (kind, options) = (fault.kind(), fault.action.options());
-    let is_command = kind.rules().acts_on == ActsOn::Anything;
-    let has_heal_command = !options.heal_command.is_empty();
-    let target = named(fault.target);
-    let seed = match (fault.target, options.link.loss) {
-        (FaultTarget::Any(seed), _) | (_, Some(Loss { seed, .. })) => Some(seed),
-        _ => None,
+    let loss = options.link.loss;
+    let seed = match fault.target {
+        FaultTarget::Any(seed) => Some(seed),
+        _ => loss.map(|loss| loss.seed),
     };
-    let with: Vec<String> = options.with.iter().map(|with| named(*with)).collect();
-    let is_never = fault.heal.is_none() && (kind.lasts() || has_heal_command);
-    let other_process = Some(options.process).filter(|one| *one != FaultProcess::default());
-    let other_volume = Some(options.volume).filter(|one| *one != FaultVolume::default());
-    let limits = options.limits;
-    let what = match is_command {
-        true => list(&options.command),
-        false => target.clone(),
-    };
-    let lines = [
-        ("at", Some(time(fault.at))),
-        (kind.name(), Some(what)),
-        ("target", is_command.then_some(target)),
-        ("seed", number(seed)),
-        (
-            "with",
-            (!with.is_empty()).then(|| format!("[{}]", with.join(", "))),
-        ),
+    let with: Vec<_> = options.with.iter().copied().map(named).collect();
+    let is_never = fault.heal.is_none() && (kind.lasts() || !options.heal_command.is_empty());
+    let others = [
+        ("seed", seed.map(Json::from)),
+        ("with", (!with.is_empty()).then(|| with.into())),
         ("bridge", options.bridge.map(named)),
-        ("process", other_process.map(|process| text(process.name()))),
-        (
-            "rate",
-            options.link.bytes_per_s.map(|rate| text(&rate.to_string())),
-        ),
-        ("volume", other_volume.map(|volume| text(volume.name()))),
-        ("device", number(options.device.map(u64::from))),
-        ("read_iops", number(limits.read_iops)),
-        ("write_iops", number(limits.write_iops)),
-        ("read_bytes_per_s", number(limits.read_bytes_per_s)),
-        ("write_bytes_per_s", number(limits.write_bytes_per_s)),
-        ("delay", options.link.delay.map(time)),
-        (
-            "loss",
-            options
-                .link
-                .loss
-                .map(|loss| text(&format_percent(loss.share))),
-        ),
-        (
-            "heal_command",
-            has_heal_command.then(|| list(&options.heal_command)),
-        ),
-        (
-            "heal",
-            fault.heal.map(time).or(is_never.then(|| text("never"))),
-        ),
-        (
-            "expect_outage",
-            fault.expect_outage.then(|| true.to_string()),
-        ),
+        ("loss", loss.map(|loss| format_percent(loss.share).into())),
+        ("heal", is_never.then(|| "never".into())),
+        ("target", Some(named(fault.target))),
     ];
-    let lines = lines.into_iter();
-    let lines = lines.filter_map(|(key, value)| Some(format!("{key} = {}\n", value?)));
-    format!("[[fault]]\n{}", lines.collect::<String>())
+    for (name, value) in others {
+        fields.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    let is_command = kind.rules().acts_on == ActsOn::Anything;
+    let what = if is_command { "command" } else { "target" };
+    let first = [("at", "at"), (kind.name(), what)];
+    let mut text = "[[fault]]\n".to_owned();
+    // JSON and TOML write texts, numbers, and lists alike.
+    for (name, field) in first {
+        let value = fields.remove(field).unwrap_or_default();
+        text.push_str(&format!("{name} = {value}\n"));
+    }
+    fields.remove("kind");
+    fields.retain(|_, value| !value.is_null() && *value != Json::Bool(false));
+    for (name, value) in fields {
+        text.push_str(&format!("{name} = {value}\n"));
+    }
+    text
+}
+
+fn named(target: FaultTarget) -> Json {
+    match target {
+        FaultTarget::Server(number) => number.into(),
+        other => {
+            let same = |known: FaultTarget| {
+                std::mem::discriminant(&known) == std::mem::discriminant(&other)
+            };
+            let mut words = FaultTarget::WORDS.into_iter();
+            words
+                .find(|(_, known)| same(*known))
+                .map_or(Json::Null, |(word, _)| word.into())
+        }
+    }
 }

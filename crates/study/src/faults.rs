@@ -37,7 +37,10 @@ fn within(typed: &TypedFault, at: &Point<'_>) {
     if fault.at >= time.value {
         let message = format!("this fault is at {}, {lasts}", format_duration(fault.at));
         let help = "`at` counts from the start of the measurement: use an earlier `at` or a longer `load.time`";
-        at.add(typed.at, Diagnostic::new(message, help).also(time.span));
+        at.add(
+            typed.place("at"),
+            Diagnostic::new(message, help).also(time.span),
+        );
     } else if let Some(healed) = fault.healed_at().filter(|healed| *healed >= time.value) {
         let message = format!(
             "this fault is healed at {}, {lasts}",
@@ -80,7 +83,8 @@ fn overlaps(
         format_duration(first.fault.at),
     );
     let help = "choose another target, a later `at`, or an earlier `heal` of the other one";
-    Some((second.at, Diagnostic::new(message, help).also(first.at)))
+    let (place, also) = (second.place("at"), first.place("at"));
+    Some((place, Diagnostic::new(message, help).also(also)))
 }
 
 fn overlap(one: &Fault, other: &Fault, servers: &Servers<'_>) -> bool {

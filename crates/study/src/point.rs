@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::de::DeValue;
 
-use crate::content::{Axis, Base, Content, Entry, Variant};
+use crate::content::{Base, Content, Entry, Variant};
 use crate::error::Diagnostic;
 use crate::name::Name;
 use crate::read::read;
@@ -31,21 +31,13 @@ pub(crate) fn defaults() -> Defaults {
     defaults.collect()
 }
 
-/// A key as a study gives it.
-#[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
-    pub(crate) name: &'a Name,
-    /// The location of the key.
-    pub(crate) at: Span,
-    /// `None` for an invalid value, which has been reported.
-    pub(crate) value: Option<&'a Spanned<Value>>,
-}
-
 /// All values of one point.
 pub(crate) struct Point<'a> {
     pub(crate) engines: &'a [EngineTraits],
-    base: &'a Base<'a>,
-    swept: Vec<Given<'a>>,
+    pub(crate) variant: Option<&'a Variant>,
+    entries: BTreeMap<&'a str, &'a Entry>,
+    /// Those that are swept.
+    axes: Vec<&'a Entry>,
     pub(crate) defaults: &'a Defaults,
     /// The names of given keys that were read.
     read: RefCell<BTreeSet<&'a str>>,
@@ -61,18 +53,19 @@ impl<'a> Point<'a> {
         engines: &'a [EngineTraits],
         defaults: &'a Defaults,
     ) -> Self {
-        let mut swept = Vec::with_capacity(content.axes.len());
-        for Axis { name, at, values } in content.axes.iter().rev() {
-            let count = values.len().max(1);
-            let (at, value) = (*at, values.get(index % count));
-            swept.push(Given { name, at, value });
-            index /= count;
+        let mut axes = Vec::with_capacity(content.common.axes.len());
+        for axis in content.common.axes.iter().rev() {
+            axes.extend(axis.values.get(index % axis.values.len()));
+            index /= axis.values.len();
         }
-        swept.reverse();
+        axes.reverse();
+        let mut entries = base.entries.clone();
+        entries.extend(axes.iter().map(|entry| (entry.name.full(), *entry)));
         Self {
             engines,
-            base,
-            swept,
+            variant: base.variant,
+            entries,
+            axes,
             defaults,
             read: RefCell::default(),
             problems: RefCell::default(),
@@ -80,10 +73,8 @@ impl<'a> Point<'a> {
     }
 
     /// What the study gives, without counting as read.
-    pub(crate) fn find(&self, name: &str) -> Option<Given<'a>> {
-        let mut swept = self.swept.iter();
-        let swept = swept.find(|given| given.name.full() == name).copied();
-        swept.or_else(|| self.base.entries.get(name).map(|entry| given(entry)))
+    pub(crate) fn find(&self, name: &str) -> Option<&'a Entry> {
+        self.entries.get(name).copied()
     }
 
     pub(crate) fn is_given(&self, name: &str) -> bool {
@@ -93,20 +84,19 @@ impl<'a> Point<'a> {
 
     /// Counts a key as read.
     pub(crate) fn mark(&self, name: &str) {
-        let found = self.find(name).map(|given| given.name.full());
-        self.read.borrow_mut().extend(found);
+        let found = self.entries.get_key_value(name);
+        self.read.borrow_mut().extend(found.map(|(name, _)| *name));
     }
 
     /// The valid value that the study itself has.
     pub(crate) fn given(&self, name: &str) -> Option<&'a Spanned<Value>> {
-        self.is_given(name)
-            .then(|| self.find(name)?.value)
-            .flatten()
+        self.mark(name);
+        self.find(name)?.value.as_ref()
     }
 
     /// The text that the study itself has, without counting as read.
     pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
-        self.find(name)?.value?.as_text()
+        self.find(name)?.value.as_ref()?.as_text()
     }
 
     pub(crate) fn typed(&self, name: &str) -> Option<&Spanned<Value>> {
@@ -200,8 +190,8 @@ impl<'a> Point<'a> {
 
     /// The engine in process that the study names, or that its URL stands for.
     pub(crate) fn in_process(&self) -> Option<&'a EngineTraits> {
-        let named = self.find(URL).or_else(|| self.find(ENGINE))?.value?;
-        in_process(self.engines, &named.value)
+        let named = self.find(URL).or_else(|| self.find(ENGINE))?;
+        in_process(self.engines, &named.value.as_ref()?.value)
     }
 
     /// Whether dyno starts the servers as processes of their own.
@@ -217,72 +207,51 @@ impl<'a> Point<'a> {
 
     /// The settings that apply to the engine, by their names on the server, in order: those under
     /// its name if there are any, else those under no engine's name.
-    pub(crate) fn settings(&self) -> Vec<(&'a str, Given<'a>)> {
+    pub(crate) fn settings(&self) -> Vec<(&'a str, &'a Entry)> {
         let engine = self.word(ENGINE).unwrap_or_default();
-        let in_base = self.base.entries.values().map(|entry| given(entry));
-        let all = in_base.chain(self.swept.iter().copied());
-        let all = all.filter_map(|given| Some((given.name.setting()?, given)));
-        let all: BTreeMap<&str, Given<'_>> = all.collect();
+        let all = self.entries.values();
+        let all = all.filter_map(|entry| Some((entry.name.setting()?, *entry)));
         let (mut own, mut common) = (Vec::new(), Vec::new());
-        for (setting, given) in all {
+        for (setting, entry) in all {
             match setting.split_once('.').filter(|(_, rest)| !rest.is_empty()) {
-                Some((first, rest)) if first == engine => own.push((rest, given)),
+                Some((first, rest)) if first == engine => own.push((rest, entry)),
                 Some((first, _)) if self.engines.iter().any(|e| e.name == first) => {}
-                _ => common.push((setting, given)),
+                _ => common.push((setting, entry)),
             }
         }
         let settings = if own.is_empty() { common } else { own };
-        let names = settings.iter().map(|(_, given)| given.name.full());
+        let names = settings.iter().map(|(_, entry)| entry.name.full());
         self.read.borrow_mut().extend(names);
         settings
     }
 
-    pub(crate) fn variant(&self) -> Option<&'a Variant> {
-        self.base.variant
-    }
-
     fn axes(&self) -> impl Iterator<Item = (&'a Name, &'a Value)> {
-        let swept = self.swept.iter();
-        swept.filter_map(|given| Some((given.name, &given.value?.value)))
+        let axes = self.axes.iter();
+        axes.filter_map(|entry| Some((&entry.name, &entry.value.as_ref()?.value)))
     }
 
     /// The value on each axis.
     pub(crate) fn values(&self) -> plan::Point {
-        let variant = self
-            .variant()
-            .map(|v| (VARIANT.to_owned(), v.name.as_str().into()));
+        let variant = self.variant.map(|v| (VARIANT, v.name.as_str().into()));
         let swept = self
             .axes()
-            .map(|(name, value)| (name.full().to_owned(), value.clone()));
+            .map(|(name, value)| (name.full(), value.clone()));
         variant.into_iter().chain(swept).collect()
     }
 
     /// Its variant and its values; empty in a study of a single point.
     pub(crate) fn label(&self) -> String {
-        let variant = self.variant().map(|variant| variant.name.value.clone());
+        let variant = self.variant.map(|variant| variant.name.value.clone());
         let swept = self.axes().map(|(name, value)| {
-            let namesakes = self
-                .axes()
-                .filter(|(other, _)| other.short() == name.short());
-            let name = match namesakes.count() {
+            let same = |(other, _): &(&Name, _)| other.short() == name.short();
+            let name = match self.axes().filter(same).count() {
                 1 => name.short(),
                 _ => name.full(),
             };
             format!("{name}={value}")
         });
-        variant
-            .into_iter()
-            .chain(swept)
-            .collect::<Vec<_>>()
-            .join(", ")
-    }
-}
-
-fn given(entry: &Entry) -> Given<'_> {
-    Given {
-        name: &entry.name,
-        at: entry.at,
-        value: entry.value.as_ref(),
+        let all: Vec<String> = variant.into_iter().chain(swept).collect();
+        all.join(", ")
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
     let order = order(&any, repeats);
     let combinations = content.combinations();
     let blocks = order::blocks(trials.len() / combinations, combinations, repeats, order);
-    let is_single = content.variants.is_empty() && content.axes.is_empty();
+    let is_single = content.variants.is_empty() && content.common.axes.is_empty();
     let mut all: Vec<Trial> = Vec::new();
     for (repeat, block) in (1..).zip(blocks) {
         for index in block {
@@ -36,7 +36,11 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
         }
     }
     let variant = (!content.variants.is_empty()).then(|| VARIANT.to_owned());
-    let swept = content.axes.iter().map(|axis| axis.name.full().to_owned());
+    let swept = content
+        .common
+        .axes
+        .iter()
+        .map(|axis| axis.name.full().to_owned());
     let tables = content.tables.iter().map(|table| TableSpec {
         rows: table.rows.value.clone(),
         columns: table.columns.clone(),
@@ -52,7 +56,7 @@ pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]
         delta_as_in: any.maybe("report.delta_as_in"),
         thresholds: content.thresholds.clone(),
         baseline: content.baseline.clone(),
-        sizes: content.sizes.iter().map(|size| size.name.clone()).collect(),
+        sizes: content.sizes.keys().cloned().collect(),
         size: content.size.clone(),
     }
 }

@@ -71,7 +71,7 @@ fn has_no_server(at: &Point<'_>, content: &Content) {
     let is_elsewhere = [ENGINE, URL]
         .iter()
         .any(|name| content.place(name).is_some());
-    match at.variant().filter(|_| is_elsewhere) {
+    match at.variant.filter(|_| is_elsewhere) {
         Some(variant) => at.refuse(
             variant.name.span,
             format!("the variant `{}` has no server", shown(&variant.name)),

@@ -78,7 +78,8 @@ fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
     at.mark("server.config");
     let settings = at.settings().into_iter();
     let settings = settings.filter_map(|(name, given)| {
-        let (value, span) = (given.value?.to_string(), given.value?.span);
+        let given = given.value.as_ref()?;
+        let (value, span) = (given.to_string(), given.span);
         Some((name.to_owned(), Spanned { value, span }))
     });
     let mut config = settings.collect();

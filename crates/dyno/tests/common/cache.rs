@@ -54,13 +54,11 @@ impl Cache {
         self.in_runs().into_iter().find(is_its)
     }
 
-    /// The process of server `number`, once it runs its program: before, it would survive dyno's death.
+    /// The process of server `number`.
     pub fn server(&self, number: u32) -> Option<u32> {
         let part = format!("/s{number}.");
-        let is_server = |process: &Process| {
-            process.words.contains(&part) && !process.words.starts_with("setpriv ")
-        };
-        let server = self.processes().into_iter().find(is_server);
+        let mut processes = self.processes().into_iter();
+        let server = processes.find(|process| process.words.contains(&part));
         server.map(|process| process.pid)
     }
 

@@ -149,15 +149,20 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
     });
     let guests = cache.in_runs();
     let mut guests = guests.iter().filter(|path| path.join("console").exists());
-    let mode = guests
-        .next()
-        .unwrap()
-        .metadata()
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o077, 0, "others may read keys and data: {mode:o}");
+    let guest = guests.next().unwrap();
+    let mode = guest.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o067, 0, "others may read keys and data: {mode:o}");
+    let key = guest.join("user_key").metadata().unwrap();
+    assert_eq!(key.permissions().mode() & 0o077, 0);
     assert!(guests.next().is_none());
+    let mut processes = cache.processes().into_iter();
+    let qemu = processes.find(|process| process.words.contains("-machine q35"));
+    let qemu = qemu.unwrap();
+    if qemu.words.contains("-accel tcg") {
+        // With KVM, it may need the right of root.
+        let status = read_to_string(format!("/proc/{}/status", qemu.pid)).unwrap();
+        assert!(!status.contains("\nUid:\t0\t"), "{status}");
+    }
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
     cache.wait_for_no_process();

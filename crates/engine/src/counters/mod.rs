@@ -18,14 +18,53 @@ pub type Metrics = Vec<(&'static str, Option<f64>)>;
 /// The counters of an engine, identified by numbers from 0.
 #[derive(Debug)]
 pub struct Table {
-    pub count: usize,
+    pub counters: &'static [Counter],
     /// The counter of seconds since the server's start.
     pub uptime: usize,
-    /// Whether a counter is a level rather than a count since the server's start.
-    pub is_level: fn(usize) -> bool,
-    /// Derives metrics, named relative to the server: `cache.hit_pct`.
-    pub metrics: fn(&Step) -> Metrics,
+    /// Derives metrics from several counters.
+    pub derived: fn(&Step) -> Metrics,
 }
+
+#[derive(Debug)]
+pub struct Counter {
+    pub kind: Kind,
+    /// How the engine asks for it; empty if it is not asked for by name.
+    pub source: &'static str,
+    /// The metric that is its rate or level, relative to the server: `cache.misses_per_s`; empty if
+    /// there is none.
+    pub metric: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Since the server's start.
+    Count,
+    Level,
+}
+
+/// Declares the counters of an engine: key, kind, source, and metric.
+macro_rules! counters {
+    ($($key:ident $kind:ident $source:literal $metric:literal)+) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(dead_code, reason = "most counters are only used by their place in the table")]
+        pub(super) enum Key {
+            $($key),+
+        }
+
+        pub(super) const COUNTERS: &[$crate::counters::Counter] = &[$($crate::counters::Counter {
+            kind: $crate::counters::Kind::$kind,
+            source: $source,
+            metric: $metric,
+        }),+];
+
+        impl From<Key> for usize {
+            fn from(key: Key) -> Self {
+                key as Self
+            }
+        }
+    };
+}
+pub(crate) use counters;
 
 /// A server's counters at one instant; `None` for counters that it does not have.
 #[derive(Debug, Clone)]
@@ -40,16 +79,16 @@ impl Reading {
         Self {
             table,
             at,
-            values: vec![None; table.count].into(),
+            values: vec![None; table.counters.len()].into(),
         }
     }
 
-    pub(crate) fn get(&self, counter: usize) -> Option<u64> {
-        self.values[counter]
+    pub(crate) fn get(&self, counter: impl Into<usize>) -> Option<u64> {
+        self.values[counter.into()]
     }
 
-    pub(crate) fn set(&mut self, counter: usize, value: Option<u64>) {
-        self.values[counter] = value;
+    pub(crate) fn set(&mut self, counter: impl Into<usize>, value: Option<u64>) {
+        self.values[counter.into()] = value;
     }
 }
 
@@ -68,16 +107,16 @@ pub fn derive(before: &Reading, after: &Reading) -> Option<Step> {
         return None;
     }
     let table = after.table;
-    let value = |counter| {
-        let later = after.get(counter)?;
-        if (table.is_level)(counter) {
-            return Some(later as f64);
+    let value = |(place, counter): (usize, &Counter)| {
+        let later = after.get(place)?;
+        match counter.kind {
+            Kind::Level => Some(later as f64),
+            Kind::Count => Some(growth(before.get(place)?, later)? / seconds),
         }
-        Some(growth(before.get(counter)?, later)? / seconds)
     };
     Some(Step {
         table,
-        values: (0..table.count).map(value).collect(),
+        values: table.counters.iter().enumerate().map(value).collect(),
     })
 }
 
@@ -90,8 +129,8 @@ fn was_restarted(before: &Reading, after: &Reading, seconds: f64) -> bool {
 }
 
 impl Step {
-    pub(crate) fn get(&self, counter: usize) -> Option<f64> {
-        self.values[counter]
+    pub(crate) fn get(&self, counter: impl Into<usize>) -> Option<f64> {
+        self.values[counter.into()]
     }
 
     /// Adds the step of another server of the same engine.
@@ -103,6 +142,9 @@ impl Step {
 
     /// The metrics, named relative to the server: `cache.hit_pct`.
     pub fn metrics(&self) -> Metrics {
-        (self.table.metrics)(self)
+        let counters = self.table.counters.iter().zip(&self.values);
+        let plain = counters.map(|(counter, value)| (counter.metric, *value));
+        let plain = plain.filter(|(metric, _)| !metric.is_empty());
+        plain.chain((self.table.derived)(self)).collect()
     }
 }

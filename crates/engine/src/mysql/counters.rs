@@ -1,198 +1,116 @@
 //! The server's counters: InnoDB's part of `SHOW GLOBAL STATUS`.
 //!
-//! MariaDB and MySQL have different counters, which also differ among versions. [`NAMES`] lists
-//! those that are read; a counter that a server does not have is absent.
+//! MariaDB and MySQL have different counters, which also differ among versions; a counter that a
+//! server does not have is absent.
 
-use crate::counters::{Metrics, Reading, Step, Table, percent, quotient};
+use crate::counters::{Metrics, Reading, Step, Table, counters, percent, quotient};
+use crate::remote::Rows;
 
 const MB: f64 = 1024.0 * 1024.0;
 const NS_PER_S: f64 = 1e9;
 
-/// `None` is NULL.
-pub(super) type Row = Vec<Option<String>>;
-
-/// For code that all engines share.
 pub(super) static TABLE: Table = Table {
-    count: KEYS,
+    counters: COUNTERS,
     uptime: Key::UptimeS as usize,
-    is_level: |counter| LEVELS.iter().any(|level| *level as usize == counter),
-    metrics,
+    derived,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    UptimeS,
-    PoolRequests,
-    PoolReads,
-    PoolDataBytes,
-    PoolDirtyPages,
-    PoolPages,
-    PagesRead,
-    PagesWritten,
-    DoublewriteWrites,
-    DoublewritePages,
-    DataReads,
-    DataWrites,
-    DataFsyncs,
-    LogWrites,
-    LogFsyncs,
-    LogBytes,
-    CurrentLsn,
-    CheckpointLsn,
-    CheckpointAgeBytes,
-    HistoryLength,
-    RowLockWaits,
-    RowLockMs,
-    /// Sizes of the database's tables and of the buffer pool, from separate queries.
-    DataSetBytes,
-    PoolBytes,
-    /// From the status for Galera; from separate queries for other kinds of clusters.
-    AcceptsWrites,
-    LagMs,
-    ApplyQueue,
-    PausedNs,
+counters! {
+    UptimeS             Count "Uptime" ""
+    PoolRequests        Count "Innodb_buffer_pool_read_requests" "cache.requests_per_s"
+    PoolReads           Count "Innodb_buffer_pool_reads" "cache.misses_per_s"
+    PoolDataBytes       Level "Innodb_buffer_pool_bytes_data" "cache.data_bytes"
+    PoolDirtyPages      Level "Innodb_buffer_pool_pages_dirty" ""
+    PoolPages           Level "Innodb_buffer_pool_pages_total" ""
+    PagesRead           Count "Innodb_pages_read" "io.pages_read_per_s"
+    PagesWritten        Count "Innodb_pages_written" "io.pages_written_per_s"
+    DoublewriteWrites   Count "Innodb_dblwr_writes" "io.doublewrite_writes_per_s"
+    DoublewritePages    Count "Innodb_dblwr_pages_written" "io.doublewrite_pages_per_s"
+    DataReads           Count "Innodb_data_reads" "io.reads_per_s"
+    DataWrites          Count "Innodb_data_writes" "io.writes_per_s"
+    DataFsyncs          Count "Innodb_data_fsyncs" "io.fsyncs_per_s"
+    LogWrites           Count "Innodb_log_writes" "log.writes_per_s"
+    // MariaDB lacks it since 10.8.
+    LogFsyncs           Count "Innodb_os_log_fsyncs" "log.fsyncs_per_s"
+    LogBytes            Count "Innodb_os_log_written" ""
+    // MySQL.
+    CurrentLsn          Count "Innodb_redo_log_current_lsn" ""
+    CheckpointLsn       Count "Innodb_redo_log_checkpoint_lsn" ""
+    // MariaDB; MySQL has the length in INNODB_METRICS.
+    CheckpointAgeBytes  Level "Innodb_checkpoint_age" "log.checkpoint_age_bytes"
+    HistoryLength       Level "Innodb_history_list_length" "log.history_length"
+    RowLockWaits        Count "Innodb_row_lock_waits" "locks.waits_per_s"
+    RowLockMs           Count "Innodb_row_lock_time" "locks.wait_ms_per_s"
+    // Sizes of the database's tables and of the buffer pool, from separate queries.
+    DataSetBytes        Level "" ""
+    PoolBytes           Level "" ""
+    // From the status for Galera; from separate queries for other kinds of clusters.
+    AcceptsWrites       Level "" "replication.is_primary"
+    LagMs               Level "" ""
+    ApplyQueue          Level "wsrep_local_recv_queue" "replication.apply_queue_transactions"
+    PausedNs            Count "wsrep_flow_control_paused_ns" ""
 }
 
-const KEYS: usize = Key::PausedNs as usize + 1;
-
-/// The names of status variables.
-pub(super) const NAMES: [(&str, Key); 24] = [
-    ("Uptime", Key::UptimeS),
-    ("Innodb_buffer_pool_read_requests", Key::PoolRequests),
-    ("Innodb_buffer_pool_reads", Key::PoolReads),
-    ("Innodb_buffer_pool_bytes_data", Key::PoolDataBytes),
-    ("Innodb_buffer_pool_pages_dirty", Key::PoolDirtyPages),
-    ("Innodb_buffer_pool_pages_total", Key::PoolPages),
-    ("Innodb_pages_read", Key::PagesRead),
-    ("Innodb_pages_written", Key::PagesWritten),
-    ("Innodb_dblwr_writes", Key::DoublewriteWrites),
-    ("Innodb_dblwr_pages_written", Key::DoublewritePages),
-    ("Innodb_data_reads", Key::DataReads),
-    ("Innodb_data_writes", Key::DataWrites),
-    ("Innodb_data_fsyncs", Key::DataFsyncs),
-    ("Innodb_log_writes", Key::LogWrites),
-    // MariaDB lacks it since 10.8.
-    ("Innodb_os_log_fsyncs", Key::LogFsyncs),
-    ("Innodb_os_log_written", Key::LogBytes),
-    // MySQL.
-    ("Innodb_redo_log_current_lsn", Key::CurrentLsn),
-    ("Innodb_redo_log_checkpoint_lsn", Key::CheckpointLsn),
-    // MariaDB; MySQL has the length in INNODB_METRICS.
-    ("Innodb_checkpoint_age", Key::CheckpointAgeBytes),
-    ("Innodb_history_list_length", Key::HistoryLength),
-    ("Innodb_row_lock_waits", Key::RowLockWaits),
-    ("Innodb_row_lock_time", Key::RowLockMs),
-    // Members of a Galera cluster.
-    ("wsrep_local_recv_queue", Key::ApplyQueue),
-    ("wsrep_flow_control_paused_ns", Key::PausedNs),
-];
 /// Whether a member of a Galera cluster accepts statements: `ON` or `OFF`; `OFF` on other servers.
 const GALERA_READY: &str = "wsrep_ready";
 /// Whether a replica of MariaDB receives and applies transactions: `ON` or `OFF`.
 pub(super) const REPLICA_RUNNING: &str = "Slave_running";
 
-/// Metrics that need no calculation: the rate of a counter, or a level.
-const PLAIN: [(&str, Key); 18] = [
-    ("cache.requests_per_s", Key::PoolRequests),
-    ("cache.misses_per_s", Key::PoolReads),
-    ("cache.data_bytes", Key::PoolDataBytes),
-    ("io.pages_read_per_s", Key::PagesRead),
-    ("io.pages_written_per_s", Key::PagesWritten),
-    ("io.doublewrite_writes_per_s", Key::DoublewriteWrites),
-    ("io.doublewrite_pages_per_s", Key::DoublewritePages),
-    ("io.reads_per_s", Key::DataReads),
-    ("io.writes_per_s", Key::DataWrites),
-    ("io.fsyncs_per_s", Key::DataFsyncs),
-    ("log.writes_per_s", Key::LogWrites),
-    ("log.fsyncs_per_s", Key::LogFsyncs),
-    ("log.checkpoint_age_bytes", Key::CheckpointAgeBytes),
-    ("log.history_length", Key::HistoryLength),
-    ("locks.waits_per_s", Key::RowLockWaits),
-    ("locks.wait_ms_per_s", Key::RowLockMs),
-    ("replication.is_primary", Key::AcceptsWrites),
-    ("replication.apply_queue_transactions", Key::ApplyQueue),
-];
-
-/// Keys that are not counts since the server's start.
-const LEVELS: [Key; 10] = [
-    Key::PoolDataBytes,
-    Key::PoolDirtyPages,
-    Key::PoolPages,
-    Key::CheckpointAgeBytes,
-    Key::HistoryLength,
-    Key::DataSetBytes,
-    Key::PoolBytes,
-    Key::AcceptsWrites,
-    Key::LagMs,
-    Key::ApplyQueue,
-];
-
-/// Reads all of [`NAMES`].
 pub(super) fn status_query() -> String {
-    let names = NAMES.iter().map(|(name, _)| *name);
-    let names = names.chain([GALERA_READY, REPLICA_RUNNING]);
-    let names: Vec<_> = names.map(|name| format!("'{name}'")).collect();
+    let names = COUNTERS.iter().map(|counter| counter.source);
+    let names = names.filter(|name| !name.is_empty());
+    let names: Vec<_> = names.chain([GALERA_READY, REPLICA_RUNNING]).collect();
     format!(
-        "SHOW GLOBAL STATUS WHERE Variable_name IN ({})",
-        names.join(", ")
+        "SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')",
+        names.join("', '")
     )
 }
 
 /// Whether a status variable is `ON`.
-pub(super) fn is_on(rows: &[Row], name: &str) -> bool {
+pub(super) fn is_on(rows: &Rows, name: &str) -> bool {
     let mut rows = rows.iter();
     rows.any(|row| matches!(row.as_slice(), [Some(n), Some(v), ..] if n.eq_ignore_ascii_case(name) && v == "ON"))
 }
 
 /// Takes the rows of [`status_query`]; other rows are ignored.
-pub(super) fn take_status(reading: &mut Reading, rows: &[Row]) {
+pub(super) fn take_status(reading: &mut Reading, rows: &Rows) {
     for row in rows {
         if let [Some(name), Some(value), ..] = row.as_slice()
-            && let Some((_, key)) = NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))
+            && let Some(counter) = COUNTERS
+                .iter()
+                .position(|one| one.source.eq_ignore_ascii_case(name))
         {
-            reading.set(*key as usize, value.parse().ok());
+            reading.set(counter, value.parse().ok());
         }
     }
-    if reading.get(Key::ApplyQueue as usize).is_some() {
+    if reading.get(Key::ApplyQueue).is_some() {
         let is_ready = u64::from(is_on(rows, GALERA_READY));
-        reading.set(Key::AcceptsWrites as usize, Some(is_ready));
+        reading.set(Key::AcceptsWrites, Some(is_ready));
     }
-    let lsn = |key: Key| reading.get(key as usize);
-    if let (Some(now), Some(checkpoint)) = (lsn(Key::CurrentLsn), lsn(Key::CheckpointLsn)) {
-        reading.set(
-            Key::CheckpointAgeBytes as usize,
-            now.checked_sub(checkpoint),
-        );
+    let lsns = reading
+        .get(Key::CurrentLsn)
+        .zip(reading.get(Key::CheckpointLsn));
+    if let Some((now, checkpoint)) = lsns {
+        reading.set(Key::CheckpointAgeBytes, now.checked_sub(checkpoint));
     }
 }
 
-fn metrics(step: &Step) -> Metrics {
-    let get = |key: Key| step.get(key as usize);
-    let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
+fn derived(step: &Step) -> Metrics {
+    let get = |key: Key| step.get(key);
+    let share = |(part, all)| percent(part, all);
     let pages = get(Key::PoolDirtyPages).zip(get(Key::PoolPages));
     let sizes = get(Key::DataSetBytes).zip(get(Key::PoolBytes));
-    let derived = [
+    let ratio = |(data, pool)| quotient(data, pool);
+    let paused = get(Key::PausedNs).map(|paused| (paused, NS_PER_S));
+    vec![
         ("log.mb_per_s", get(Key::LogBytes).map(|bytes| bytes / MB)),
         ("cache.hit_pct", hit_rate(get)),
         ("io.read_pct", io_read_share(get)),
-        (
-            "cache.dirty_pct",
-            pages.and_then(|(dirty, all)| percent(dirty, all)),
-        ),
-        (
-            "cache.working_set_ratio",
-            sizes.and_then(|(data, pool)| quotient(data, pool)),
-        ),
-        (
-            "replication.lag_s",
-            get(Key::LagMs).map(|milliseconds| milliseconds / 1000.0),
-        ),
-        (
-            "replication.flow_control_pct",
-            get(Key::PausedNs).and_then(|paused| percent(paused, NS_PER_S)),
-        ),
-    ];
-    plain.chain(derived).collect()
+        ("cache.dirty_pct", pages.and_then(share)),
+        ("cache.working_set_ratio", sizes.and_then(ratio)),
+        ("replication.lag_s", get(Key::LagMs).map(|ms| ms / 1000.0)),
+        ("replication.flow_control_pct", paused.and_then(share)),
+    ]
 }
 
 fn hit_rate(get: impl Fn(Key) -> Option<f64>) -> Option<f64> {
@@ -217,7 +135,7 @@ mod tests {
     use super::*;
     use crate::counters::derive;
 
-    fn rows(pairs: &[(&str, &str)]) -> Vec<Row> {
+    fn rows(pairs: &[(&str, &str)]) -> Rows {
         let cell = |text: &str| Some(text.to_owned());
         let row = |(name, value): &(&str, &str)| vec![cell(name), cell(value)];
         pairs.iter().map(row).collect()
@@ -328,7 +246,7 @@ mod tests {
         assert!(derive(&aged(0, "2", "5"), &aged(60, "40", "6000")).is_none());
         // A single counter that was reset removes only its own metric.
         let step = derive(&aged(0, "100", "5"), &aged(1, "101", "4")).unwrap();
-        assert_eq!(step.get(Key::DataReads as usize), None);
+        assert_eq!(step.get(Key::DataReads), None);
     }
 
     #[test]
@@ -342,16 +260,20 @@ mod tests {
         ]);
         bad.extend([vec![], vec![None, None], vec![Some("Uptime".into())]]);
         take_status(&mut raw, &bad);
-        assert!((0..KEYS).all(|key| raw.get(key).is_none()));
+        assert!((0..COUNTERS.len()).all(|key| raw.get(key).is_none()));
     }
 
     #[test]
     fn every_plain_metric_is_in_the_table() {
-        for (name, key) in PLAIN {
-            let name = format!("server.{name}");
+        for counter in COUNTERS.iter().filter(|one| !one.metric.is_empty()) {
+            let name = format!("server.{}", counter.metric);
             let metric = measure::metric::Metric::find(&name).unwrap();
             let is_level = metric.reading == measure::metric::Reading::Level;
-            assert_eq!(is_level, LEVELS.contains(&key), "{name}");
+            assert_eq!(
+                is_level,
+                counter.kind == crate::counters::Kind::Level,
+                "{name}"
+            );
         }
     }
 }

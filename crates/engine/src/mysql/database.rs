@@ -12,7 +12,7 @@ use workload::session::SessionError;
 use super::checks::wanted;
 use super::feed::Feed;
 use super::flavor::Flavor;
-use super::settings;
+use super::settings::is_secret;
 use crate::counters::Source;
 use crate::data;
 use crate::database::{Access, Database};
@@ -72,7 +72,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
-        Flavor::of(connection)
+        Flavor::behind(connection)
     }
 
     fn server_version(connection: &Connection) -> &str {
@@ -106,7 +106,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn changed_settings_query(connection: &Connection) -> &'static str {
-        Flavor::of(connection).changed_settings
+        Flavor::behind(connection).changed_settings
     }
 
     fn checked_settings_query() -> String {
@@ -115,7 +115,7 @@ impl NetworkEngine for Mysql {
     }
 
     fn is_secret(name: &str, value: &str) -> bool {
-        settings::is_secret(name, value)
+        is_secret(name, value)
     }
 }
 

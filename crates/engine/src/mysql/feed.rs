@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use client::mysql::{Connection, Error, Target};
 
-use super::counters::{Key, REPLICA_RUNNING, Row, TABLE, is_on, status_query, take_status};
+use super::counters::{Key, REPLICA_RUNNING, TABLE, is_on, status_query, take_status};
 use super::flavor::Flavor;
 use super::replication_feed;
 use crate::counters::{Asking, LIMIT, Reading, Source};
+use crate::remote::Rows;
 
 /// A server and the connection to it.
 pub(super) struct Feed {
@@ -59,12 +60,14 @@ impl Feed {
         let rows = connection.rows(&self.query).await?;
         let mut reading = Reading::new(&TABLE, Instant::now());
         take_status(&mut reading, &rows);
-        if let (Some(query), true) = (Flavor::of(&connection).history_query, self.may_read_metrics)
-        {
+        if let (Some(query), true) = (
+            Flavor::behind(&connection).history_query,
+            self.may_read_metrics,
+        ) {
             let rows = allowed(connection.rows(query).await)?;
             self.may_read_metrics = rows.is_some();
-            let length = rows.as_deref().and_then(number);
-            reading.set(Key::HistoryLength as usize, length);
+            let length = rows.as_ref().and_then(number);
+            reading.set(Key::HistoryLength, length);
         }
         if self.may_replicate {
             let is_running = is_on(&rows, REPLICA_RUNNING);
@@ -72,15 +75,15 @@ impl Feed {
             self.may_replicate = allowed(read)?.is_some();
         }
         let [data, pool] = self.sizes;
-        reading.set(Key::DataSetBytes as usize, data);
-        reading.set(Key::PoolBytes as usize, pool);
+        reading.set(Key::DataSetBytes, data);
+        reading.set(Key::PoolBytes, pool);
         self.connection = Some(connection);
         Ok(reading)
     }
 
     async fn connect(&mut self) -> Result<Connection, Error> {
         let mut connection = Connection::open_within(LIMIT, &self.target).await?;
-        let table = Flavor::of(&connection).tablespaces;
+        let table = Flavor::behind(&connection).tablespaces;
         // From the files: information_schema.TABLES may be outdated.
         let data = format!(
             "SELECT CAST(SUM(file_size) AS UNSIGNED) FROM information_schema.{table} \
@@ -92,10 +95,10 @@ impl Feed {
             .zip([data.as_str(), "SELECT @@innodb_buffer_pool_size"])
         {
             let rows = allowed(connection.rows(sql).await)?;
-            *size = rows.as_deref().and_then(number);
+            *size = rows.as_ref().and_then(number);
         }
         let has_log = allowed(connection.rows("SELECT @@global.log_bin").await)?;
-        self.may_replicate = has_log.as_deref().and_then(number) == Some(1);
+        self.may_replicate = has_log.as_ref().and_then(number) == Some(1);
         Ok(connection)
     }
 }
@@ -110,7 +113,7 @@ fn allowed<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// The number in a reply with a single cell.
-fn number(rows: &[Row]) -> Option<u64> {
+fn number(rows: &Rows) -> Option<u64> {
     rows.first()?.first()?.as_deref()?.parse().ok()
 }
 
@@ -122,8 +125,9 @@ mod tests {
     use client::reactor::Reactor;
     use testkit::{MariaDb, MySql, Server};
 
-    use super::super::counters::NAMES;
+    use super::super::counters::COUNTERS;
     use super::*;
+    use crate::counters::Kind;
 
     /// Status variables as the server's own client shows them.
     fn status(server: &Server) -> BTreeMap<String, u64> {
@@ -145,27 +149,30 @@ mod tests {
             let before = status(server);
             let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
             let after = status(server);
-            for (name, key) in NAMES {
-                let name = name.to_lowercase();
-                let value = raw.get(key as usize);
-                if !before.contains_key(&name) {
-                    let elsewhere = matches!(key, Key::CheckpointAgeBytes | Key::HistoryLength);
-                    assert!(value.is_none() || elsewhere, "{name}");
-                } else if (TABLE.is_level)(key as usize) {
+            for (place, counter) in COUNTERS.iter().enumerate() {
+                let name = counter.source.to_lowercase();
+                let value = raw.get(place);
+                if name.is_empty() {
+                    continue;
+                } else if !before.contains_key(&name) {
+                    let others = [Key::CheckpointAgeBytes, Key::HistoryLength];
+                    let is_from_elsewhere = others.map(usize::from).contains(&place);
+                    assert!(value.is_none() || is_from_elsewhere, "{name}");
+                } else if counter.kind == Kind::Level {
                     assert!(value.is_some(), "{name}");
                 } else {
                     let value = value.unwrap();
                     assert!(before[&name] <= value && value <= after[&name], "{name}");
                 }
             }
-            assert_eq!(raw.get(Key::PoolBytes as usize), Some(64 << 20));
-            assert!(raw.get(Key::HistoryLength as usize).is_some());
-            assert!(raw.get(Key::CheckpointAgeBytes as usize).is_some());
+            assert_eq!(raw.get(Key::PoolBytes), Some(64 << 20));
+            assert!(raw.get(Key::HistoryLength).is_some());
+            assert!(raw.get(Key::CheckpointAgeBytes).is_some());
         }
         // The size includes the table and nothing of the server's own.
         feed.connection = None;
         let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
-        let size = raw.get(Key::DataSetBytes as usize).unwrap();
+        let size = raw.get(Key::DataSetBytes).unwrap();
         assert!((16 << 10..=4 << 20).contains(&size), "{size}");
     }
 
@@ -185,8 +192,8 @@ mod tests {
         let reactor = Reactor::new().unwrap();
         for _ in 0..2 {
             let raw = reactor.block_on(feed.try_to_ask()).unwrap().unwrap();
-            assert!(raw.get(Key::DataReads as usize).is_some());
-            assert_eq!(raw.get(Key::HistoryLength as usize), None);
+            assert!(raw.get(Key::DataReads).is_some());
+            assert_eq!(raw.get(Key::HistoryLength), None);
         }
     }
 }

@@ -1,25 +1,33 @@
 //! How MariaDB and MySQL differ.
 
-use client::mysql::Connection;
+use std::path::Path;
+use std::sync::Arc;
 
-use super::binary_log;
+use client::mysql::{Connection, DIALECT};
+use plan::StaticSettings;
+use rustix::process::Signal;
+use workload::schema::Dialect;
+
+use super::checks::CHECKS;
 use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::programs::Initializer;
-use crate::replication::Replication;
-use crate::server::Server;
+use super::{binary_log, database, log, settings};
+use crate::database::{Access, Database};
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::launch::LogEntries;
+use crate::server::{Server, ServerTraits};
 
 /// MariaDB or MySQL.
 #[derive(Debug)]
 pub(crate) struct Flavor {
     /// The name in a study, and the scheme of URLs.
     pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) schemes: &'static [&'static str],
-    /// Names of the server program, preferred first.
-    pub(super) programs: &'static [&'static str],
-    pub(super) how_to_install: &'static str,
+    title: &'static str,
+    schemes: &'static [&'static str],
+    pub(super) traits: ServerTraits,
     /// How a data directory is initialized.
     pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
@@ -27,8 +35,6 @@ pub(crate) struct Flavor {
     /// The privilege to write to a server that is `read_only`; `None` if `super_read_only` binds
     /// all accounts.
     pub(super) ignores_read_only: Option<&'static str>,
-    /// The arguments with which the program checks its settings and exits.
-    pub(super) validation: &'static [&'static str],
     /// The value of `secure_file_priv` that forbids all files; `None` if only an empty directory
     /// does.
     pub(super) no_files: Option<&'static str>,
@@ -36,7 +42,7 @@ pub(crate) struct Flavor {
     pub(super) has_binlog: bool,
     pub(super) defaults: Defaults,
     /// Settings of every server.
-    pub(super) settings: &'static [(&'static str, &'static str)],
+    pub(super) settings: StaticSettings,
     /// The query for settings that differ from the defaults.
     pub(super) changed_settings: &'static str,
     /// The query for the length of InnoDB's history list, if that is not a status variable.
@@ -45,7 +51,6 @@ pub(crate) struct Flavor {
     pub(super) tablespaces: &'static str,
     /// Size of a data directory without tables beyond [`super::server::EMPTY_BYTES`].
     pub(super) more_empty_bytes: u64,
-    pub(super) replication: &'static [&'static dyn Replication],
     /// Memory of a server besides its buffer pool, and memory per connection.
     pub(super) memory_bytes: [u64; 2],
 }
@@ -57,14 +62,68 @@ pub const MARIADB: &dyn Server = &MARIADB_FLAVOR;
 /// Oracle's MySQL.
 pub const MYSQL: &dyn Server = &MYSQL_FLAVOR;
 
+const BOTH: ServerTraits = ServerTraits {
+    programs: &["mysqld"],
+    directories: Vec::new,
+    user: "mysql",
+    how_to_install: "",
+    version_arguments: &["--no-defaults", "--version"],
+    config_file: "my.cnf",
+    config_option: "--defaults-file",
+    // MariaDB has no option for validation.
+    validation: HELP,
+    stop_signal: Signal::TERM,
+    socket: |_| "s.sock".to_owned(),
+    url: "mysql://root",
+    not_copied: &["auto.cnf", "ib_buffer_pool"],
+    // InnoDB's redo log: files, or the directory of later versions.
+    log_entries: LogEntries {
+        prefixes: &["ib_logfile", "#innodb_redo"],
+        are_linked: false,
+    },
+    // The server ends with a clean shutdown that writes everything. Indexes are built from the
+    // buffer pool.
+    loading_settings: &[
+        ("innodb_buffer_pool_size", "512M"),
+        ("innodb_flush_log_at_trx_commit", "0"),
+        ("innodb_doublewrite", "OFF"),
+        ("innodb_fast_shutdown", "0"),
+        ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+        ("local_infile", "ON"),
+        ("performance_schema", "OFF"),
+    ],
+    plain_name: settings::plain_name,
+    is_secret: settings::is_secret,
+    reserved_setting: settings::reserved,
+    decides_format: settings::decides_format,
+    listed: settings::listed,
+    rejected: log::rejected,
+    notes: log::notes,
+    initialization_error: log::without_advice,
+    set_command: |name, value, live| match live {
+        true => format!("SET GLOBAL {name} = {value};"),
+        false => format!("{name} = {value} below [mysqld] in its option file, then restart it"),
+    },
+    checks: CHECKS,
+    replication: &[],
+};
+
 pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     name: "mariadb",
     title: "MariaDB",
     schemes: &["mariadb"],
-    // Before 10.5, it had MySQL's names, and Debian still links them.
-    programs: &["mariadbd", "mysqld"],
-    how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, or \
-                     name the directory of another one with server.basedir",
+    traits: ServerTraits {
+        // Before 10.5, it had MySQL's names, and Debian still links them.
+        programs: &["mariadbd", "mysqld"],
+        how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, \
+                         or name the directory of another one with server.basedir",
+        replication: &[
+            binary_log::MARIADB_ASYNCHRONOUS,
+            binary_log::MARIADB_SEMI_SYNCHRONOUS,
+            &Galera,
+        ],
+        ..BOTH
+    },
     initializer: Initializer::Script,
     // The program that runs them does not know accounts yet, only their table.
     lock_root: "DELETE FROM mysql.global_priv WHERE User NOT IN ('root', 'mariadb.sys') \
@@ -72,8 +131,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
                 UPDATE mysql.global_priv SET Priv = \
                 JSON_SET(Priv, '$.account_locked', JSON_COMPACT('true')) WHERE User = 'root';\n",
     ignores_read_only: Some("READ ONLY ADMIN"),
-    // It has no option for validation.
-    validation: HELP,
     no_files: None,
     has_binlog: false,
     defaults: OF_MARIADB,
@@ -88,11 +145,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     history_query: None,
     tablespaces: "INNODB_SYS_TABLESPACES",
     more_empty_bytes: 0,
-    replication: &[
-        binary_log::MARIADB_ASYNCHRONOUS,
-        binary_log::MARIADB_SEMI_SYNCHRONOUS,
-        &Galera,
-    ],
     memory_bytes: [120 << 20, 300 << 10],
 };
 
@@ -100,15 +152,22 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     name: "mysql",
     title: "MySQL",
     schemes: &["mysql"],
-    programs: &["mysqld"],
-    how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
-                     mysql-server-core, or name the directory of another one with server.basedir",
+    traits: ServerTraits {
+        how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
+                         mysql-server-core, or name the directory of another one with server.basedir",
+        validation: &["--validate-config"],
+        replication: &[
+            binary_log::MYSQL_ASYNCHRONOUS,
+            binary_log::MYSQL_SEMI_SYNCHRONOUS,
+            &GroupReplication,
+        ],
+        ..BOTH
+    },
     initializer: Initializer::Server,
     lock_root: "ALTER USER root@localhost ACCOUNT LOCK;\n\
                 CREATE USER root@'127.0.0.1' ACCOUNT LOCK;\n\
                 GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n",
     ignores_read_only: None,
-    validation: &["--validate-config"],
     no_files: Some("NULL"),
     has_binlog: true,
     defaults: OF_MYSQL,
@@ -126,20 +185,53 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     tablespaces: "INNODB_TABLESPACES",
     // Its user tables and two undo logs are separate files.
     more_empty_bytes: 60 << 20,
-    replication: &[
-        binary_log::MYSQL_ASYNCHRONOUS,
-        binary_log::MYSQL_SEMI_SYNCHRONOUS,
-        &GroupReplication,
-    ],
     memory_bytes: [500 << 20, 700 << 10],
 };
 
 impl Flavor {
     /// The engine at the other end.
-    pub(super) fn of(connection: &Connection) -> &'static Self {
+    pub(super) fn behind(connection: &Connection) -> &'static Self {
         match connection.is_mariadb() {
             true => &MARIADB_FLAVOR,
             false => &MYSQL_FLAVOR,
         }
+    }
+}
+
+impl Engine for Flavor {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        self.schemes
+    }
+
+    fn url_syntax(&self) -> String {
+        format!("{}://USER@HOST:PORT/DATABASE[?socket=FILE]", self.name)
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
+    }
+
+    fn open(
+        &self,
+        url: &str,
+        access: &Access,
+        _: Option<&Path>,
+    ) -> Result<Arc<dyn Database>, Failure> {
+        database::open(url, access)
+    }
+
+    fn server(&self) -> Option<&'static dyn Server> {
+        Some(match self.name == MARIADB_FLAVOR.name {
+            true => MARIADB,
+            false => MYSQL,
+        })
     }
 }

@@ -10,24 +10,23 @@
 use std::path::Path;
 use std::time::Duration;
 
-use plan::{Conduct, Configured, Detector};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 
 use super::acknowledged::{MARIADB_ENGINE_LOG, written};
 use super::group_replication::uuid;
 use super::log_dialect::MARIADB;
 use super::member::{DENIED, TLS_SETTINGS, rows, run, strangers};
+use super::settings::{PROVIDER, PROVIDER_OPTIONS};
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::failure::Failure;
-use crate::manager::program;
+use crate::launch::ServerFile;
+use crate::program::helper;
+use crate::remote::Rows;
 use crate::replication::{
-    Bootstrap, Formation, Member, MemberAddress, Replication, Role, View, cell, member_name,
+    Bootstrap, ClusterLayout, Member, OwnedSettings, Replication, ReplicationTraits, Role, View,
+    cell, member_name, owned, shown,
 };
-use crate::server::ServerFile;
 
-/// The setting with Galera's library.
-pub(super) const PROVIDER: &str = "wsrep_provider";
-/// The setting with the options of Galera's library.
-pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
 /// Where packages install Galera's library, for 10.11 and later.
 const LIBRARIES: [&str; 3] = [
     "/usr/lib/galera/libgalera_smm.so",
@@ -72,15 +71,27 @@ const SETTINGS: [(&str, &str); 4] = [
 pub(super) struct Galera;
 
 impl Replication for Galera {
-    fn name(&self) -> &'static str {
-        "galera"
+    fn traits(&'static self) -> ReplicationTraits {
+        let cluster = ClusterTraits {
+            name: "galera",
+            elects: true,
+            has_manager: false,
+            has_coordinator: false,
+            quorum: Quorum::Majority,
+            conduct: CONDUCT,
+        };
+        ReplicationTraits {
+            has_many_primaries: true,
+            // For the group, IST, and SST.
+            group_ports: 3,
+            recovery: Some(&["--wsrep-recover"]),
+            bootstrap: Some(self),
+            ..ReplicationTraits::new(cluster, STATUS, &REFUSALS)
+        }
     }
 
-    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let member = cluster.member(number);
-        let at = |group_port| member.and_then(|member| address(member, group_port));
-        let at = |group_port| at(group_port).unwrap_or_default();
-        let client = cluster.client_address(number);
+    fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
+        let at = |group_port| shown(cluster.group_address(number, group_port));
         let own = [
             ("server_id", number.to_string()),
             (PROVIDER, library().to_owned()),
@@ -91,7 +102,7 @@ impl Replication for Galera {
             ("wsrep_node_address", at(0)),
             (
                 "wsrep_node_incoming_address",
-                client.map_or_else(String::new, |client| client.to_string()),
+                shown(cluster.client_address(number)),
             ),
             ("wsrep_sst_receive_address", at(2)),
             // Without the addresses, it would listen on all addresses of the host. A restarted
@@ -109,93 +120,34 @@ impl Replication for Galera {
             ),
         ];
         let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
-        let all = all.map(|(name, value)| (name, value.to_owned()));
-        let all = own.into_iter().chain(all);
-        all.map(|(name, value)| (name.to_owned(), value)).collect()
+        owned(own).into_iter().chain(owned(all)).collect()
     }
 
-    /// The members that certify a transaction hold it in memory, whatever their settings.
-    fn conduct(&self) -> Conduct {
-        Conduct {
-            detector: |config| Some(detector(config)),
-            acknowledged: |config| {
-                let own = written(config, &[MARIADB_ENGINE_LOG], "the member written to");
-                match config.members {
-                    1 => own,
-                    _ => format!("{own}, memory of the others"),
-                }
-            },
-            durable: &[("innodb_flush_log_at_trx_commit", "1")],
-            tuned: &[
-                ("wsrep_slave_threads", "4"),
-                ("innodb_buffer_pool_size", "256M"),
-            ],
-        }
-    }
-
-    fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
+    fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
         // Each join of a member takes the next number in the cluster's order.
         let joins = number.saturating_sub(1);
         let state = state_file(cluster, joins.into(), number == 1);
-        cluster
-            .certificate
-            .files()
-            .into_iter()
-            .chain([state])
-            .collect()
-    }
-
-    fn recovery(&self) -> Option<&'static [&'static str]> {
-        Some(&["--wsrep-recover"])
+        let identity = cluster.certificate.files();
+        identity.into_iter().chain([state]).collect()
     }
 
     fn restart_settings(
         &self,
-        cluster: &Formation,
+        cluster: &ClusterLayout,
         printed: &str,
         bootstraps: bool,
-    ) -> Vec<(String, String)> {
+    ) -> OwnedSettings {
         let position = position(printed).map(|found| ("wsrep_start_position", found.to_owned()));
         let settings = [("wsrep_cluster_address", peers(cluster, bootstraps))];
-        let settings = settings.into_iter().chain(position);
-        settings
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        owned(settings.into_iter().chain(position))
     }
 
     /// The server has joined already, but without stunnel it could not return.
     fn join(&self, _: &Member<'_>) -> Result<(), Failure> {
-        program("stunnel", HOW_TO_INSTALL).map(drop)
+        helper("stunnel", HOW_TO_INSTALL).map(drop)
     }
 
-    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
-        Some(&Self)
-    }
-
-    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let counts = rows(member, RECEIVED)?;
-        let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
-        Ok(counts.fold(0, u64::saturating_add))
-    }
-
-    fn elects(&self) -> bool {
-        true
-    }
-
-    fn has_many_primaries(&self) -> bool {
-        true
-    }
-
-    /// For the group, IST, and SST.
-    fn group_ports(&self) -> usize {
-        3
-    }
-
-    fn view_query(&self) -> &'static str {
-        STATUS
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
+    fn view(&self, rows: &Rows) -> View {
         let size = status(rows, "wsrep_cluster_size");
         let addresses = status(rows, "wsrep_incoming_addresses");
         View {
@@ -207,14 +159,8 @@ impl Replication for Galera {
     fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
         let status = rows(member, STATUS)?;
         let members = self::status(&status, "wsrep_incoming_addresses").split(',');
-        let others = members.filter(|address| !member.cluster.has_member_at(address));
-        let others = others.map(|address| format!("a member at {address:?}"));
         let sessions = strangers(member, MARIADB.replicas)?;
-        Ok(others.chain(sessions).collect())
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &REFUSALS
+        Ok(member.cluster.strangers(members).chain(sessions).collect())
     }
 
     fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
@@ -223,6 +169,12 @@ impl Replication for Galera {
 }
 
 impl Bootstrap for Galera {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
+        let counts = rows(member, RECEIVED)?;
+        let counts = counts.iter().filter_map(|row| cell(row, 1).parse().ok());
+        Ok(counts.fold(0, u64::saturating_add))
+    }
+
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let rows = rows(member, STATUS)?;
         let size = status(&rows, "wsrep_cluster_size").parse().ok();
@@ -236,7 +188,7 @@ impl Bootstrap for Galera {
             .unwrap_or(0)
     }
 
-    fn data_files(&self, cluster: &Formation) -> Vec<ServerFile> {
+    fn data_files(&self, cluster: &ClusterLayout) -> Vec<ServerFile> {
         vec![state_file(cluster, UNKNOWN, true)]
     }
 
@@ -244,6 +196,23 @@ impl Bootstrap for Galera {
         run(member, &[BEGIN.to_owned()])
     }
 }
+
+/// The members that certify a transaction hold it in memory, whatever their settings.
+const CONDUCT: Conduct = Conduct {
+    detector: |config| Some(detector(config)),
+    acknowledged: |config| {
+        let own = written(config, &[MARIADB_ENGINE_LOG], "the member written to");
+        match config.members {
+            1 => own,
+            _ => format!("{own}, memory of the others"),
+        }
+    },
+    durable: &[("innodb_flush_log_at_trx_commit", "1")],
+    tuned: &[
+        ("wsrep_slave_threads", "4"),
+        ("innodb_buffer_pool_size", "256M"),
+    ],
+};
 
 /// The other members expel a silent one once all of them suspect it, and at the latest once it is
 /// inactive.
@@ -285,17 +254,13 @@ fn period(text: &str) -> Option<Duration> {
 }
 
 /// The state file of a member that has the cluster's state up to transaction `last`.
-fn state_file(cluster: &Formation, last: i64, may_bootstrap: bool) -> ServerFile {
+fn state_file(cluster: &ClusterLayout, last: i64, may_bootstrap: bool) -> ServerFile {
     let text = format!(
         "# GALERA saved state\nversion: 2.1\nuuid:    {}\nseqno:   {last}\nsafe_to_bootstrap: {}\n",
         uuid(&cluster.id),
         u8::from(may_bootstrap),
     );
-    ServerFile {
-        name: STATE_FILE,
-        text,
-        is_temporary: false,
-    }
+    ServerFile::new(STATE_FILE, text)
 }
 
 /// The last position that a member's program printed.
@@ -305,12 +270,12 @@ fn position(printed: &str) -> Option<&str> {
 }
 
 /// Whether a member belongs to the part of its cluster that has the majority.
-fn is_in_primary_component(rows: &[Vec<Option<String>>]) -> bool {
+fn is_in_primary_component(rows: &Rows) -> bool {
     status(rows, "wsrep_cluster_status") == "Primary"
 }
 
 /// A member that sends or receives a copy of the data accepts no writes meanwhile.
-fn state_of(rows: &[Vec<Option<String>>]) -> Role {
+fn state_of(rows: &Rows) -> Role {
     let is = |name, value| status(rows, name) == value;
     let accepts_writes = is_in_primary_component(rows)
         && is("wsrep_local_state_comment", "Synced")
@@ -322,21 +287,16 @@ fn state_of(rows: &[Vec<Option<String>>]) -> Role {
 }
 
 /// A status variable in an answer to [`STATUS`].
-fn status<'a>(rows: &'a [Vec<Option<String>>], name: &str) -> &'a str {
+fn status<'a>(rows: &'a Rows, name: &str) -> &'a str {
     let row = rows.iter().find(|row| cell(row, 0) == name);
     row.map_or("", |row| cell(row, 1))
 }
 
 /// The members that a member connects to. If `is_new`, it forms a cluster of its own.
-fn peers(cluster: &Formation, is_new: bool) -> String {
+fn peers(cluster: &ClusterLayout, is_new: bool) -> String {
     let members = cluster.group_addresses().map(|address| address.to_string());
     let members: Vec<String> = members.filter(|_| !is_new).collect();
     format!("gcomm://{}", members.join(","))
-}
-
-fn address(member: &MemberAddress, group_port: usize) -> Option<String> {
-    let port = member.group_ports.get(group_port)?;
-    Some(format!("{}:{port}", member.ip))
 }
 
 /// The path of Galera's library.

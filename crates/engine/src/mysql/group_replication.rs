@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plan::{Conduct, Configured, Detector};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 
 use super::acknowledged::{MYSQL_LOGS, PRIMARY, written};
 use super::gtid;
@@ -11,9 +11,11 @@ use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
 use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
 use crate::certificate::AUTHORITY_FILE;
 use crate::failure::Failure;
-use crate::remote::first_cell;
-use crate::replication::{Bootstrap, Formation, Member, Replication, Role, View, cell, text};
-use crate::server::ServerFile;
+use crate::remote::{Rows, first_cell};
+use crate::replication::{
+    Bootstrap, ClusterLayout, Member, OwnedSettings, Replication, ReplicationTraits, Role,
+    Switchover, View, cell, owned, shown, text,
+};
 
 /// The privileges of the replication account.
 const RIGHTS: &str = "REPLICATION SLAVE, CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM";
@@ -61,45 +63,36 @@ const SETTINGS: [(&str, &str); 14] = [
 pub(super) struct GroupReplication;
 
 impl Replication for GroupReplication {
-    fn name(&self) -> &'static str {
-        "group-replication"
+    fn traits(&'static self) -> ReplicationTraits {
+        let cluster = ClusterTraits {
+            name: "group-replication",
+            elects: true,
+            has_manager: false,
+            has_coordinator: false,
+            quorum: Quorum::Majority,
+            conduct: CONDUCT,
+        };
+        ReplicationTraits {
+            bootstrap: Some(self),
+            switchover: Some(self),
+            ..ReplicationTraits::new(cluster, VIEW, &[DENIED])
+        }
     }
 
-    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
-        let seeds: Vec<String> = (1..=cluster.count())
-            .map(|number| address(cluster, number))
-            .collect();
+    fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
+        // Other members reach a member at its address for clients.
+        let address = |number| shown(cluster.client_address(number));
+        let seeds: Vec<String> = (1..=cluster.count()).map(address).collect();
         let ip = cluster.member(number).map(|member| member.ip.to_string());
         let own = [
             ("report_host", ip.unwrap_or_default()),
             ("server_id", number.to_string()),
             ("group_replication_group_name", uuid(&cluster.id)),
-            ("group_replication_local_address", address(cluster, number)),
+            ("group_replication_local_address", address(number)),
             ("group_replication_group_seeds", seeds.join(",")),
         ];
-        let own = own.map(|(name, value)| (name.to_owned(), value));
         let all = SETTINGS.into_iter().chain(TLS_SETTINGS);
-        let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        own.into_iter().chain(all).collect()
-    }
-
-    fn data_files(&self, cluster: &Formation, _: u32) -> Vec<ServerFile> {
-        cluster.certificate.files().into()
-    }
-
-    fn conduct(&self) -> Conduct {
-        Conduct {
-            detector: |config| Some(detector(config)),
-            acknowledged,
-            durable: &[
-                ("sync_binlog", "1"),
-                ("innodb_flush_log_at_trx_commit", "1"),
-            ],
-            tuned: &[
-                ("replica_parallel_workers", "4"),
-                ("innodb_buffer_pool_size", "256M"),
-            ],
-        }
+        owned(own).into_iter().chain(owned(all)).collect()
     }
 
     fn join(&self, member: &Member<'_>) -> Result<(), Failure> {
@@ -115,27 +108,39 @@ impl Replication for GroupReplication {
         }
     }
 
-    fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
-        Some(&Self)
-    }
-
-    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let sets = rows(member, RECEIVED)?;
-        let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
-        Ok(counts.fold(0, u64::saturating_add))
-    }
-
     /// A shutdown under load hangs (seen in 9.7): transactions that wait for certification do not
     /// learn that the member has left.
     fn leave(&self, member: &Member<'_>) -> Result<(), Failure> {
         rows(member, STOP).map(drop)
     }
 
-    fn elects(&self) -> bool {
-        true
+    fn view(&self, rows: &Rows) -> View {
+        let state = match own(rows) {
+            _ if !is_in_majority(rows) => Role::Detached,
+            Some(("PRIMARY", "ONLINE")) => Role::Primary,
+            Some(("SECONDARY", "ONLINE")) => Role::Replica,
+            _ => Role::Detached,
+        };
+        View {
+            state,
+            others: text(rows),
+        }
     }
 
-    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
+        let members = rows(member, MEMBERS)?;
+        let members = members.iter().map(|row| cell(row, 0));
+        let sessions = strangers(member, SHOW_REPLICAS)?;
+        Ok(member.cluster.strangers(members).chain(sessions).collect())
+    }
+
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
+        Ok(self.view(&rows(member, VIEW)?).state)
+    }
+}
+
+impl Switchover for GroupReplication {
+    fn switch_over(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let Some(server) = member.cluster.client_address(to) else {
             let message = format!("the cluster of {} has no member {to}", member.login.server);
             return Err(Failure::internal(message));
@@ -155,41 +160,20 @@ impl Replication for GroupReplication {
             Failure::server(message)
         })
     }
-
-    fn view_query(&self) -> &'static str {
-        VIEW
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
-        let state = match own(rows) {
-            _ if !is_in_majority(rows) => Role::Detached,
-            Some(("PRIMARY", "ONLINE")) => Role::Primary,
-            Some(("SECONDARY", "ONLINE")) => Role::Replica,
-            _ => Role::Detached,
-        };
-        View {
-            state,
-            others: text(rows),
-        }
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        let members = rows(member, MEMBERS)?;
-        let members = members.iter().map(|row| cell(row, 0));
-        let others = members.filter(|address| !member.cluster.has_member_at(address));
-        let others = others.map(|address| format!("a member at {address:?}"));
-        let sessions = strangers(member, SHOW_REPLICAS)?;
-        Ok(others.chain(sessions).collect())
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &[DENIED]
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        Ok(self.view(&rows(member, VIEW)?).state)
-    }
 }
+
+const CONDUCT: Conduct = Conduct {
+    detector: |config| Some(detector(config)),
+    acknowledged,
+    durable: &[
+        ("sync_binlog", "1"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+    ],
+    tuned: &[
+        ("replica_parallel_workers", "4"),
+        ("innodb_buffer_pool_size", "256M"),
+    ],
+};
 
 /// A silent member is suspected, and expelled at the next check after the suspicion has expired.
 fn detector(config: &Configured<'_>) -> Detector {
@@ -220,6 +204,10 @@ fn acknowledged(config: &Configured<'_>) -> String {
 }
 
 impl Bootstrap for GroupReplication {
+    fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
+        Ok(gtid::count_of_all(&rows(member, RECEIVED)?))
+    }
+
     fn group_size(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         let view = rows(member, VIEW)?;
         let size = u32::try_from(view.len()).ok();
@@ -241,13 +229,13 @@ impl Bootstrap for GroupReplication {
 }
 
 /// Role and state of the member that was asked.
-fn own(view: &[Vec<Option<String>>]) -> Option<(&str, &str)> {
+fn own(view: &Rows) -> Option<(&str, &str)> {
     let own = view.iter().find(|row| cell(row, 0) == "1");
     own.map(|row| (cell(row, 1), cell(row, 2)))
 }
 
 /// Whether a member belongs to a group whose majority it reaches.
-fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
+fn is_in_majority(view: &Rows) -> bool {
     let is_connected = |row: &&Vec<_>| ["ONLINE", "RECOVERING"].contains(&cell(row, 2));
     let is_member = view
         .iter()
@@ -258,7 +246,7 @@ fn is_in_majority(view: &[Vec<Option<String>>]) -> bool {
 
 /// Makes a member that lost the majority continue without the other members.
 fn leave_others(member: &Member<'_>) -> Result<(), Failure> {
-    let own = address(member.cluster, member.number);
+    let own = shown(member.cluster.client_address(member.number));
     let force = |members| format!("SET GLOBAL group_replication_force_members = '{members}'");
     run(member, &[force(own), force(String::new())])
 }
@@ -273,12 +261,6 @@ fn start(member: &Member<'_>, is_new: bool) -> Result<(), Failure> {
         true => run(member, &[bootstrap("ON"), start, bootstrap("OFF")]),
         false => run(member, &[start]),
     }
-}
-
-/// The address at which other members reach a member: the one for clients.
-fn address(cluster: &Formation, number: u32) -> String {
-    let address = cluster.client_address(number);
-    address.map_or_else(String::new, |address| address.to_string())
 }
 
 /// Formats 32 hexadecimal digits as a UUID.

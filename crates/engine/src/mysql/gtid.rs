@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::remote::Rows;
+
 /// The number of transactions in a set in MySQL's format: `uuid:1-5:7, uuid:tag:1-3`.
 pub(super) fn count(set: &str) -> u64 {
     let interval = |part: &str| -> Option<u64> {
@@ -14,6 +16,12 @@ pub(super) fn count(set: &str) -> u64 {
     };
     let parts = set.split([',', ':']).filter_map(interval);
     parts.fold(0, u64::saturating_add)
+}
+
+/// The number of transactions in all sets of an answer.
+pub(super) fn count_of_all(sets: &Rows) -> u64 {
+    let counts = sets.iter().flatten().flatten().map(|set| count(set));
+    counts.fold(0, u64::saturating_add)
 }
 
 /// The transactions in one state of MariaDB's binary log (`0-1-100,0-2-120`) that another state

@@ -1,7 +1,7 @@
 //! What a server's error log says about settings, and about why the server ended.
 
+use crate::launch::Rejected;
 use crate::log::{Wording, has_word, shortened};
-use crate::server::Rejected;
 use crate::settings::Settings;
 
 const WORDING: Wording = Wording {
@@ -10,7 +10,12 @@ const WORDING: Wording = Wording {
     unknown: "unknown ",
 };
 /// The beginning of the advice for interactive use that MariaDB's installation program prints.
-pub(super) const ADVICE: &str = "Installation of system tables failed";
+const ADVICE: &str = "Installation of system tables failed";
+
+/// The error in the output of a failed initialization.
+pub(super) fn without_advice(log: &str) -> &str {
+    log.split(ADVICE).next().unwrap_or_default()
+}
 
 /// The server's corrections of and warnings about the study's settings.
 pub(super) fn notes(log: &str, config: &Settings) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
 use crate::failure::Failure;
 use crate::remote::first_cell;
-use crate::replication::{Formation, Member, MemberAddress, cell};
+use crate::replication::{ClusterLayout, Member, MemberAddress, cell};
 
 /// How long a replica may take to apply what it has received, in seconds.
 const APPLY_LIMIT_S: u32 = 60;
@@ -39,7 +39,7 @@ pub(super) struct Dialect {
     /// socket. Setting it waits for commits in progress and refuses later ones.
     pub(super) read_only: &'static str,
     /// The statements that point a replica to its primary.
-    pub(super) source: fn(&Formation, &MemberAddress) -> Vec<String>,
+    pub(super) source: fn(&ClusterLayout, &MemberAddress) -> Vec<String>,
     /// The query that waits until everything received is applied, then answers 0.
     pub(super) wait_until_applied: fn(&Member<'_>) -> Result<String, Failure>,
     /// The query for replicas that are connected to a server.
@@ -200,9 +200,7 @@ pub(super) static MYSQL: Dialect = Dialect {
             "SELECT @@global.gtid_executed, \
              GTID_SUBTRACT(({MYSQL_RECEIVED}), @@global.gtid_executed)"
         );
-        let sets = rows(member, &sets)?;
-        let counts = sets.iter().flatten().flatten().map(|set| gtid::count(set));
-        Ok(counts.fold(0, u64::saturating_add))
+        Ok(gtid::count_of_all(&rows(member, &sets)?))
     },
     executed: "SELECT @@global.gtid_executed",
     ask_for_lacking: |set| format!("SELECT GTID_SUBTRACT('{set}', @@global.gtid_executed)"),

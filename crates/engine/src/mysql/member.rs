@@ -6,11 +6,11 @@ use client::connection::LOGIN_LIMIT;
 use client::mysql::{Connection, Error, Target, TlsMode, TlsOptions};
 use client::reactor::timeout;
 
-use super::server::socket_target;
+use super::root::socket_target;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::failure::Failure;
 use crate::remote::{Rows, administer, on_connection, on_reactor};
-use crate::replication::{Formation, Member, cell};
+use crate::replication::{ClusterLayout, Member, cell};
 
 /// The account with which members log in to each other.
 pub(super) const ACCOUNT: &str = "dyno_replication";
@@ -37,7 +37,7 @@ pub(super) const TLS_SETTINGS: [(&str, &str); 3] = [
 /// The statements that create the replication account without writing them to the binary log.
 /// Clients that log in to it have verified the member's certificate, so only members get the
 /// password, and not a program that listens at the address of a member that is gone.
-pub(super) fn create_account(cluster: &Formation, rights: &str) -> [String; 4] {
+pub(super) fn create_account(cluster: &ClusterLayout, rights: &str) -> [String; 4] {
     [
         "SET sql_log_bin = 0".to_owned(),
         format!(
@@ -92,7 +92,11 @@ pub(super) fn as_root<T>(
 }
 
 /// Executes a query on member `number`, with the replication account.
-pub(super) fn rows_of_other(cluster: &Formation, number: u32, sql: &str) -> Result<Rows, Failure> {
+pub(super) fn rows_of_other(
+    cluster: &ClusterLayout,
+    number: u32,
+    sql: &str,
+) -> Result<Rows, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let message = format!("cannot ask member {number}: {error}");
         Failure::server(message)

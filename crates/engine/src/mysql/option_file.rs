@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::flavor::Flavor;
-use super::galera::{PROVIDER, PROVIDER_OPTIONS};
 use super::programs::place_options;
 use super::root;
+use super::settings::{PROVIDER, PROVIDER_OPTIONS, plain_name, same_name};
 use crate::configuration::{ConfigurationFile, allowed_connections};
+use crate::launch::Paths;
 use crate::program::Installed;
-use crate::server::Paths;
 use crate::settings::Settings;
 
 /// The group that both engines' servers read.
@@ -18,20 +18,6 @@ const OPTION_GROUP: &str = "[mysqld]\n";
 const TRANSFER_GROUP: &str = "\n[sst]\nssl-mode = VERIFY_CA\n";
 /// Turns the binary log on and names its files.
 const BINLOG: &str = "log_bin";
-
-/// Whether two spellings name the same setting: servers take `-` for `_`.
-pub(super) fn same_name(one: &str, two: &str) -> bool {
-    plain_name(one) == plain_name(two)
-}
-
-/// A setting's name as the server knows it.
-pub(super) fn plain_name(name: &str) -> String {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    match name.strip_prefix("loose_") {
-        Some(rest) => rest.to_owned(),
-        None => name,
-    }
-}
 
 /// The line of a setting.
 fn line(name: &str, value: &str) -> String {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::launch::{Invocation, Paths};
 use crate::program::{Installed, bad_program, on_path};
-use crate::server::{Invocation, Paths};
 
 /// How a data directory is initialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +41,9 @@ pub(super) fn initialization(
     paths: &Paths,
     script: &str,
 ) -> Result<Invocation, Failure> {
-    let config = paths.config(installed.engine);
     let script = paths.dir.join(script);
     let mut arguments = vec![
-        format!("--defaults-file={}", config.display()),
+        paths.config_option("--defaults-file"),
         format!("--datadir={}", paths.data.display()),
     ];
     let program = match initializer {

@@ -2,7 +2,7 @@
 
 use client::mysql::{Connection, Error};
 
-use super::counters::{Key, Row};
+use super::counters::Key;
 use super::gtid;
 use super::log_dialect::GTID_IO_POS;
 use crate::counters::Reading;
@@ -38,9 +38,9 @@ pub(super) async fn read(
     let Some(row) = rows.first() else {
         return Ok(());
     };
-    if reading.get(Key::AcceptsWrites as usize).is_none() {
+    if reading.get(Key::AcceptsWrites).is_none() {
         let accepts_writes = matches!(cell(row, 0), "0" | "OFF");
-        reading.set(Key::AcceptsWrites as usize, Some(u64::from(accepts_writes)));
+        reading.set(Key::AcceptsWrites, Some(u64::from(accepts_writes)));
     }
     if !is_mariadb {
         take_mysql(row, reading);
@@ -53,21 +53,21 @@ pub(super) async fn read(
     Ok(())
 }
 
-fn take_mysql(row: &Row, reading: &mut Reading) {
+fn take_mysql(row: &[Option<String>], reading: &mut Reading) {
     let received = row.get(1).and_then(Option::as_deref).map(gtid::count);
     let in_group = cell(row, 2).parse().ok();
-    reading.set(Key::ApplyQueue as usize, received.or(in_group));
+    reading.set(Key::ApplyQueue, received.or(in_group));
     // The clocks of two hosts may differ.
     let lag_ms = cell(row, 3).parse::<i64>().ok();
     let lag_ms = lag_ms.map(|lag_ms| u64::try_from(lag_ms).unwrap_or(0));
-    reading.set(Key::LagMs as usize, lag_ms);
+    reading.set(Key::LagMs, lag_ms);
 }
 
-fn take_mariadb(row: &Row, status: &Row, reading: &mut Reading) {
+fn take_mariadb(row: &[Option<String>], status: &[Option<String>], reading: &mut Reading) {
     let [received, applied] = [cell(status, GTID_IO_POS), cell(row, 1)].map(gtid::last);
     let waiting = received.saturating_sub(applied);
-    reading.set(Key::ApplyQueue as usize, Some(waiting));
+    reading.set(Key::ApplyQueue, Some(waiting));
     let lag_s = cell(status, SECONDS_BEHIND).parse::<u64>().ok();
     let lag_ms = lag_s.and_then(|seconds| seconds.checked_mul(1000));
-    reading.set(Key::LagMs as usize, lag_ms);
+    reading.set(Key::LagMs, lag_ms);
 }

@@ -3,9 +3,12 @@
 //! In a template, `root` is locked. Each run of a server sets a new password by its init file,
 //! which the server executes before it accepts connections.
 
+use client::mysql::{Target, TlsOptions};
 use ipnet::Ipv4Net;
 
-use crate::server::LOOPBACK;
+use crate::failure::Failure;
+use crate::launch::{LOOPBACK, Login};
+use crate::remote::url_path;
 
 pub(super) const INIT_FILE: &str = "init.sql";
 
@@ -19,7 +22,11 @@ pub(super) fn statements(
     password: &str,
     ignores_read_only: Option<&str>,
 ) -> Vec<String> {
-    let clients = clients(address);
+    // The host part of an account for a whole network.
+    let clients = match address.prefix_len() == address.max_prefix_len() {
+        true => address.addr().to_string(),
+        false => format!("{}/{}", address.network(), address.netmask()),
+    };
     let mut statements = vec!["SET sql_log_bin = 0, sql_log_off = 1".to_owned()];
     // Templates have the account for the loopback address.
     if address != LOOPBACK {
@@ -37,20 +44,15 @@ pub(super) fn statements(
     statements
 }
 
-/// The host part of an account for a whole network.
-fn clients(address: Ipv4Net) -> String {
-    match address.prefix_len() == address.max_prefix_len() {
-        true => address.addr().to_string(),
-        false => format!("{}/{}", address.network(), address.netmask()),
-    }
+/// Only the server's own user can create sockets in its directory, while any user may take a port.
+pub(super) fn socket_target(login: &Login<'_>) -> Result<Target, Failure> {
+    let path = url_path(login.socket);
+    let url = format!("mysql://root@localhost/mysql?socket={path}");
+    target(&url, login.password)
 }
 
-/// The init file with [`statements`].
-pub(super) fn init_file(
-    address: Ipv4Net,
-    password: &str,
-    ignores_read_only: Option<&str>,
-) -> String {
-    let statements = statements(address, password, ignores_read_only);
-    format!("{};\n", statements.join(";\n"))
+/// How to log in at `url` as `root`.
+pub(super) fn target(url: &str, password: &str) -> Result<Target, Failure> {
+    let tls = TlsOptions::disabled();
+    Target::parse(url, Some(password), "root", &tls).map_err(Failure::internal)
 }

@@ -1,4 +1,98 @@
-//! Which settings may contain secrets.
+//! Names of settings, and which of them are dyno's own, secret, or part of the format of files.
+
+/// The setting with Galera's library.
+pub(super) const PROVIDER: &str = "wsrep_provider";
+/// The setting with the options of Galera's library.
+pub(super) const PROVIDER_OPTIONS: &str = "wsrep_provider_options";
+
+/// Settings that determine the format of data files; `*` stands for any ending.
+const FORMAT_SETTINGS: [&str; 19] = [
+    "aria_block_size",
+    "character_set_server",
+    "collation_server",
+    "default_table_encryption",
+    "file_key_management*",
+    "innodb_checksum_algorithm",
+    "innodb_compression_algorithm",
+    "innodb_compression_default",
+    "innodb_compression_level",
+    "innodb_data_file_path",
+    "innodb_default_row_format",
+    "innodb_encrypt*",
+    "innodb_file_per_table",
+    "innodb_page_size",
+    "innodb_temp_data_file_path",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+    "plugin_load*",
+    "innodb_default_encryption_key_id",
+];
+
+/// Prefixes that servers strip from a name before they look it up.
+const MODIFIERS: [&str; 6] = [
+    "loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_",
+];
+
+const OWN_FILES: &str = "each server has a directory of its own, for all its files";
+const OWN_ADDRESS: &str = "each server listens on this host only, on a port and socket of its own";
+const OWN_PROCESS: &str = "dyno starts the server on a prepared directory, and ends it";
+const OWN_ACCOUNT: &str = "each server has a single account, whose password dyno sets at startup";
+const OWN_CLUSTER: &str = "dyno makes servers members of a cluster: see `topology.cluster`";
+const OWN_USER: &str = "servers run as an unprivileged user that dyno chooses";
+const OWN_LOG: &str = "the error log is kept with the result";
+const SECRET: &str =
+    "everything in a study is kept with its result, so a password does not belong in it";
+
+/// Settings that only dyno may set, with the reason; `*` stands for any ending.
+const RESERVED: [(&str, &str); 34] = [
+    ("basedir", "write it as `server.basedir`"),
+    ("port", "write it as `server.port`"),
+    ("datadir", OWN_FILES),
+    ("pid_file", OWN_FILES),
+    ("tmpdir", OWN_FILES),
+    ("innodb_data_home_dir", OWN_FILES),
+    ("innodb_log_group_home_dir", OWN_FILES),
+    ("innodb_undo_directory", OWN_FILES),
+    ("socket", OWN_ADDRESS),
+    ("bind_address", OWN_ADDRESS),
+    ("networking", OWN_ADDRESS),
+    ("extra_port", OWN_ADDRESS),
+    ("mysqlx*", OWN_ADDRESS),
+    ("admin_address", OWN_ADDRESS),
+    ("admin_port", OWN_ADDRESS),
+    ("create_admin_listener_thread", OWN_ADDRESS),
+    ("wsrep_on", OWN_CLUSTER),
+    ("wsrep_cluster_address", OWN_CLUSTER),
+    ("wsrep_node_address", OWN_CLUSTER),
+    ("wsrep_node_incoming_address", OWN_CLUSTER),
+    ("wsrep_sst_receive_address", OWN_CLUSTER),
+    ("wsrep_start_position", OWN_CLUSTER),
+    ("user", OWN_USER),
+    ("init_file", OWN_ACCOUNT),
+    ("grant_tables", OWN_ACCOUNT),
+    ("log_error", OWN_LOG),
+    ("syslog", OWN_LOG),
+    ("daemonize", OWN_PROCESS),
+    ("bootstrap", OWN_PROCESS),
+    ("initialize", OWN_PROCESS),
+    ("initialize_insecure", OWN_PROCESS),
+    ("chroot", OWN_PROCESS),
+    ("wsrep_sst_auth", SECRET),
+    ("ssl_passphrase", SECRET),
+];
+/// Names that look like an abbreviation of a reserved setting or like a password, but are neither:
+/// servers prefer an exact match.
+const HARMLESS: [&str; 4] = [
+    "ssl",
+    "innodb",
+    "mysql_native_password",
+    "disconnect_on_expired_password",
+];
+/// A single letter is ambiguous, so servers reject it.
+const MIN_ABBREVIATION: usize = 2;
+/// The ending of the names of passwords, and its shortest abbreviation.
+const PASSWORD: &str = "password";
+const MIN_PASSWORD: usize = 2;
 
 /// Words in names of settings whose values may be secrets. `init_` settings hold statements, which
 /// may contain a password. Joining a cluster requires its name.
@@ -17,14 +111,147 @@ const SECRET_WORDS: [&str; 12] = [
     "group_name",
 ];
 
-/// `name` is in the server's spelling.
+/// A setting's name as the server knows it.
+pub(super) fn plain_name(name: &str) -> String {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    match name.strip_prefix("loose_") {
+        Some(rest) => rest.to_owned(),
+        None => name,
+    }
+}
+
+/// Whether two spellings name the same setting: servers take `-` for `_`.
+pub(super) fn same_name(one: &str, two: &str) -> bool {
+    plain_name(one) == plain_name(two)
+}
+
+/// The names in the table of variables at the end of a server's help.
+pub(super) fn listed(help: &str) -> Vec<String> {
+    let table = help.lines().skip_while(|line| !line.starts_with("-----"));
+    let names = table
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next());
+    names.map(plain_name).collect()
+}
+
+/// Whether the value of a setting, by its plain name, may be a secret.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+pub(super) fn decides_format(name: &str) -> bool {
+    let name = plain_name(name);
+    let mut known = FORMAT_SETTINGS.iter();
+    known.any(|known| match known.strip_suffix('*') {
+        Some(stem) => name.starts_with(stem),
+        None => name == *known,
+    })
+}
+
+/// Why a study cannot set `name`; `None` if it can. Servers treat `-` as `_`, accept unambiguous
+/// abbreviations, and ignore some prefixes as well as everything before a dot.
+pub(super) fn reserved(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    let after_dot = name.split_once('.').map(|(_, rest)| rest);
+    let readings = [Some(name.as_str()), after_dot];
+    readings
+        .into_iter()
+        .flatten()
+        .find_map(|name| reserved_name(bare(name)))
+}
+
+/// A name without the prefixes that servers strip.
+fn bare(mut name: &str) -> &str {
+    while let Some(rest) = MODIFIERS.iter().find_map(|word| name.strip_prefix(word)) {
+        name = rest;
+    }
+    name
+}
+
+fn reserved_name(bare: &str) -> Option<&'static str> {
+    if HARMLESS.contains(&bare) {
+        return None;
+    }
+    let last = bare.rsplit('_').next().unwrap_or(bare);
+    if last.len() >= MIN_PASSWORD && PASSWORD.starts_with(last) {
+        return Some(SECRET);
+    }
+    let is_beginning_of = |own: &str| bare.len() >= MIN_ABBREVIATION && own.starts_with(bare);
+    let is_meant = |own: &str| match own.strip_suffix('*') {
+        Some(family) => bare.starts_with(family) || is_beginning_of(family),
+        None => is_beginning_of(own),
+    };
+    let mut known = RESERVED.iter();
+    known.find(|(own, _)| is_meant(own)).map(|(_, why)| *why)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MARIADB;
+    use crate::settings::tests::config;
+
+    #[test]
+    fn only_settings_of_the_files_format_count_in_any_spelling() {
+        let one = config(&[
+            ("innodb-page-size", "8k"),
+            ("innodb_buffer_pool_size", "1G"),
+            ("Innodb_Encrypt_Tables", "ON"),
+            ("loose-plugin-load-add", "x"),
+        ]);
+        assert_eq!(
+            MARIADB.format_settings(&one),
+            config(&[
+                ("innodb_encrypt_tables", "ON"),
+                ("innodb_page_size", "8k"),
+                ("loose_plugin_load_add", "x"),
+            ])
+        );
+        let other = config(&[("max_connections", "5")]);
+        assert!(MARIADB.format_settings(&other).is_empty());
+    }
+
+    #[test]
+    fn settings_of_studies_are_free() {
+        let names = "log_error_verbosity skip_name_resolve port_open_timeout log_bin \
+                     innodb_log_file_size validate_password.policy hot_cache.key_buffer_size \
+                     innodb_data_file_path default_password_lifetime";
+        for fine in names.split(' ') {
+            assert_eq!(reserved(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_whole_name_is_no_abbreviation_of_another() {
+        for whole in HARMLESS {
+            for fine in [
+                whole.to_uppercase(),
+                format!("skip_{whole}"),
+                format!("loose_skip_{whole}"),
+            ] {
+                assert_eq!(reserved(&fine), None, "{fine}");
+            }
+        }
+        for beginning in ["ss", "ssl_p", "innodb_d", "mysql_native_passwor"] {
+            assert!(reserved(beginning).is_some(), "{beginning}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_setting_is_refused_in_every_spelling() {
+        for (typed, _) in RESERVED {
+            let typed = typed.trim_end_matches('*');
+            assert!(reserved(typed).is_some(), "{typed}");
+            let shouted = typed.replace('_', "-").to_uppercase();
+            assert!(reserved(&shouted).is_some(), "{shouted}");
+        }
+        let names = "loose-datadir skip_networking skip-loose-log_error datad pi bind-addr \
+                     loose_skip_Bind-Addr autoset_port any.bind_address any.skip-netw mysqlx \
+                     mysqlx-max-connections admin_addr report_password report_pass";
+        for typed in names.split(' ') {
+            assert!(reserved(typed).is_some(), "{typed}");
+        }
+    }
 
     #[test]
     fn what_may_be_a_secret_is_hidden() {
@@ -40,5 +267,14 @@ mod tests {
             assert!(!is_secret(name, ""), "{name}");
         }
         assert!(!is_secret("innodb_buffer_pool_size", "1"));
+    }
+
+    #[test]
+    fn variables_are_those_of_the_table() {
+        let help = "Usage: mysqld [OPTIONS]\n  -a, --ansi  Use ANSI.\n\n\
+                    Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value\n\
+                    --------------------------- -----\nabort-slave-event-count     0\n\
+                    back-log                    151\n\nTo see what values\n";
+        assert_eq!(listed(help), ["abort_slave_event_count", "back_log"]);
     }
 }

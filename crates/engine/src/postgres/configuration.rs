@@ -5,8 +5,8 @@ use nix::unistd::{Uid, User};
 
 use super::format;
 use crate::configuration::{ConfigurationFile, allowed_connections};
+use crate::launch::{Paths, ServerFile};
 use crate::program::Installed;
-use crate::server::{Paths, ServerFile};
 use crate::settings::Settings;
 
 /// The superuser. Only dyno's own user can log in to it, and only through the Unix socket.
@@ -92,13 +92,9 @@ fn line(name: &str, value: &str) -> String {
 
 /// The files with the access rules of a server with these paths.
 pub(super) fn access_files(paths: &Paths) -> Vec<ServerFile> {
-    let file = |name, text| ServerFile {
-        name,
-        text,
-        is_temporary: false,
-    };
     let users = ident(paths.user.as_deref());
-    vec![file(HBA_FILE, hba(paths.address)), file(IDENT_FILE, users)]
+    let files = [(HBA_FILE, hba(paths.address)), (IDENT_FILE, users)];
+    files.map(|(name, text)| ServerFile::new(name, text)).into()
 }
 
 /// Access rules: the superuser through the socket if the client is dyno's user, and the role of

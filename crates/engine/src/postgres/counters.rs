@@ -5,66 +5,63 @@
 //! the load, the error is less than one second's worth. Positions in the log and the waits of
 //! sessions are current.
 
-use crate::counters::{Metrics, Step, Table, percent, quotient};
+use crate::counters::{Metrics, Step, Table, counters, percent, quotient};
 
 const MB: f64 = 1024.0 * 1024.0;
 
-/// For code that all engines share.
 pub(super) static TABLE: Table = Table {
-    count: KEYS,
+    counters: COUNTERS,
     uptime: Key::UptimeS as usize,
-    is_level: |counter| LEVELS.iter().any(|level| *level as usize == counter),
-    metrics,
+    derived,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    UptimeS,
-    CacheHits,
-    CacheMisses,
-    CheckpointerPages,
-    WriterPages,
-    SessionPages,
-    Reads,
-    Writes,
-    Fsyncs,
-    TempBytes,
-    LogWrites,
-    LogFsyncs,
-    LogBytes,
-    CheckpointAgeBytes,
-    CheckpointsTimed,
-    CheckpointsRequested,
-    DeadRows,
-    Vacuums,
-    Replicas,
-    ReplicationLagBytes,
-    ApplyQueueBytes,
-    LagMs,
-    IsPrimary,
-    Deadlocks,
-    Commits,
-    Rollbacks,
-    RowsRead,
-    RowsInserted,
-    RowsUpdated,
-    RowsDeleted,
-    /// Sessions that are waiting at the time of the query.
-    WaitForLocks,
-    WaitForReads,
-    WaitForLog,
-    WaitForLatches,
-    /// The waits of sessions summed over time, in milliseconds.
-    LockMs,
-    ReadMs,
-    LogMs,
-    LatchMs,
-    /// Sizes of the database's tables and of the shared buffers.
-    DataSetBytes,
-    BufferBytes,
+// The source is the expression for all versions.
+counters! {
+    UptimeS Count "floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint" ""
+    CacheHits Count "d.hits" ""
+    CacheMisses Count "d.misses" "cache.misses_per_s"
+    CheckpointerPages Count "" ""
+    WriterPages Count "b.buffers_clean" ""
+    SessionPages Count "" "io.session_pages_written_per_s"
+    Reads Count "" "io.reads_per_s"
+    Writes Count "" "io.writes_per_s"
+    Fsyncs Count "" "io.fsyncs_per_s"
+    TempBytes Count "d.temp_bytes" ""
+    LogWrites Count "" "log.writes_per_s"
+    LogFsyncs Count "" "log.fsyncs_per_s"
+    LogBytes Count "l.now - '0/0'::pg_lsn" ""
+    CheckpointAgeBytes Level "l.now - l.redo_lsn" "log.checkpoint_age_bytes"
+    CheckpointsTimed Count "" ""
+    CheckpointsRequested Count "" ""
+    DeadRows Level "(SELECT sum(pg_stat_get_dead_tuples(oid)) FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384)" "vacuum.dead_rows"
+    Vacuums Level "(SELECT count(*) FROM pg_stat_progress_vacuum)" "vacuum.running"
+    Replicas Level "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')" "replication.replicas"
+    ReplicationLagBytes Level "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)" "replication.lag_bytes"
+    ApplyQueueBytes Level "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END" "replication.apply_queue_bytes"
+    // With nothing to replay, the age of the last transaction means nothing.
+    LagMs Level "CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 ELSE floor(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()))::bigint END END" ""
+    IsPrimary Level "CASE WHEN pg_is_in_recovery() THEN 0 WHEN EXISTS (SELECT FROM pg_stat_replication) THEN 1 END" "replication.is_primary"
+    Deadlocks Count "d.deadlocks" "locks.deadlocks_per_s"
+    Commits Count "d.commits" "transactions.commits_per_s"
+    Rollbacks Count "d.rollbacks" "transactions.rollbacks_per_s"
+    RowsRead Count "d.rows_read" "rows.read_per_s"
+    RowsInserted Count "d.rows_inserted" "rows.inserted_per_s"
+    RowsUpdated Count "d.rows_updated" "rows.updated_per_s"
+    RowsDeleted Count "d.rows_deleted" "rows.deleted_per_s"
+    // Sessions that are waiting at the time of the query.
+    WaitForLocks Level "a.for_locks" ""
+    WaitForReads Level "a.for_reads" ""
+    WaitForLog Level "a.for_log" ""
+    WaitForLatches Level "a.for_latches" ""
+    // The waits of sessions summed over time, in milliseconds.
+    LockMs Count "" "locks.wait_ms_per_s"
+    ReadMs Count "" "io.read_wait_ms_per_s"
+    LogMs Count "" "log.wait_ms_per_s"
+    LatchMs Count "" "locks.latch_wait_ms_per_s"
+    // Sizes of the database's tables and of the shared buffers.
+    DataSetBytes Level "" ""
+    BufferBytes Level "pg_size_bytes(current_setting('shared_buffers'))" ""
 }
-
-const KEYS: usize = Key::BufferBytes as usize + 1;
 
 /// Number of waiting sessions, and their waits summed over time.
 pub(super) const WAITS: [(Key, Key); 4] = [
@@ -72,54 +69,6 @@ pub(super) const WAITS: [(Key, Key); 4] = [
     (Key::WaitForReads, Key::ReadMs),
     (Key::WaitForLog, Key::LogMs),
     (Key::WaitForLatches, Key::LatchMs),
-];
-
-/// Metrics that need no calculation: the rate of a counter, or a level.
-const PLAIN: [(&str, Key); 26] = [
-    ("cache.misses_per_s", Key::CacheMisses),
-    ("io.pages_read_per_s", Key::CacheMisses),
-    ("io.session_pages_written_per_s", Key::SessionPages),
-    ("io.reads_per_s", Key::Reads),
-    ("io.writes_per_s", Key::Writes),
-    ("io.fsyncs_per_s", Key::Fsyncs),
-    ("io.read_wait_ms_per_s", Key::ReadMs),
-    ("log.writes_per_s", Key::LogWrites),
-    ("log.fsyncs_per_s", Key::LogFsyncs),
-    ("log.wait_ms_per_s", Key::LogMs),
-    ("log.checkpoint_age_bytes", Key::CheckpointAgeBytes),
-    ("vacuum.dead_rows", Key::DeadRows),
-    ("vacuum.running", Key::Vacuums),
-    ("replication.replicas", Key::Replicas),
-    ("replication.lag_bytes", Key::ReplicationLagBytes),
-    ("replication.apply_queue_bytes", Key::ApplyQueueBytes),
-    ("replication.is_primary", Key::IsPrimary),
-    ("locks.wait_ms_per_s", Key::LockMs),
-    ("locks.deadlocks_per_s", Key::Deadlocks),
-    ("locks.latch_wait_ms_per_s", Key::LatchMs),
-    ("transactions.commits_per_s", Key::Commits),
-    ("transactions.rollbacks_per_s", Key::Rollbacks),
-    ("rows.read_per_s", Key::RowsRead),
-    ("rows.inserted_per_s", Key::RowsInserted),
-    ("rows.updated_per_s", Key::RowsUpdated),
-    ("rows.deleted_per_s", Key::RowsDeleted),
-];
-
-/// Keys that are not counts since the server's start.
-const LEVELS: [Key; 14] = [
-    Key::CheckpointAgeBytes,
-    Key::DeadRows,
-    Key::Vacuums,
-    Key::Replicas,
-    Key::ReplicationLagBytes,
-    Key::ApplyQueueBytes,
-    Key::LagMs,
-    Key::IsPrimary,
-    Key::WaitForLocks,
-    Key::WaitForReads,
-    Key::WaitForLog,
-    Key::WaitForLatches,
-    Key::DataSetBytes,
-    Key::BufferBytes,
 ];
 
 /// The major versions that have a column: the first one, and the first one that lacks it again.
@@ -130,15 +79,12 @@ const SINCE_16: Versions = (16, u64::MAX);
 const SINCE_17: Versions = (17, u64::MAX);
 const SINCE_18: Versions = (18, u64::MAX);
 
-/// The expression for each counter. A log that is opened with `O_SYNC` has no fsyncs to count.
+/// The expressions that only some versions have. A log that is opened with `O_SYNC` has no fsyncs
+/// to count.
 #[rustfmt::skip] // A line for each.
-const COLUMNS: [(Key, Versions, &str); 45] = [
-    (Key::UptimeS, ALL, "floor(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))::bigint"),
-    (Key::CacheHits, ALL, "d.hits"),
-    (Key::CacheMisses, ALL, "d.misses"),
+const COLUMNS: [(Key, Versions, &str); 19] = [
     (Key::CheckpointerPages, (0, 17), "b.buffers_checkpoint"),
     (Key::CheckpointerPages, SINCE_17, "c.buffers_written"),
-    (Key::WriterPages, ALL, "b.buffers_clean"),
     (Key::SessionPages, (0, 17), "b.buffers_backend"),
     (Key::SessionPages, SINCE_17, "i.session_pages"),
     // Each page is read or written by a call of its own.
@@ -149,37 +95,14 @@ const COLUMNS: [(Key, Versions, &str); 45] = [
     (Key::Writes, SINCE_18, "i.writes"),
     (Key::Fsyncs, (16, 18), "i.fsyncs + w.wal_sync"),
     (Key::Fsyncs, SINCE_18, "i.fsyncs"),
-    (Key::TempBytes, ALL, "d.temp_bytes"),
     (Key::LogWrites, (14, 18), "w.wal_write"),
     (Key::LogWrites, SINCE_18, "i.log_writes"),
     (Key::LogFsyncs, (14, 18), "CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' THEN w.wal_sync END"),
     (Key::LogFsyncs, SINCE_18, "CASE WHEN current_setting('wal_sync_method') NOT LIKE 'open%' THEN i.log_fsyncs END"),
-    (Key::LogBytes, ALL, "l.now - '0/0'::pg_lsn"),
-    (Key::CheckpointAgeBytes, ALL, "l.now - l.redo_lsn"),
     (Key::CheckpointsTimed, (0, 17), "b.checkpoints_timed"),
     (Key::CheckpointsTimed, SINCE_17, "c.num_timed"),
     (Key::CheckpointsRequested, (0, 17), "b.checkpoints_req"),
     (Key::CheckpointsRequested, SINCE_17, "c.num_requested"),
-    (Key::DeadRows, ALL, "(SELECT sum(pg_stat_get_dead_tuples(oid)) FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384)"),
-    (Key::Vacuums, ALL, "(SELECT count(*) FROM pg_stat_progress_vacuum)"),
-    (Key::Replicas, ALL, "(SELECT nullif(count(*), 0) FROM pg_stat_replication WHERE state = 'streaming')"),
-    (Key::ReplicationLagBytes, ALL, "(SELECT greatest(max(l.now - replay_lsn), 0) FROM pg_stat_replication HAVING count(replay_lsn) > 0)"),
-    (Key::ApplyQueueBytes, ALL, "CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn() - pg_last_wal_replay_lsn(), 0) END"),
-    // With nothing to replay, the age of the last transaction means nothing.
-    (Key::LagMs, ALL, "CASE WHEN pg_is_in_recovery() THEN CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 ELSE floor(1000 * extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()))::bigint END END"),
-    (Key::IsPrimary, ALL, "CASE WHEN pg_is_in_recovery() THEN 0 WHEN EXISTS (SELECT FROM pg_stat_replication) THEN 1 END"),
-    (Key::Deadlocks, ALL, "d.deadlocks"),
-    (Key::Commits, ALL, "d.commits"),
-    (Key::Rollbacks, ALL, "d.rollbacks"),
-    (Key::RowsRead, ALL, "d.rows_read"),
-    (Key::RowsInserted, ALL, "d.rows_inserted"),
-    (Key::RowsUpdated, ALL, "d.rows_updated"),
-    (Key::RowsDeleted, ALL, "d.rows_deleted"),
-    (Key::WaitForLocks, ALL, "a.for_locks"),
-    (Key::WaitForReads, ALL, "a.for_reads"),
-    (Key::WaitForLog, ALL, "a.for_log"),
-    (Key::WaitForLatches, ALL, "a.for_latches"),
-    (Key::BufferBytes, ALL, "pg_size_bytes(current_setting('shared_buffers'))"),
 ];
 
 /// The case of wait events' names differs among versions.
@@ -230,68 +153,46 @@ const RELATIONS: [(Versions, &str); 8] = [
 ];
 
 /// The query for a major version, and the counters in its single row.
-pub(super) fn query(major: u64) -> (String, Vec<Key>) {
+pub(super) fn query(major: u64) -> (String, Vec<usize>) {
     let has = |(from, until): Versions| from <= major && major < until;
-    let columns = COLUMNS.iter().filter(|(_, versions, _)| has(*versions));
-    let (keys, columns): (Vec<Key>, Vec<&str>) = columns.map(|(key, _, sql)| (*key, *sql)).unzip();
+    let of_all = COUNTERS.iter().map(|counter| counter.source).enumerate();
+    let of_all = of_all.filter(|(_, sql)| !sql.is_empty());
+    let of_some = COLUMNS.iter().filter(|(_, versions, _)| has(*versions));
+    let of_some = of_some.map(|(key, _, sql)| (usize::from(*key), *sql));
+    let (counters, columns): (Vec<usize>, Vec<&str>) = of_all.chain(of_some).unzip();
     let relations = RELATIONS.iter().filter(|(versions, _)| has(*versions));
     let relations: Vec<&str> = relations.map(|(_, sql)| *sql).collect();
-    let sql = format!(
-        "SELECT {} FROM {}",
-        columns.join(", "),
-        relations.join(", ")
-    );
-    (sql, keys)
+    let (columns, relations) = (columns.join(", "), relations.join(", "));
+    (format!("SELECT {columns} FROM {relations}"), counters)
 }
 
-fn metrics(step: &Step) -> Metrics {
-    let get = |key: Key| step.get(key as usize);
+fn derived(step: &Step) -> Metrics {
+    let get = |key: Key| step.get(key);
     let mb_per_s = |key| get(key).map(|bytes| bytes / MB);
     let per_minute = |key| get(key).map(|per_s| per_s * 60.0);
-    let cache = get(Key::CacheHits).zip(get(Key::CacheMisses));
+    let share = |(part, other)| percent(part, part + other);
+    let requests = get(Key::CacheHits).zip(get(Key::CacheMisses));
     let io = get(Key::Reads).zip(get(Key::Writes));
     let sizes = get(Key::DataSetBytes).zip(get(Key::BufferBytes));
-    let written = get(Key::CheckpointerPages)
-        .zip(get(Key::WriterPages))
-        .zip(get(Key::SessionPages));
-    let derived = [
+    let ratio = |(data, buffers)| quotient(data, buffers);
+    let written = [Key::CheckpointerPages, Key::WriterPages, Key::SessionPages];
+    let (timed, requested) = (Key::CheckpointsTimed, Key::CheckpointsRequested);
+    vec![
         (
             "cache.requests_per_s",
-            cache.map(|(hits, misses)| hits + misses),
+            requests.map(|(hits, misses)| hits + misses),
         ),
-        (
-            "cache.hit_pct",
-            cache.and_then(|(hits, misses)| percent(hits, hits + misses)),
-        ),
-        (
-            "cache.working_set_ratio",
-            sizes.and_then(|(data, buffers)| quotient(data, buffers)),
-        ),
-        (
-            "io.pages_written_per_s",
-            written.map(|((checkpointer, writer), sessions)| checkpointer + writer + sessions),
-        ),
-        (
-            "io.read_pct",
-            io.and_then(|(reads, writes)| percent(reads, reads + writes)),
-        ),
+        ("cache.hit_pct", requests.and_then(share)),
+        ("cache.working_set_ratio", sizes.and_then(ratio)),
+        ("io.pages_read_per_s", get(Key::CacheMisses)),
+        ("io.pages_written_per_s", written.into_iter().map(get).sum()),
+        ("io.read_pct", io.and_then(share)),
         ("io.temp_mb_per_s", mb_per_s(Key::TempBytes)),
         ("log.mb_per_s", mb_per_s(Key::LogBytes)),
-        (
-            "log.checkpoints_timed_per_min",
-            per_minute(Key::CheckpointsTimed),
-        ),
-        (
-            "log.checkpoints_requested_per_min",
-            per_minute(Key::CheckpointsRequested),
-        ),
-        (
-            "replication.lag_s",
-            get(Key::LagMs).map(|milliseconds| milliseconds / 1000.0),
-        ),
-    ];
-    let plain = PLAIN.iter().map(|(name, key)| (*name, get(*key)));
-    plain.chain(derived).collect()
+        ("log.checkpoints_timed_per_min", per_minute(timed)),
+        ("log.checkpoints_requested_per_min", per_minute(requested)),
+        ("replication.lag_s", get(Key::LagMs).map(|ms| ms / 1000.0)),
+    ]
 }
 
 #[cfg(test)]
@@ -302,7 +203,7 @@ mod tests {
     use measure::metric::{Metric, Reading as How};
 
     use super::*;
-    use crate::counters::{Reading, derive};
+    use crate::counters::{Kind, Reading, derive};
 
     /// Values from PostgreSQL 15 before and after two seconds of `oltp_read_write`.
     const READ: [(Key, [u64; 2]); 13] = [
@@ -324,7 +225,7 @@ mod tests {
     fn reading(at: Instant, place: usize) -> Reading {
         let mut reading = Reading::new(&TABLE, at);
         for (key, values) in READ {
-            reading.set(key as usize, Some(values[place]));
+            reading.set(key, Some(values[place]));
         }
         reading
     }
@@ -362,7 +263,7 @@ mod tests {
             .into_iter()
             .flat_map(|major| {
                 let (sql, keys) = query(major);
-                let keys_once: BTreeSet<usize> = keys.iter().map(|key| *key as usize).collect();
+                let keys_once: BTreeSet<usize> = keys.iter().copied().collect();
                 assert_eq!(keys.len(), keys_once.len(), "{major}: twice in {sql}");
                 let (columns, relations) = sql.split_once(" FROM (").unwrap();
                 for alias in ["a", "b", "c", "d", "i", "l", "w"] {
@@ -382,7 +283,7 @@ mod tests {
             Key::LatchMs,
             Key::DataSetBytes,
         ];
-        assert_eq!(everywhere.len() + of_feed.len(), KEYS);
+        assert_eq!(everywhere.len() + of_feed.len(), COUNTERS.len());
         assert_eq!(
             query(15).1.len(),
             everywhere.len() - 1,
@@ -400,9 +301,9 @@ mod tests {
         for (name, _) in step.unwrap().metrics() {
             let metric = Metric::find(&format!("server.{name}"));
             let metric = metric.unwrap_or_else(|| panic!("{name}"));
-            if let Some((_, key)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+            if let Some(counter) = COUNTERS.iter().find(|counter| counter.metric == name) {
                 let is_level = metric.reading == How::Level;
-                assert_eq!(is_level, (TABLE.is_level)(*key as usize), "{name}");
+                assert_eq!(is_level, counter.kind == Kind::Level, "{name}");
             }
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Feed {
 struct Open {
     connection: Connection,
     /// The counters in the columns of the reply.
-    keys: Vec<Key>,
+    counters: Vec<usize>,
     /// Size of the database's tables when the connection was opened.
     data_bytes: Option<u64>,
     asked: Instant,
@@ -61,11 +61,11 @@ impl Feed {
         let now = Instant::now();
         let mut reading = Reading::new(&TABLE, now);
         let row = rows.first().into_iter().flatten();
-        for (key, cell) in open.keys.iter().zip(row) {
+        for (counter, cell) in open.counters.iter().zip(row) {
             let value = cell.as_deref().and_then(|text| text.parse().ok());
-            reading.set(*key as usize, value);
+            reading.set(*counter, value);
         }
-        reading.set(Key::DataSetBytes as usize, open.data_bytes);
+        reading.set(Key::DataSetBytes, open.data_bytes);
         self.add_waits(&mut reading, now.duration_since(open.asked));
         open.asked = now;
         self.open = Some(open);
@@ -77,9 +77,9 @@ impl Feed {
     fn add_waits(&mut self, reading: &mut Reading, since: Duration) {
         let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         for ((sessions, sum), waited_ms) in WAITS.iter().zip(&mut self.waited_ms) {
-            let waiting = reading.get(*sessions as usize);
+            let waiting = reading.get(*sessions);
             *waited_ms = waited_ms.saturating_add(waiting.unwrap_or(0).saturating_mul(ms));
-            reading.set(*sum as usize, waiting.map(|_| *waited_ms));
+            reading.set(*sum, waiting.map(|_| *waited_ms));
         }
     }
 }
@@ -89,13 +89,13 @@ impl Open {
         let mut connection = Connection::open_within(LIMIT, target).await?;
         let size = connection.rows(Postgres::SIZE_QUERY).await?;
         let size = size.into_iter().flatten().flatten().next();
-        let (sql, keys) = query(version::major(connection.server_version()));
+        let (sql, counters) = query(version::major(connection.server_version()));
         // Planning takes longer than the answer.
         let prepare = format!("PREPARE dyno_counters AS {sql}");
         connection.rows(&prepare).await?;
         Ok(Self {
             connection,
-            keys,
+            counters,
             data_bytes: size.and_then(|bytes| bytes.parse().ok()),
             asked: Instant::now(),
         })
@@ -150,10 +150,7 @@ mod tests {
             "INSERT INTO t (c) SELECT repeat('x', 1000) FROM generate_series(1, 1000);\n\
              UPDATE t SET c = 'y' WHERE id <= 100; DELETE FROM t WHERE id > 990; CHECKPOINT",
         );
-        let grown = |reading: &Reading, key: Key| {
-            let place = key as usize;
-            Some(reading.get(place)? - before.get(place)?)
-        };
+        let grown = |reading: &Reading, key: Key| Some(reading.get(key)? - before.get(key)?);
         let is_published = |reading: &Reading| grown(reading, Key::RowsInserted) >= Some(1000);
         let after = ask_until(&reactor, &mut feed, is_published);
         let grown = |key| grown(&after, key).unwrap();
@@ -162,16 +159,15 @@ mod tests {
         assert!((10..110).contains(&grown(Key::RowsDeleted)));
         // The checkpointer publishes the checkpoint and its effects.
         ask_until(&reactor, &mut feed, |reading| {
-            let place = Key::CheckpointsRequested as usize;
-            reading.get(place) > before.get(place)
+            reading.get(Key::CheckpointsRequested) > before.get(Key::CheckpointsRequested)
         });
         assert!(grown(Key::Commits) >= 4);
         assert!(grown(Key::LogBytes) > 1000 * 1000);
         let position = &server.sql("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0][0];
         let position: u64 = position.parse().unwrap();
-        assert!(after.get(Key::LogBytes as usize).unwrap() <= position);
-        assert_eq!(after.get(Key::BufferBytes as usize), Some(16 << 20));
-        let size = after.get(Key::DataSetBytes as usize).unwrap();
+        assert!(after.get(Key::LogBytes).unwrap() <= position);
+        assert_eq!(after.get(Key::BufferBytes), Some(16 << 20));
+        let size = after.get(Key::DataSetBytes).unwrap();
         assert!(size < 1 << 20, "{size}: as it was when the feed connected");
     }
 
@@ -191,11 +187,11 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
             scope.spawn(|| server.sql("INSERT INTO t VALUES (1)"));
-            let waits = |reading: &Reading| reading.get(Key::WaitForLocks as usize) == Some(1);
+            let waits = |reading: &Reading| reading.get(Key::WaitForLocks) == Some(1);
             let first = ask_until(&reactor, &mut feed, waits);
             std::thread::sleep(Duration::from_millis(300));
             let second = ask_until(&reactor, &mut feed, waits);
-            let ms = |reading: &Reading| reading.get(Key::LockMs as usize).unwrap();
+            let ms = |reading: &Reading| reading.get(Key::LockMs).unwrap();
             assert!(ms(&second) >= ms(&first) + 300, "{first:?} {second:?}");
         });
     }
@@ -216,9 +212,10 @@ mod tests {
             Key::LagMs,
             Key::IsPrimary,
         ];
+        let absent = absent.map(usize::from);
         let known = keys.iter().filter(|key| !absent.contains(key));
         for key in known {
-            assert!(reading.get(*key as usize).is_some(), "{key:?}");
+            assert!(reading.get(*key).is_some(), "{key:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a server's log says about settings, and about why the server ended.
 
+use crate::launch::Rejected;
 use crate::log::{Wording, has_word, shortened};
-use crate::server::Rejected;
 use crate::settings::Settings;
 
 const WORDING: Wording = Wording {

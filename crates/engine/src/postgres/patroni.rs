@@ -4,12 +4,11 @@
 //! All members are copies of one prepared data directory. Patroni rewinds a member that has
 //! diverged from the primary (`pg_rewind`).
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use plan::{Conduct, Detector, Quorum};
+use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
@@ -19,10 +18,14 @@ use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE
 use crate::configuration::allowed_connections;
 use crate::failure::Failure;
 use crate::http;
-use crate::manager::{Managed, Manager, ManagerFile, Service, program};
-use crate::program::bad_program;
-use crate::replication::{Formation, Member, Replication, Role, View, member_name};
-use crate::server::Invocation;
+use crate::launch::{Invocation, ServerFile};
+use crate::manager::{ManagedServer, Manager, ManagerFile, Service};
+use crate::program::{bad_program, helper};
+use crate::remote::Rows;
+use crate::replication::{
+    ClusterLayout, ClusterManager, Member, OwnedSettings, Replication, ReplicationTraits, Role,
+    Switchover, View, member_name, shown,
+};
 use crate::settings::Settings;
 
 const HOW_TO_INSTALL: &str = "install Debian's packages patroni, etcd-server, and python3-psycopg2, or run \
@@ -77,27 +80,42 @@ pub(super) enum Patroni {
 }
 
 impl Replication for Patroni {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Asynchronous => "patroni",
-            Self::Synchronous => "patroni-synchronous",
-        }
-    }
-
-    fn conduct(&self) -> Conduct {
-        Conduct {
-            detector: |config| Some(detector(config.ttl)),
-            ..streaming::conduct(match self {
-                Self::Asynchronous => |config| acknowledged(config, None),
-                Self::Synchronous => {
-                    |config| acknowledged(config, Some("a standby, if there is one"))
-                }
-            })
+    fn traits(&'static self) -> ReplicationTraits {
+        let (name, acknowledged): (_, fn(&Configured<'_>) -> String) = match self {
+            Self::Asynchronous => ("patroni", |config| acknowledged(config, None)),
+            Self::Synchronous => ("patroni-synchronous", |config| {
+                acknowledged(config, Some("a standby, if there is one"))
+            }),
+        };
+        let cluster = ClusterTraits {
+            name,
+            elects: true,
+            has_manager: true,
+            has_coordinator: true,
+            // Without a standby, commits wait for none, even with `synchronous_mode`.
+            quorum: Quorum::One,
+            conduct: Conduct {
+                detector: |config| Some(detector(config.ttl)),
+                ..streaming::conduct(acknowledged)
+            },
+        };
+        ReplicationTraits {
+            // Patroni's REST API.
+            group_ports: 1,
+            // etcd's ports for clients, for its own members, and for health checks.
+            service_ports: 3,
+            switchover: Some(self),
+            manager: Some(self),
+            ..ReplicationTraits::new(cluster, streaming::STATE, &REFUSALS)
         }
     }
 
     /// Patroni writes the settings of replication.
-    fn settings(&self, _: &Formation, _: u32) -> Vec<(String, String)> {
+    fn settings(&self, _: &ClusterLayout, _: u32) -> OwnedSettings {
+        Vec::new()
+    }
+
+    fn data_files(&self, _: &ClusterLayout, _: u32) -> Vec<ServerFile> {
         Vec::new()
     }
 
@@ -129,34 +147,29 @@ impl Replication for Patroni {
         request(member, ("PATCH", "/config"), &wanted)
     }
 
-    fn has_manager(&self) -> bool {
-        true
+    fn view(&self, rows: &Rows) -> View {
+        streaming::view(rows)
     }
 
-    fn elects(&self) -> bool {
-        true
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
+        streaming::state(member)
     }
 
-    /// Without a standby, commits wait for none, even with `synchronous_mode`.
-    fn quorum(&self) -> Quorum {
-        Quorum::One
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
+        streaming::strangers(member)
     }
+}
 
-    /// The port of Patroni's REST API.
-    fn group_ports(&self) -> usize {
-        1
-    }
-
-    /// etcd's ports for clients, for its own members, and for health checks.
-    fn service_ports(&self) -> usize {
-        3
+impl ClusterManager for Patroni {
+    fn process_file(&self) -> &'static str {
+        "postmaster.pid"
     }
 
     /// Whoever can write to etcd decides which commands the servers run, so it admits only clients
     /// with the certificate's key. Its health is no secret.
     fn services(
         &self,
-        cluster: &Formation,
+        cluster: &ClusterLayout,
         dir: &Path,
         own: &Path,
     ) -> Result<Vec<Service>, Failure> {
@@ -194,24 +207,20 @@ impl Replication for Patroni {
         let arguments = options.map(|(option, value)| format!("--{option}={value}"));
         Ok(vec![Service {
             name: "etcd",
-            invocation: Invocation::new(program("etcd", HOW_TO_INSTALL)?, arguments),
+            invocation: Invocation::new(helper("etcd", HOW_TO_INSTALL)?, arguments),
             files: identity(&cluster.certificate).into(),
             address: health,
             health: ("/health", "true"),
         }])
     }
 
-    fn process_file(&self) -> Option<&'static str> {
-        Some("postmaster.pid")
-    }
-
     fn manager(
         &self,
-        cluster: &Formation,
+        cluster: &ClusterLayout,
         number: u32,
-        server: &Managed<'_>,
-    ) -> Result<Option<Manager>, Failure> {
-        let patroni = program("patroni", HOW_TO_INSTALL)?;
+        server: &ManagedServer<'_>,
+    ) -> Result<Manager, Failure> {
+        let patroni = helper("patroni", HOW_TO_INSTALL)?;
         let config = |password: &str| {
             let mut config = configuration(cluster, number, server, password);
             config["bootstrap"]["dcs"]["synchronous_mode"] =
@@ -225,38 +234,20 @@ impl Replication for Patroni {
         let files = [
             ManagerFile {
                 kept: Some(config(HIDDEN)),
-                ..file(CONFIG_FILE, config(&cluster.password))
+                ..ManagerFile::new(CONFIG_FILE, config(&cluster.password))
             },
-            file(HBA_FILE, hba),
-            file(IDENT_FILE, ident),
+            ManagerFile::new(HBA_FILE, hba),
+            ManagerFile::new(IDENT_FILE, ident),
         ];
         let config = server.paths.dir.join(CONFIG_FILE);
-        Ok(Some(Manager {
+        Ok(Manager {
             invocation: Invocation::new(patroni, [config]),
             files: files.into_iter().chain(identity).chain(programs).collect(),
-        }))
+        })
     }
+}
 
-    fn view_query(&self) -> &'static str {
-        streaming::STATE
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
-        streaming::view(rows)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        streaming::strangers(member)
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &REFUSALS
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        streaming::state(member)
-    }
-
+impl Switchover for Patroni {
     /// The standby that commits wait for: Patroni refuses all others.
     fn successor(&self, member: &Member<'_>) -> Result<Option<u32>, Failure> {
         match self {
@@ -265,25 +256,16 @@ impl Replication for Patroni {
         }
     }
 
-    fn switchover(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
+    fn switch_over(&self, member: &Member<'_>, to: u32) -> Result<(), Failure> {
         let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
         request(member, ("POST", "/switchover"), &wanted)
     }
 }
 
-/// A file that the result does not keep.
-fn file(name: &'static str, text: String) -> ManagerFile {
-    ManagerFile {
-        name,
-        text,
-        kept: None,
-        is_program: false,
-    }
-}
-
 /// The certificate of etcd, the managers, and the servers.
 fn identity(certificate: &Certificate) -> [ManagerFile; 3] {
-    certificate.files().map(|one| file(one.name, one.text))
+    let files = certificate.files();
+    files.map(|file| ManagerFile::new(file.name, file.text))
 }
 
 /// Sends a request to a member's manager.
@@ -292,10 +274,13 @@ fn request(
     (method, path): (&str, &str),
     wanted: &Value,
 ) -> Result<(), Failure> {
-    let address = api(member.cluster, member.number).ok_or_else(|| {
-        let message = format!("{} is no member of its cluster", member.login.server);
-        Failure::internal(message)
-    })?;
+    let address = member
+        .cluster
+        .group_address(member.number, 0)
+        .ok_or_else(|| {
+            let message = format!("{} is no member of its cluster", member.login.server);
+            Failure::internal(message)
+        })?;
     let reply = http::send(
         address,
         (method, path),
@@ -339,7 +324,7 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 
 /// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
-    let address = api(member.cluster, member.number)?;
+    let address = member.cluster.group_address(member.number, 0)?;
     let page = http::get_as(&member.cluster.certificate, address, "/cluster").ok()?;
     let cluster: Value = serde_json::from_str(&page.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
@@ -366,20 +351,17 @@ fn detector(ttl: Duration) -> Detector {
     }
 }
 
-fn api(cluster: &Formation, number: u32) -> Option<SocketAddr> {
-    let member = cluster.member(number)?;
-    Some(SocketAddr::new(member.ip, *member.group_ports.first()?))
-}
-
 /// Patroni's configuration of one member.
-fn configuration(cluster: &Formation, number: u32, server: &Managed<'_>, password: &str) -> Value {
+fn configuration(
+    cluster: &ClusterLayout,
+    number: u32,
+    server: &ManagedServer<'_>,
+    password: &str,
+) -> Value {
     let paths = server.paths;
     let in_dir = |name: &str| paths.dir.join(name).display().to_string();
-    let shown = |address: Option<SocketAddr>| address.map(|address| address.to_string());
-    let (own, api) = (
-        shown(cluster.client_address(number)),
-        shown(api(cluster, number)),
-    );
+    let own = shown(cluster.client_address(number));
+    let api = shown(cluster.group_address(number, 0));
     let account = json!({
         "username": REPLICATION_ROLE,
         "password": password,
@@ -410,7 +392,7 @@ fn configuration(cluster: &Formation, number: u32, server: &Managed<'_>, passwor
             "connect_address": &own,
             "data_dir": paths.data.display().to_string(),
             "bin_dir": paths.dir.display().to_string(),
-            "custom_conf": paths.config(server.installed.engine).display().to_string(),
+            "custom_conf": paths.config().display().to_string(),
             "pgpass": paths.own.join("pgpass").display().to_string(),
             "use_unix_socket": true,
             "authentication": {
@@ -462,7 +444,7 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
 
 /// The access rules: those of any server, Patroni as superuser through the socket, and the account
 /// for rewinding from other members.
-fn access(server: &Managed<'_>) -> (String, String) {
+fn access(server: &ManagedServer<'_>) -> (String, String) {
     let address = server.paths.address;
     let network = address.trunc();
     let rewind = format!("host {SUPERUSER} {REPLICATION_ROLE} {network} scram-sha-256\n");
@@ -473,27 +455,26 @@ fn access(server: &Managed<'_>) -> (String, String) {
 /// A script that runs one of PostgreSQL's programs. It makes the server's configuration file its
 /// standard input, which identifies its processes like those that the laboratory starts; Patroni
 /// would give it /dev/null.
-fn wrapper(name: &'static str, server: &Managed<'_>) -> Result<ManagerFile, Failure> {
+fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile, Failure> {
     // Distributions link to the server from elsewhere, but not to all other programs.
-    let postgres = &server.installed.program;
-    let postgres = postgres.canonicalize().unwrap_or_else(|_| postgres.clone());
+    let postgres = server.program.canonicalize();
+    let postgres = postgres.unwrap_or_else(|_| server.program.to_owned());
     let program = postgres.with_file_name(name);
     if !program.is_file() {
         return Err(bad_program(&postgres, &format!("its {name} is missing")));
     }
     let program = quoted(&program);
-    let config = quoted(&server.paths.config(server.installed.engine));
+    let config = quoted(&server.paths.config());
     let serve = match name {
         "postgres" => {
             format!("case $1 in -D) exec {program} \"$@\" <{config} ;; esac\n")
         }
         _ => String::new(),
     };
+    let script = format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n");
     Ok(ManagerFile {
-        name,
-        text: format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n"),
-        kept: None,
         is_program: true,
+        ..ManagerFile::new(name, script)
     })
 }
 

@@ -11,25 +11,23 @@ use client::TlsOptions;
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error, Target};
 use ipnet::Ipv4Net;
-use measure::finding::check::Check;
 use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
 use super::reserved::{reserved_setting, reserved_value};
 use super::settings::{self, MEGABYTE, PAGE_BYTES, size};
 use super::{Postgres, checks, format, log, streaming};
-use crate::checks::Facts;
 use crate::configuration::check_settings;
 use crate::database::Database;
 use crate::failure::Failure;
+use crate::launch::{
+    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
+    ServerFile,
+};
 use crate::network;
 use crate::program::{Installed, bad_program};
 use crate::remote::{administer, first_cell, url_path};
-use crate::replication::Replication;
-use crate::server::{
-    Initialization, Invocation, LOGIN_ATTEMPT_LIMIT, LogEntries, Login, LoginAttempt, Needs, Paths,
-    Rejected, Server, ServerFile,
-};
+use crate::server::{Server, ServerTraits};
 use crate::settings::Settings;
 use crate::version;
 
@@ -37,17 +35,13 @@ use crate::version;
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(50);
 /// The answer of a server that is starting or ending.
 const CANNOT_CONNECT_NOW: &str = "57P03";
-/// The option that names the configuration file.
-const CONFIG_OPTION: &str = "--config-file";
 /// The version whose `initdb` turns data checksums on by default.
 const CHECKSUMS_SINCE: u64 = 18;
 /// The first statements of a new server.
 const FIRST_SQL: &str = "first.sql";
-/// Where distributions install the programs of each version; `*` stands for the version.
-const VERSIONS: [(&str, &str, &str); 2] = [
-    ("/usr/lib/postgresql", "", "bin"),
-    ("/usr", "pgsql-", "bin"),
-];
+/// Where distributions install the programs of each version: a directory, and what precedes the
+/// version in the names below it.
+const VERSIONS: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
 /// Bytes of a row of the load's tables with its index entries, measured with 300,000 rows.
 const ROW_BYTES: u64 = 270;
 /// Size of a data directory without tables, including its log.
@@ -60,31 +54,67 @@ const DEFAULT_LOG_BYTES: u64 = 1 << 30;
 const BASE_BYTES: u64 = 96 << 20;
 const CONNECTION_BYTES: u64 = 5 << 20;
 
+pub(super) static TRAITS: ServerTraits = ServerTraits {
+    programs: &["postgres"],
+    directories,
+    user: "postgres",
+    how_to_install: "install Debian's package postgresql, run scripts/install-servers.sh postgres, or name \
+                     the directory of another one with server.basedir",
+    version_arguments: &["--version"],
+    config_file: "postgresql.conf",
+    config_option: "--config-file",
+    validation: &[],
+    // SIGTERM would wait until every client has left.
+    stop_signal: Signal::INT,
+    socket: |port| format!(".s.PGSQL.{port}"),
+    url: "postgres://dyno",
+    not_copied: &["postmaster.opts", "postmaster.pid"],
+    // As `initdb --waldir` creates them.
+    log_entries: LogEntries {
+        prefixes: &["pg_wal"],
+        are_linked: true,
+    },
+    // The laboratory writes the files to disk after the server has ended.
+    loading_settings: &[
+        ("fsync", "off"),
+        ("synchronous_commit", "off"),
+        ("full_page_writes", "off"),
+        // Standbys cannot recover from a copy with a minimal log.
+        ("wal_level", "replica"),
+        ("max_wal_senders", "0"),
+        ("max_wal_size", "4GB"),
+        ("checkpoint_timeout", "1h"),
+        // Otherwise, every copy would contain the segments of this load.
+        ("wal_recycle", "off"),
+        ("shared_buffers", "256MB"),
+        ("maintenance_work_mem", "256MB"),
+        ("autovacuum", "off"),
+    ],
+    plain_name: str::to_ascii_lowercase,
+    is_secret: settings::is_secret,
+    reserved_setting,
+    decides_format: format::decides,
+    listed: |printed| {
+        let names = printed.lines().filter_map(|line| line.split('\t').next());
+        names.map(str::to_ascii_lowercase).collect()
+    },
+    rejected: log::rejected,
+    notes: log::notes,
+    initialization_error: |log| log,
+    set_command: |name, value, live| {
+        let then = match live {
+            true => "SELECT pg_reload_conf();",
+            false => "then restart it",
+        };
+        format!("ALTER SYSTEM SET {name} = '{value}'; {then}")
+    },
+    checks: checks::CHECKS,
+    replication: &streaming::KINDS,
+};
+
 impl Server for Postgres {
-    fn programs(&self) -> &'static [&'static str] {
-        &["postgres"]
-    }
-
-    fn directories(&self) -> Vec<PathBuf> {
-        let all = VERSIONS
-            .iter()
-            .flat_map(|(parent, prefix, sub)| versions_in(parent, prefix, sub));
-        let mut found: Vec<(u32, PathBuf)> = all.collect();
-        found.sort_by(|one, other| other.cmp(one));
-        found.into_iter().map(|(_, dir)| dir).collect()
-    }
-
-    fn user(&self) -> &'static str {
-        "postgres"
-    }
-
-    fn how_to_install(&self) -> &'static str {
-        "install Debian's package postgresql, run scripts/install-servers.sh postgres, or name \
-         the directory of another one with server.basedir"
-    }
-
-    fn version_arguments(&self) -> &'static [&'static str] {
-        &["--version"]
+    fn traits(&self) -> &ServerTraits {
+        &TRAITS
     }
 
     fn build(&self, printed: &str) -> Result<Option<String>, String> {
@@ -94,50 +124,11 @@ impl Server for Postgres {
         }
     }
 
-    fn plain_name(&self, name: &str) -> String {
-        name.to_ascii_lowercase()
-    }
-
-    fn is_secret(&self, name: &str, value: &str) -> bool {
-        settings::is_secret(name, value)
-    }
-
-    fn reserved_setting(&self) -> fn(&str) -> Option<&'static str> {
-        reserved_setting
-    }
-
     fn check_settings(&self, config: &Settings) -> Result<(), Failure> {
         check_settings(config, "_.", |name, value| {
             reserved_setting(name).or_else(|| reserved_value(name, value))
         })?;
         format::options(config, false).map(drop)
-    }
-
-    fn decides_format(&self, name: &str) -> bool {
-        format::decides(name)
-    }
-
-    fn loading_settings(&self) -> &'static [(&'static str, &'static str)] {
-        // The laboratory writes the files to disk after the server has ended.
-        &[
-            ("fsync", "off"),
-            ("synchronous_commit", "off"),
-            ("full_page_writes", "off"),
-            // Standbys cannot recover from a copy with a minimal log.
-            ("wal_level", "replica"),
-            ("max_wal_senders", "0"),
-            ("max_wal_size", "4GB"),
-            ("checkpoint_timeout", "1h"),
-            // Otherwise, every copy would contain the segments of this load.
-            ("wal_recycle", "off"),
-            ("shared_buffers", "256MB"),
-            ("maintenance_work_mem", "256MB"),
-            ("autovacuum", "off"),
-        ]
-    }
-
-    fn config_file(&self) -> &'static str {
-        "postgresql.conf"
     }
 
     fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String {
@@ -172,7 +163,7 @@ impl Server for Postgres {
         arguments.extend(options.into_iter().map(OsString::from));
         let single = [
             OsString::from("--single"),
-            format!("--config-file={}", paths.config(self).display()).into(),
+            paths.config_option(TRAITS.config_option).into(),
             "-D".into(),
             paths.data.clone().into(),
             SUPERUSER.into(),
@@ -197,37 +188,8 @@ impl Server for Postgres {
         })
     }
 
-    fn not_copied(&self) -> &'static [&'static str] {
-        &["postmaster.opts", "postmaster.pid"]
-    }
-
-    /// As `initdb --waldir` creates them.
-    fn log_entries(&self) -> LogEntries {
-        LogEntries {
-            prefixes: &["pg_wal"],
-            are_linked: true,
-        }
-    }
-
     fn files(&self, paths: &Paths, _: &str) -> Vec<ServerFile> {
         configuration::access_files(paths)
-    }
-
-    fn start(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        Invocation::with_config(installed, CONFIG_OPTION, paths, &[])
-    }
-
-    fn stop_signal(&self) -> Signal {
-        // SIGTERM would wait until every client has left.
-        Signal::INT
-    }
-
-    fn socket(&self, own: &Path, port: u16) -> PathBuf {
-        own.join(format!(".s.PGSQL.{port}"))
-    }
-
-    fn validation(&self, installed: &Installed, paths: &Paths) -> Invocation {
-        self.start(installed, paths)
     }
 
     /// The server checks combinations of settings after it has found these files and before it
@@ -243,19 +205,6 @@ impl Server for Postgres {
 
     fn listing(&self, installed: &Installed, _: &Paths) -> Invocation {
         Invocation::new(&installed.program, ["--describe-config"])
-    }
-
-    fn listed(&self, printed: &str) -> Vec<String> {
-        let names = printed.lines().filter_map(|line| line.split('\t').next());
-        names.map(str::to_ascii_lowercase).collect()
-    }
-
-    fn rejected(&self, log: &str, config: &Settings) -> Option<Rejected> {
-        log::rejected(log, config)
-    }
-
-    fn notes(&self, log: &str, config: &Settings) -> Vec<String> {
-        log::notes(log, config)
     }
 
     /// Also sets the password: until then, nobody can log in over TCP.
@@ -278,10 +227,6 @@ impl Server for Postgres {
         altered.map_err(|error| login.refused(&error))
     }
 
-    fn url(&self, server: SocketAddr, database: &str) -> String {
-        format!("postgres://{ROLE}@{server}/{database}")
-    }
-
     fn connect(
         &self,
         server: SocketAddr,
@@ -289,7 +234,8 @@ impl Server for Postgres {
         password: &str,
         _: Option<&[u8]>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        let target = target(&self.url(server, database), Some(password))?;
+        let url = (self as &dyn Server).url(server, database);
+        let target = target(&url, Some(password))?;
         network::open::<client::postgres::Postgres>(vec![target])
     }
 
@@ -306,24 +252,8 @@ impl Server for Postgres {
         }
     }
 
-    fn checks(&self) -> Vec<&'static Check<Facts>> {
-        checks::checks()
-    }
-
     fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
         checks::defaults::of(version).collect()
-    }
-
-    fn replication(&self) -> &'static [&'static dyn Replication] {
-        &streaming::KINDS
-    }
-
-    fn set_command(&self, name: &str, value: &str, live: bool) -> String {
-        let then = match live {
-            true => "SELECT pg_reload_conf();",
-            false => "then restart it",
-        };
-        format!("ALTER SYSTEM SET {name} = '{value}'; {then}")
     }
 }
 
@@ -340,15 +270,20 @@ fn set_password(login: &Login<'_>, login_limit: Duration) -> Result<Result<(), E
     administer(login, &socket_target(login)?, login_limit, set)
 }
 
-/// The directories of programs of each version below `parent`.
-fn versions_in(parent: &str, prefix: &str, sub: &str) -> Vec<(u32, PathBuf)> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let versions = entries.filter_map(|entry| {
-        let name = entry.file_name();
-        let version = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
-        Some((version, entry.path().join(sub)))
-    });
-    versions.collect()
+/// The directories of the programs of each version, the latest first.
+fn directories() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for (parent, prefix) in VERSIONS {
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
+            if let Some(version) = version.and_then(|version| version.parse::<u32>().ok()) {
+                found.push((version, entry.path().join("bin")));
+            }
+        }
+    }
+    found.sort_by(|one, other| other.cmp(one));
+    found.into_iter().map(|(_, dir)| dir).collect()
 }
 
 /// The superuser through the socket, where the kernel vouches for both ends.

@@ -10,17 +10,19 @@ use std::path::Path;
 
 use client::connection::LOGIN_LIMIT;
 use client::postgres::{Connection, Error};
-use plan::{Conduct, Configured};
+use plan::{ClusterTraits, Conduct, Configured, Quorum};
 
 use super::configuration::{REPLICATION_ROLE, ROLE, SUPERUSER};
 use super::patroni::Patroni;
 use super::server::socket_target;
 use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::failure::Failure;
-use crate::program::Installed;
-use crate::remote::{administer, first_cell};
-use crate::replication::{Copying, Formation, Member, Replication, Role, View, cell, member_name};
-use crate::server::{Invocation, ServerFile};
+use crate::launch::{Invocation, ServerFile};
+use crate::remote::{Rows, administer, first_cell};
+use crate::replication::{
+    ClusterLayout, Copying, Failover, Member, OwnedSettings, Replication, ReplicationTraits, Role,
+    View, cell, member_name, owned,
+};
 
 /// How standbys recognize a server; the files are in its data directory.
 const TLS_SETTINGS: [(&str, &str); 3] = [
@@ -84,7 +86,7 @@ enum Streaming {
 
 impl Streaming {
     /// The value of `synchronous_standby_names`; `None` if a commit waits for no standby.
-    fn awaited(&self, cluster: &Formation, primary: u32) -> Option<String> {
+    fn awaited(&self, cluster: &ClusterLayout, primary: u32) -> Option<String> {
         let standbys = (1..=cluster.count()).filter(|number| *number != primary);
         let names: Vec<String> = standbys.map(member_name).collect();
         if names.is_empty() {
@@ -100,7 +102,7 @@ impl Streaming {
 
     /// The value of `synchronous_standby_names` of a standby that is promoted. Of two members, one
     /// is left, and would wait for the lost one.
-    fn awaited_once_promoted(&self, cluster: &Formation, standby: u32) -> Option<String> {
+    fn awaited_once_promoted(&self, cluster: &ClusterLayout, standby: u32) -> Option<String> {
         let awaited = self.awaited(cluster, standby)?;
         Some(match cluster.count() {
             0..=2 => String::new(),
@@ -153,34 +155,34 @@ pub(super) fn acknowledged(config: &Configured<'_>, standbys: Option<&str>) -> S
 }
 
 impl Replication for Streaming {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Asynchronous => "asynchronous",
-            Self::Synchronous => "synchronous",
-            Self::Quorum => "quorum",
+    fn traits(&'static self) -> ReplicationTraits {
+        let (name, quorum) = match self {
+            Self::Asynchronous => ("asynchronous", Quorum::One),
+            Self::Synchronous => ("synchronous", Quorum::Two),
+            Self::Quorum => ("quorum", Quorum::Majority),
+        };
+        let cluster = ClusterTraits {
+            name,
+            elects: false,
+            has_manager: false,
+            has_coordinator: false,
+            quorum,
+            conduct: conduct(match self {
+                Self::Asynchronous => |config| acknowledged(config, None),
+                Self::Synchronous => |config| acknowledged(config, Some("the first standby")),
+                Self::Quorum => |config| {
+                    let (awaited, all) = (config.members / 2, config.members.saturating_sub(1));
+                    acknowledged(config, Some(&format!("{awaited} of {all} standbys")))
+                },
+            }),
+        };
+        ReplicationTraits {
+            failover: Some(self),
+            ..ReplicationTraits::new(cluster, STATE, &REFUSALS)
         }
     }
 
-    fn quorum(&self) -> plan::Quorum {
-        match self {
-            Self::Asynchronous => plan::Quorum::One,
-            Self::Synchronous => plan::Quorum::Two,
-            Self::Quorum => plan::Quorum::Majority,
-        }
-    }
-
-    fn conduct(&self) -> Conduct {
-        conduct(match self {
-            Self::Asynchronous => |config| acknowledged(config, None),
-            Self::Synchronous => |config| acknowledged(config, Some("the first standby")),
-            Self::Quorum => |config| {
-                let (awaited, all) = (config.members / 2, config.members.saturating_sub(1));
-                acknowledged(config, Some(&format!("{awaited} of {all} standbys")))
-            },
-        })
-    }
-
-    fn settings(&self, cluster: &Formation, number: u32) -> Vec<(String, String)> {
+    fn settings(&self, cluster: &ClusterLayout, number: u32) -> OwnedSettings {
         let senders = cluster.count() + 2;
         let mut settings = vec![
             ("wal_level", "replica".to_owned()),
@@ -193,21 +195,17 @@ impl Replication for Streaming {
             let awaited = self.awaited_once_promoted(cluster, number);
             settings.extend(awaited.map(|names| (AWAITED, names)));
         }
-        let tls = TLS_SETTINGS.map(|(name, value)| (name, value.to_owned()));
-        let owned = |(name, value): (&str, String)| (name.to_owned(), value);
-        settings.into_iter().chain(tls).map(owned).collect()
+        owned(settings)
+            .into_iter()
+            .chain(owned(TLS_SETTINGS))
+            .collect()
     }
 
-    fn data_files(&self, cluster: &Formation, number: u32) -> Vec<ServerFile> {
-        let file = |name, text| ServerFile {
-            name,
-            text,
-            is_temporary: false,
-        };
+    fn data_files(&self, cluster: &ClusterLayout, number: u32) -> Vec<ServerFile> {
         let password = format!("*:*:*:{REPLICATION_ROLE}:{}\n", cluster.password);
         let mut files = Vec::from(cluster.certificate.files());
-        files.push(file(PASSWORD_FILE, password));
-        files.extend((number != 1).then(|| file(STANDBY_SIGNAL, String::new())));
+        files.push(ServerFile::new(PASSWORD_FILE, password));
+        files.extend((number != 1).then(|| ServerFile::new(STANDBY_SIGNAL, "")));
         files
     }
 
@@ -229,11 +227,25 @@ impl Replication for Streaming {
         set_and_reload(member, &[(AWAITED, names)])
     }
 
+    fn view(&self, rows: &Rows) -> View {
+        view(rows)
+    }
+
+    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
+        state(member)
+    }
+
+    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
+        strangers(member)
+    }
+}
+
+impl Failover for Streaming {
     /// Nothing is reloaded before: a standby that is told to do both at once may sleep for
     /// `wal_retrieve_retry_interval`, 5 s, before it is promoted.
     fn promote(&self, member: &Member<'_>) -> Result<(), Failure> {
-        let promoted = as_superuser(member, async |connection| connection.rows(PROMOTE).await)?;
-        match first_cell(promoted.map_err(|error| member.refused(&error))?).as_deref() {
+        let promoted = run(member, &[PROMOTE.to_owned()])?;
+        match first_cell(promoted).as_deref() {
             Some("t") => Ok(()),
             _ => Err(Failure::server(format!(
                 "{} did not become the primary in time",
@@ -243,11 +255,8 @@ impl Replication for Streaming {
     }
 
     fn received(&self, member: &Member<'_>) -> Result<u64, Failure> {
-        let rows = as_superuser(member, async |connection| connection.rows(RECEIVED).await)?;
-        let rows = rows.map_err(|error| member.login.refused(&error))?;
-        Ok(first_cell(rows)
-            .and_then(|bytes| bytes.parse().ok())
-            .unwrap_or(0))
+        let bytes = first_cell(rows(member, RECEIVED)?);
+        Ok(bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
     fn follow(&self, member: &Member<'_>, primary: u32) -> Result<(), Failure> {
@@ -264,10 +273,10 @@ impl Replication for Streaming {
     /// received.
     fn copy(
         &self,
-        cluster: &Formation,
+        cluster: &ClusterLayout,
         number: u32,
         primary: u32,
-        installed: &Installed,
+        server: &Path,
         data: &Path,
     ) -> Option<Copying> {
         let arguments: [OsString; 6] = [
@@ -279,36 +288,16 @@ impl Replication for Streaming {
             "--no-password".into(),
         ];
         let beside = |program: &Path| program.with_file_name("pg_basebackup");
-        let mut program = beside(&installed.program);
+        let mut program = beside(server);
         if !program.is_file() {
             // A link to the server's program may be without links to the other programs.
-            program = fs::canonicalize(&installed.program).map_or(program, |real| beside(&real));
+            program = fs::canonicalize(server).map_or(program, |real| beside(&real));
         }
         Some(Copying {
             program: Invocation::new(program, arguments),
             password: ("PGPASSWORD", cluster.password.clone()),
             authority: ("PGSSLROOTCERT", cluster.certificate.authority_file()),
         })
-    }
-
-    fn view_query(&self) -> &'static str {
-        STATE
-    }
-
-    fn view(&self, rows: &[Vec<Option<String>>]) -> View {
-        view(rows)
-    }
-
-    fn strangers(&self, member: &Member<'_>) -> Result<Vec<String>, Failure> {
-        strangers(member)
-    }
-
-    fn refusals(&self) -> &'static [&'static str] {
-        &REFUSALS
-    }
-
-    fn state(&self, member: &Member<'_>) -> Result<Role, Failure> {
-        state(member)
     }
 }
 
@@ -338,17 +327,11 @@ fn set_and_reload(member: &Member<'_>, settings: &[(&str, String)]) -> Result<()
         .map(|(name, value)| format!("ALTER SYSTEM SET {name} = '{value}'"));
     let reload = std::iter::once("SELECT pg_reload_conf()".to_owned());
     let statements: Vec<String> = set.chain(reload).collect();
-    let done = as_superuser(member, async |connection| {
-        for sql in &statements {
-            connection.rows(sql).await?;
-        }
-        Ok(())
-    })?;
-    done.map_err(|error| member.refused(&error))
+    run(member, &statements).map(drop)
 }
 
 /// The view in an answer to [`STATE`].
-pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
+pub(super) fn view(rows: &Rows) -> View {
     let state = rows.first().map_or("", |row| cell(row, 0));
     View {
         state: role(state),
@@ -357,17 +340,13 @@ pub(super) fn view(rows: &[Vec<Option<String>>]) -> View {
 }
 
 pub(super) fn state(member: &Member<'_>) -> Result<Role, Failure> {
-    let rows = as_superuser(member, async |connection| {
-        connection.rows(FORMING_STATE).await
-    })?;
-    let rows = rows.map_err(|error| member.login.refused(&error))?;
-    Ok(role(&first_cell(rows).unwrap_or_default()))
+    let state = first_cell(rows(member, FORMING_STATE)?);
+    Ok(role(&state.unwrap_or_default()))
 }
 
 /// Sessions of roles other than dyno's, and standbys that are not members.
 pub(super) fn strangers(member: &Member<'_>) -> Result<Vec<String>, Failure> {
-    let sessions = as_superuser(member, async |connection| connection.rows(SESSIONS).await)?;
-    let sessions = sessions.map_err(|error| member.login.refused(&error))?;
+    let sessions = rows(member, SESSIONS)?;
     let is_members = |name| (1..=member.cluster.count()).any(|number| member_name(number) == name);
     let strangers = sessions.iter().filter(|row| match cell(row, 0) {
         REPLICATION_ROLE => !is_members(cell(row, 1)),
@@ -390,7 +369,7 @@ fn role(word: &str) -> Role {
 
 /// How member `number` reaches its primary. A server without the cluster's key does not get the
 /// password.
-fn source(cluster: &Formation, number: u32, primary: u32) -> String {
+fn source(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
     let server = cluster.client_address(primary);
     let server = server.map(|server| format!("host={} port={}", server.ip(), server.port()));
     format!(
@@ -400,9 +379,27 @@ fn source(cluster: &Formation, number: u32, primary: u32) -> String {
     )
 }
 
-fn with_password_file(cluster: &Formation, number: u32, primary: u32) -> String {
+fn with_password_file(cluster: &ClusterLayout, number: u32, primary: u32) -> String {
     let source = source(cluster, number, primary);
     format!("{source} sslrootcert={AUTHORITY_FILE} passfile={PASSWORD_FILE}")
+}
+
+/// Executes statements as the superuser; returns the rows of the last one.
+fn run(member: &Member<'_>, statements: &[String]) -> Result<Rows, Failure> {
+    let ran = as_superuser(member, async |connection| {
+        let mut rows = Rows::new();
+        for statement in statements {
+            rows = connection.rows(statement).await?;
+        }
+        Ok(rows)
+    })?;
+    ran.map_err(|error| member.refused(&error))
+}
+
+/// Executes a query as the superuser.
+fn rows(member: &Member<'_>, sql: &str) -> Result<Rows, Failure> {
+    let rows = as_superuser(member, async |connection| connection.rows(sql).await)?;
+    rows.map_err(|error| member.login.refused(&error))
 }
 
 /// Calls `work` with a connection as the superuser through the socket.

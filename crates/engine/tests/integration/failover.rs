@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::certificate::Certificate;
-use engine::replication::{Formation, Member, MemberAddress, Replication, Role};
+use engine::replication::{ClusterLayout, Member, MemberAddress, Replication, Role};
 use engine::{Failure, Login};
 use tempfile::TempDir;
 use testkit::{MariaDb, MySql, Server};
@@ -21,7 +21,7 @@ const LAZY_DISK: &str = "--innodb-flush-log-at-trx-commit=2";
 /// Servers that replicate semi-synchronously.
 struct Members {
     kind: &'static dyn Replication,
-    cluster: Formation,
+    cluster: ClusterLayout,
     servers: Vec<Server>,
     _files: TempDir,
 }
@@ -32,7 +32,7 @@ impl Members {
         kind: &'static dyn Replication,
         options: &[&str],
     ) -> Self {
-        let mut cluster = Formation {
+        let mut cluster = ClusterLayout {
             id: "0".repeat(32),
             members: vec![
                 MemberAddress {
@@ -119,16 +119,19 @@ impl Members {
     }
 
     fn received(&self, number: u32) -> u64 {
-        self.on(number, |member| self.kind.received(member))
+        self.on(number, |member| self.kind.failover()?.received(member))
             .unwrap()
     }
 
     fn follow(&self, number: u32, primary: u32) -> Result<(), Failure> {
-        self.on(number, |member| self.kind.follow(member, primary))
+        self.on(number, |member| {
+            self.kind.failover()?.follow(member, primary)
+        })
     }
 
     fn promote(&self, number: u32) {
-        self.on(number, |member| self.kind.promote(member)).unwrap();
+        self.on(number, |member| self.kind.failover()?.promote(member))
+            .unwrap();
         assert_eq!(self.state(number), Role::Primary);
     }
 

@@ -120,7 +120,7 @@ mod tests {
             let _ = field_bytes(&text, "a");
             let _ = network::parse(&text);
             let _ = crate::process::parse(&text);
-            let _ = crate::throttling::parse(&text);
+            let _ = crate::cgroup::count(&text, "a");
             let _ = crate::mounts::parse(&text);
             let _ = crate::files::list_length(&text);
         }

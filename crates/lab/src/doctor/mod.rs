@@ -138,7 +138,7 @@ fn families() -> Vec<(&'static str, Vec<About>)> {
 /// The checks of all engines, without duplicates.
 fn server_checks() -> Vec<About> {
     let mut abouts: Vec<About> = Vec::new();
-    for check in engine::servers().flat_map(Server::checks) {
+    for check in engine::servers().flat_map(<dyn Server>::checks) {
         if abouts.iter().all(|known| known.id != check.about.id) {
             abouts.push(check.about);
         }

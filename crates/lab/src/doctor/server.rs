@@ -78,7 +78,7 @@ fn running(
     database: &Database,
     required: Option<Requirements>,
 ) -> Option<ServerFacts> {
-    let (said, settings) = match database.ask()? {
+    let (said, settings) = match database.server()?.report() {
         Ok(said) => (said.clone(), Ok(said.settings)),
         Err(why) => (ServerReport::default(), Err(why)),
     };
@@ -108,7 +108,8 @@ fn running(
 /// Why a server is not known to run on this host; `None` if it does. A server that does not report
 /// a host name is identified by its process.
 fn elsewhere(files: &dyn Files, database: &Database, host_name: Option<&str>) -> Option<String> {
-    let addresses = database.addresses();
+    let server = database.server();
+    let addresses = server.map_or_else(Vec::new, |server| server.addresses());
     match host_name {
         Some(name) if is_here(&addresses, name) => None,
         Some(name) => Some(format!("it runs on {name}")),

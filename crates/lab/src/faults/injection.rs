@@ -259,7 +259,9 @@ impl<'a> Injection<'a> {
         let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
         let isolated = members.iter().map(isolation);
         let lost = replication
-            .quorum()
+            .traits()
+            .cluster
+            .quorum
             .lost(count, replication.elects(), isolated);
         lost.map_or(Ok(()), |lost| Err(quorum_lost(lost)))
     }

@@ -17,7 +17,7 @@ impl Injection<'_> {
     pub(super) fn loses_primary(&self, hit: &[usize]) -> bool {
         let cluster = self.instance.cluster.as_ref();
         let replication = cluster.and_then(Cluster::replication);
-        let elects = replication.is_none_or(Replication::elects);
+        let elects = replication.is_none_or(<dyn Replication>::elects);
         let was_primary = cluster.is_some_and(|cluster| hit.contains(&cluster.primary_index()));
         was_primary && !elects && self.rules().loses_primary
     }

@@ -39,7 +39,7 @@ pub(super) struct Turn<'a> {
 pub(super) fn wait<'a>(context: &FaultContext<'a>) -> Result<Turn<'a>, Failure> {
     let cluster = context.cluster()?;
     let kind = cluster.replication();
-    if kind.is_none_or(|kind| kind.bootstrap().is_none()) {
+    if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
         return Ok(Turn {
             begins: false,
             _guard: None,

@@ -5,12 +5,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::trust;
+use super::trust::{self, untrusted};
 use crate::failure::{Fact, Failure};
-use crate::home::trust::untrusted;
+use crate::process::{POLL_INTERVAL, TOOL_LIMIT};
 
 /// Servers do not inherit a held lock: the file is closed on exec.
 #[derive(Debug)]
@@ -19,14 +21,24 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits until no other process holds the lock.
+    /// Waits until no other process holds the lock, which none holds for long.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Failure> {
+        Self::exclusive_within(TOOL_LIMIT, path)
+    }
+
+    fn exclusive_within(limit: Duration, path: &Path) -> Result<Self, Failure> {
+        let deadline = Instant::now() + limit;
         loop {
-            let file = open_or_create(path)?;
-            file.lock().map_err(Failure::at("lock", path))?;
-            if is_current(&file, path)? {
-                return Ok(Self { _file: file });
+            if let Some(lock) = Self::try_exclusive(path)? {
+                return Ok(lock);
             }
+            if Instant::now() > deadline {
+                let (path, limit_s) = (path.display(), limit.as_secs());
+                let message = format!("another dyno has held {path} for more than {limit_s} s");
+                let remedy = "resume or end that process, which may be stopped or wait for a disk";
+                return Err(Failure::server(message).remedy(remedy));
+            }
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -117,6 +129,17 @@ mod tests {
         assert!(Lock::try_shared(&path).unwrap().is_none());
         drop(alone);
         assert!(Lock::try_shared(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_lock_that_is_not_released_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let held = Lock::exclusive(&path).unwrap();
+        let error = Lock::exclusive_within(Duration::ZERO, &path).unwrap_err();
+        assert!(error.message.contains("another dyno"), "{error}");
+        drop(held);
+        Lock::exclusive_within(Duration::ZERO, &path).unwrap();
     }
 
     #[test]

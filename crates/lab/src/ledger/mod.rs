@@ -222,14 +222,15 @@ impl Ledger<'_> {
     /// Asks a server for its role. A single server is its own primary.
     fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<Role, SessionError> {
         if let Some(replication) = self.group().and_then(|group| group.replication) {
-            let rows = sql.rows(replication.view_query(), ANSWER_LIMIT)?;
+            let rows = sql.rows(replication.traits().view_query, ANSWER_LIMIT)?;
             return Ok(replication.view(&rows).state);
         }
-        let Some(query) = database.role_query() else {
+        let server = database.server();
+        let asked = server.and_then(|server| Some((server, server.role_query()?)));
+        let Some((server, query)) = asked else {
             return Ok(Role::Primary);
         };
-        let rows = sql.rows(query, ANSWER_LIMIT)?;
-        Ok(database.role(&rows).state)
+        Ok(server.role(&sql.rows(query, ANSWER_LIMIT)?))
     }
 
     fn has_many_primaries(&self) -> bool {

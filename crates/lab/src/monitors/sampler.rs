@@ -109,7 +109,7 @@ impl Sampler {
             directories,
             counters: servers
                 .into_iter()
-                .map(|server| server.database?.counters())
+                .map(|server| Some(server.database?.server()?.counters()))
                 .collect(),
             // Without a reactor, the servers' own counters are missing.
             reactor: Reactor::new().ok(),

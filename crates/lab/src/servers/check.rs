@@ -42,7 +42,7 @@ pub(crate) fn check(
     };
     let validation = engine.validation(installed, &validator.paths);
     let complaints = validator.run(config, &validation)?.stderr;
-    let Some(rejected) = engine.rejected(&complaints, config) else {
+    let Some(rejected) = (engine.traits().rejected)(&complaints, config) else {
         return Ok(());
     };
     let near = match rejected.is_unknown {
@@ -91,7 +91,7 @@ impl Validator<'_> {
         let account = self.data.home().account();
         let engine = self.installed.engine;
         let text = engine.configuration(self.installed, &self.paths, config);
-        write_for_server(&self.paths.config(engine), &text, account)?;
+        write_for_server(&self.paths.config(), &text, account)?;
         let mut command = process::command(account, &[], &invocation.program);
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.data.dir().join(name));
         command
@@ -111,7 +111,7 @@ impl Validator<'_> {
     fn nearest(&self, name: &str) -> Result<Option<String>, Failure> {
         let engine = self.installed.engine;
         let listing = engine.listing(self.installed, &self.paths);
-        let known = engine.listed(&self.run(&[], &listing)?.stdout);
+        let known = (engine.traits().listed)(&self.run(&[], &listing)?.stdout);
         let near = plan::nearest(&engine.plain_name(name), known.iter().map(String::as_str));
         Ok(near.map(str::to_owned))
     }

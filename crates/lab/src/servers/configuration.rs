@@ -25,9 +25,9 @@ impl Launcher {
         let on_site = self.on_site(paths);
         let text = |config: &_| engine.configuration(&self.installed, &on_site, config);
         let settings = self.settings(of_restart);
-        write_for_server(&paths.config(engine), &text(&settings), account)?;
+        write_for_server(&paths.config(), &text(&settings), account)?;
         let kept: Vec<(String, String)> = settings.iter().map(|one| self.shown(one)).collect();
-        write_readable(&self.keep.join(engine.config_file()), &text(&kept))
+        write_readable(&self.keep.join(engine.traits().config_file), &text(&kept))
     }
 
     /// The settings that make the server a member of its cluster, then the study's.
@@ -43,7 +43,7 @@ impl Launcher {
     /// A setting as the result shows it: a value that may be a secret is hidden.
     fn shown(&self, (name, value): &(String, String)) -> (String, String) {
         let engine = self.installed.engine;
-        let value = match engine.is_secret(&engine.plain_name(name), value) {
+        let value = match engine.is_secret(name, value) {
             true => HIDDEN,
             false => value,
         };

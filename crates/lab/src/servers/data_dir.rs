@@ -101,15 +101,21 @@ impl DataDir {
     }
 
     /// Fills `data` with a copy of prepared data.
-    pub(crate) fn fill(&self, from: &Path, engine: &dyn Server) -> Result<Copied, Failure> {
+    pub(crate) fn fill(
+        &self,
+        from: &Path,
+        engine: &dyn Server,
+        interrupted: &AtomicBool,
+    ) -> Result<Copied, Failure> {
         let account = self.home.account();
         let Some(log) = self.log() else {
-            return copy_dir(from, &self.data(), account);
+            return copy_dir(from, &self.data(), account, interrupted);
         };
-        let entries = engine.log_entries();
+        let entries = engine.traits().log_entries;
         let is_data = |name: &OsStr| !entries.include(name);
-        let data = copy_entries(from, &self.data(), account, &is_data)?;
-        let copied = copy_entries(from, &log, account, &|name| entries.include(name));
+        let data = copy_entries(from, &self.data(), account, &is_data, interrupted)?;
+        let is_log = |name: &OsStr| entries.include(name);
+        let copied = copy_entries(from, &log, account, &is_log, interrupted);
         let copied = copied.map_err(of_log)?;
         self.link(&log, entries)?;
         Ok(data.and(copied))
@@ -192,6 +198,7 @@ impl DataDir {
         Paths {
             number,
             dir: self.dir.clone(),
+            config_file: engine.traits().config_file,
             own: self.own(),
             data: self.data(),
             log: self.log(),

@@ -1,20 +1,18 @@
 //! Finds server programs on this host.
 
 use std::path::Path;
-use std::process::Stdio;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Installed, Invocation, Server};
 
 use crate::account::Account;
-use crate::failure::Failure;
-use crate::process;
+use crate::failure::{Fact, Failure};
+use crate::process::{self, NEVER};
 
 /// How long a program may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
-/// Bytes that are read of a program's output.
-const PRINTED_BYTES: u64 = 2000;
+/// Characters of a program's output that a message quotes.
+const PRINTED_CHARS: usize = 2000;
 
 /// Like [`engine::find`], on this host.
 pub fn find(
@@ -32,29 +30,17 @@ pub fn find(
 fn printed(invocation: &Invocation, account: &Account) -> Result<Result<String, String>, Failure> {
     let mut command = process::command(account, &[], &invocation.program);
     command.args(&invocation.arguments);
-    let failed = Failure::at("run", &invocation.program);
-    let (reader, writer) = std::io::pipe().map_err(failed)?;
-    let errors = writer.try_clone().map_err(failed)?;
-    command
-        .stdout(Stdio::from(writer))
-        .stderr(Stdio::from(errors));
-    let output = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let limited = &mut std::io::Read::take(reader, PRINTED_BYTES);
-        let _ = std::io::Read::read_to_end(limited, &mut text);
-        text
-    });
-    let never = AtomicBool::new(false);
-    let status = process::run(command, VERSION_LIMIT, &never)?;
-    let text = output.join().unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    Ok(match status {
-        Some(status) if status.success() => Ok(text),
-        Some(status) => Err(format!("it {}: {text}", process::how_it_ended(status))),
-        None => Err(format!(
-            "it did not end within {} s",
-            VERSION_LIMIT.as_secs()
-        )),
+    let (status, text) = match process::words(command, VERSION_LIMIT, &NEVER) {
+        Err(error) if error.is(Fact::Endless) => {
+            let limit_s = VERSION_LIMIT.as_secs();
+            return Ok(Err(format!("it did not end within {limit_s} s")));
+        }
+        ended => ended?,
+    };
+    let text: String = text.trim().chars().take(PRINTED_CHARS).collect();
+    Ok(match status.success() {
+        true => Ok(text),
+        false => Err(format!("it {}: {text}", process::how_it_ended(status))),
     })
 }
 

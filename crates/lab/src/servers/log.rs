@@ -61,7 +61,7 @@ pub(crate) fn failure(
     log: &str,
     config: &[(String, String)],
 ) -> Failure {
-    let failure = match engine.rejected(log, config) {
+    let failure = match (engine.traits().rejected)(log, config) {
         Some(setting) => rejected(server, &setting, None),
         None => Failure::server(format!(
             "{server} failed: it {how}; its log ends:\n{}",

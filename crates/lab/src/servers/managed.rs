@@ -1,7 +1,7 @@
 //! Servers that a cluster manager starts.
 
 use engine::Paths;
-use engine::manager::{Managed, Manager, ManagerFile};
+use engine::manager::{ManagedServer, Manager, ManagerFile};
 
 use crate::account::Account;
 use crate::failure::Failure;
@@ -18,8 +18,8 @@ impl Launcher {
         let Some(membership) = &self.membership else {
             return Ok(None);
         };
-        let manager = membership.manager(&Managed {
-            installed: &self.installed,
+        let manager = membership.manager(&ManagedServer {
+            program: &self.installed.program,
             paths,
             config: &self.config,
             account: account.other_name(),

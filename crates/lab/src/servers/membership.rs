@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use engine::ServerFile;
 use engine::certificate::Certificate;
-use engine::manager::{Managed, Manager};
-use engine::replication::{Formation, MemberAddress, Replication};
+use engine::manager::{ManagedServer, Manager};
+use engine::replication::{ClusterLayout, MemberAddress, Replication};
 
 use crate::failure::Failure;
 use crate::servers::password::Password;
@@ -21,7 +21,7 @@ const ID_CHARS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Membership {
     pub(super) replication: &'static dyn Replication,
-    pub(super) formation: Arc<Formation>,
+    pub(super) layout: Arc<ClusterLayout>,
     /// The member's number in the cluster, counted from 1.
     pub(super) number: u32,
     /// All members share the load's account and its password.
@@ -37,8 +37,9 @@ impl Membership {
         shared: Ipv4Addr,
         ttl: Duration,
     ) -> Result<Vec<Self>, Failure> {
-        let (group_ports, service_ports) = (replication.group_ports(), replication.service_ports());
-        let count = places.len() * (1 + group_ports) + service_ports;
+        let traits = replication.traits();
+        let group_ports = traits.group_ports;
+        let count = places.len() * (1 + group_ports) + traits.service_ports;
         let mut free = port::several(count)?.into_iter();
         let members = places.iter().map(|(ip, port)| {
             let own = free.next();
@@ -52,7 +53,7 @@ impl Membership {
         let ips = members.iter().map(|member: &MemberAddress| member.ip);
         let certificate = Certificate::generate(ips.chain([shared.into()]))?;
         let services = free.map(|port| SocketAddr::from((shared, port)));
-        let formation = Arc::new(Formation {
+        let layout = Arc::new(ClusterLayout {
             id: Password::random()?.text().chars().take(ID_CHARS).collect(),
             members,
             services: services.collect(),
@@ -63,40 +64,43 @@ impl Membership {
         let password = Password::random()?;
         let member = |number| Self {
             replication,
-            formation: Arc::clone(&formation),
+            layout: Arc::clone(&layout),
             number,
             password: password.clone(),
         };
-        Ok((1..=formation.count()).map(member).collect())
+        Ok((1..=layout.count()).map(member).collect())
     }
 
     pub(super) fn port(&self) -> Option<u16> {
-        let member = self.formation.member(self.number)?;
+        let member = self.layout.member(self.number)?;
         Some(member.port)
     }
 
     pub(super) fn settings(&self) -> Vec<(String, String)> {
-        self.replication.settings(&self.formation, self.number)
+        self.replication.settings(&self.layout, self.number)
     }
 
     /// The process of the server that uses `data`.
     pub(super) fn process_of(&self, data: &DataDir) -> ProcessId {
-        let file = self.replication.process_file();
-        file.map_or_else(ProcessId::default, |name| ProcessId::managed(data, name))
+        match self.replication.traits().manager {
+            Some(manager) => ProcessId::managed(data, manager.process_file()),
+            None => ProcessId::default(),
+        }
     }
 
     /// Whether the cluster manager makes this member the first primary.
     pub(super) fn is_promoted(&self) -> bool {
-        self.number == 1 && self.replication.has_manager()
+        self.number == 1 && self.replication.traits().cluster.has_manager
     }
 
     /// `None` if the laboratory starts the server itself.
-    pub(super) fn manager(&self, server: &Managed<'_>) -> Result<Option<Manager>, Failure> {
-        self.replication
-            .manager(&self.formation, self.number, server)
+    pub(super) fn manager(&self, server: &ManagedServer<'_>) -> Result<Option<Manager>, Failure> {
+        let manager = self.replication.traits().manager;
+        let manager = manager.map(|manager| manager.manager(&self.layout, self.number, server));
+        manager.transpose()
     }
 
     pub(super) fn data_files(&self) -> Vec<ServerFile> {
-        self.replication.data_files(&self.formation, self.number)
+        self.replication.data_files(&self.layout, self.number)
     }
 }

@@ -199,13 +199,20 @@ impl Node {
     /// Makes the member with index `to` the primary in place of this one.
     pub(crate) fn switch_over(&self, to: usize) -> Result<(), Failure> {
         let number = u32::try_from(to + 1).unwrap_or(u32::MAX);
-        let switched = self.as_member(|kind, member| kind.switchover(member, number));
-        switched.map(drop)
+        self.as_member(|kind, member| match kind.traits().switchover {
+            Some(kind) => kind.switch_over(member, number),
+            None => Ok(()),
+        })
+        .map(drop)
     }
 
     /// The index of the only member that could become the primary in place of this one.
     pub(crate) fn successor(&self) -> Result<Option<usize>, Failure> {
-        let number = self.as_member(Replication::successor)?.flatten();
+        let number = self.as_member(|kind, member| match kind.traits().switchover {
+            Some(kind) => kind.successor(member),
+            None => Ok(None),
+        })?;
+        let number = number.flatten();
         Ok(number.and_then(|number| usize::try_from(number.saturating_sub(1)).ok()))
     }
 
@@ -221,7 +228,7 @@ impl Node {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<(), Failure> {
-        let is_writable = |replication: &dyn Replication| replication.has_many_primaries();
+        let is_writable = <dyn Replication>::has_many_primaries;
         let wanted = match self.replication().is_some_and(is_writable) {
             true => Role::Primary,
             false => Role::Replica,
@@ -271,7 +278,7 @@ impl Node {
             return Ok(None);
         };
         let member = Member {
-            cluster: &membership.formation,
+            cluster: &membership.layout,
             number: membership.number,
             login: Login {
                 server: &self.name(),
@@ -382,7 +389,7 @@ impl Node {
         if running.is_paused() {
             running.resume();
         }
-        let signal = self.launcher.installed.engine.stop_signal();
+        let signal = self.launcher.installed.engine.traits().stop_signal;
         match running.stop(signal, STOP_LIMIT, interrupted)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {

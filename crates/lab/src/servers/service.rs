@@ -46,7 +46,9 @@ impl Services {
         let data = DataDir::new(home, "services.", &plan::Node::default(), interrupted)?;
         data.hand_over()?;
         let (dir, own) = (data.dir(), data.own());
-        let services = member.replication.services(&member.formation, dir, &own)?;
+        let manager = member.replication.traits().manager;
+        let services = manager.map(|manager| manager.services(&member.layout, dir, &own));
+        let services = services.transpose()?.unwrap_or_default();
         let started = Self {
             running: Mutex::default(),
             services,

@@ -226,7 +226,7 @@ impl Launcher {
         Ok(Started {
             running,
             port,
-            notes: engine.notes(&log(), &self.config),
+            notes: (engine.traits().notes)(&log(), &self.config),
             public_key,
         })
     }
@@ -299,7 +299,7 @@ impl Launcher {
         let log = append(&path)?;
         let metadata = log.metadata().map_err(Failure::at("inspect", &path))?;
         // Identifies the server's processes: see `survivors`.
-        let config = paths.config(self.installed.engine);
+        let config = paths.config();
         let first = self.site.spawn(data.home(), invocation, &config, log)?;
         Ok((first, metadata.len()))
     }
@@ -316,13 +316,13 @@ impl Launcher {
             return Ok(Vec::new());
         };
         let printed = self.recover(data, port, interrupted)?.unwrap_or_default();
-        let (replication, formation) = (member.replication, &member.formation);
-        if let Some(bootstrap) = replication.bootstrap().filter(|_| bootstraps) {
-            for file in bootstrap.data_files(formation) {
+        let (replication, layout) = (member.replication, &member.layout);
+        if let Some(bootstrap) = replication.traits().bootstrap.filter(|_| bootstraps) {
+            for file in bootstrap.data_files(layout) {
                 data.write_data_file(file.name, &file.text)?;
             }
         }
-        Ok(replication.restart_settings(formation, &printed, bootstraps))
+        Ok(replication.restart_settings(layout, &printed, bootstraps))
     }
 
     /// How far the data of a member goes that is down, as its program reports it; `None` if the
@@ -334,7 +334,8 @@ impl Launcher {
         interrupted: &AtomicBool,
     ) -> Result<Option<String>, Failure> {
         let membership = self.membership.as_ref();
-        let Some(recovery) = membership.and_then(|member| member.replication.recovery()) else {
+        let recovery = membership.and_then(|member| member.replication.traits().recovery);
+        let Some(recovery) = recovery else {
             return Ok(None);
         };
         let paths = self.paths(data, port);

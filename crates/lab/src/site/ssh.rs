@@ -155,6 +155,6 @@ impl Power for Ssh {
         if let Some(guest) = &self.guest {
             guest.restore(interrupted)?;
         }
-        self.machine.reconnect()
+        self.machine.reconnect(interrupted)
     }
 }

@@ -125,7 +125,8 @@ impl<'a> Builder<'a> {
         let unfilled = |error| self.unfilled(disk, error);
         let data =
             DataDir::new(self.home, "build", node, listener.interrupted).map_err(unfilled)?;
-        let filled = data.fill(&base.dir.join("data"), self.installed.engine);
+        let from = base.dir.join("data");
+        let filled = data.fill(&from, self.installed.engine, listener.interrupted);
         filled.map_err(unfilled)?;
         // Not `data.dir()` itself, which contains the configuration with secrets.
         let keep = data.dir().join("keep");
@@ -148,14 +149,14 @@ impl<'a> Builder<'a> {
         let data = server
             .stop_and_keep_data(listener.interrupted)
             .map_err(unfilled)?;
-        for name in self.installed.engine.not_copied() {
+        for name in self.installed.engine.traits().not_copied {
             data.remove_data_file(name).map_err(unfilled)?;
         }
         Ok((data, checksum))
     }
 
     fn loading_settings(&self) -> Vec<(String, String)> {
-        let own = self.installed.engine.loading_settings();
+        let own = self.installed.engine.traits().loading_settings;
         let own = own
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -171,14 +172,14 @@ impl<'a> Builder<'a> {
         let engine = self.installed.engine;
         let paths = data.paths(engine, 0, LOOPBACK, 0, 0);
         let steps = engine.initialization(self.installed, &paths, &self.format, DATABASE)?;
-        let config = paths.config(engine);
+        let config = paths.config();
         servers::write_for_server(&config, &steps.config, self.home.account())?;
         let (script, text) = &steps.script;
         servers::write_readable(&data.dir().join(script), text)?;
         for invocation in &steps.run {
             self.run(invocation, data.dir(), interrupted)?;
         }
-        for name in engine.not_copied() {
+        for name in engine.traits().not_copied {
             data.remove_data_file(name)?;
         }
         Ok(Built {
@@ -212,7 +213,7 @@ impl<'a> Builder<'a> {
         let engine = self.installed.engine;
         let who = format!("the initialization of {}", self.installed.shown());
         let log = servers::read_tail(&path, 0);
-        let log = engine.initialization_failure(&log);
+        let log = (engine.traits().initialization_error)(&log);
         Err(servers::failure(engine, &who, how, log, &self.format))
     }
 }

@@ -202,7 +202,7 @@ impl Template {
         interrupted: &AtomicBool,
     ) -> Result<(DataDir, Copied), Failure> {
         let target = DataDir::new(&self.home, &format!("s{number}."), node, interrupted)?;
-        match target.fill(&self.dir.join("data"), self.engine) {
+        match target.fill(&self.dir.join("data"), self.engine, interrupted) {
             Ok(copied) => Ok((target, copied)),
             Err(error) if is_disk_full(&error) => {
                 drop(target);

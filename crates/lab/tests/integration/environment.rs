@@ -9,7 +9,8 @@ fn settings(url: &str) -> Vec<(String, String)> {
         ..Access::default()
     };
     let database = engine::of_url(url).unwrap().open(url, &access, None);
-    database.unwrap().changed_settings().unwrap()
+    let database = database.unwrap();
+    database.server().unwrap().changed_settings().unwrap()
 }
 
 fn check(server: &Server) {

@@ -100,7 +100,7 @@ fn a_server_runs_with_the_studys_settings_and_leaves_only_what_is_kept() {
         assert_ne!(process.uid(), 0);
         assert!(server.socket().exists());
         // What may be a secret is for the server's eyes.
-        let name = study.engine.config_file();
+        let name = study.engine.traits().config_file;
         let config = dir.ancestors().nth(2).unwrap().join(name);
         let (_, secret) = study.settings[2];
         let read = fs::read_to_string(&config).unwrap();

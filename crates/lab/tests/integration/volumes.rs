@@ -93,7 +93,8 @@ fn log_of(server: &Node, engine: &'static dyn Server) -> PathBuf {
 /// Files and directories of a log, but no links to it.
 fn logs_in(directory: &Path, engine: &dyn Server) -> usize {
     let all = entries(directory).into_iter();
-    let is_log = |path: &PathBuf| engine.log_entries().include(path.file_name().unwrap());
+    let entries = engine.traits().log_entries;
+    let is_log = |path: &PathBuf| entries.include(path.file_name().unwrap());
     all.filter(|path| is_log(path) && !path.is_symlink())
         .count()
 }

@@ -345,41 +345,58 @@ fn repeats_needed_give_the_power_that_is_promised() {
     }
 }
 
-/// Results of different times, between which the host changed.
+/// Results of different times, between which the host changed; and servers that were not restarted,
+/// each of which keeps what its start gave it.
 #[test]
-fn what_was_not_interleaved_is_never_called_different() {
+fn what_was_not_interleaved_or_not_restarted_is_never_called_different() {
     let mut random = Random::new(20_240_306);
-    let apart = Question {
-        interleaved: false,
-        ..TPS
-    };
-    let mut called = 0;
     let studies = 500;
-    let would_be = share(studies, || {
-        let mut side = || -> Vec<Measured> {
-            let day = 0.05 * random.normal();
-            let trials = (1..=5).map(|repeat| Measured {
-                repeat,
-                value: Estimate {
-                    value: 1000.0 * (day + 0.02 * random.normal()).exp(),
-                    half_width: None,
-                },
-            });
-            trials.collect()
+    for (interleaved, restarted) in [(false, true), (true, false)] {
+        let question = Question {
+            interleaved,
+            restarted,
+            ..TPS
         };
-        let found = compare(&side(), &side(), &apart).unwrap();
-        called += usize::from(found.is_tested());
-        found.p.unwrap() < 0.05
+        let mut called = 0;
+        let would_be = share(studies, || {
+            let mut side = || -> Vec<Measured> {
+                let shared = 0.05 * random.normal();
+                let trials = (1..=5).map(|repeat| Measured {
+                    repeat,
+                    value: Estimate::exact(1000.0 * (shared + 0.02 * random.normal()).exp()),
+                });
+                trials.collect()
+            };
+            let found = compare(&side(), &side(), &question).unwrap();
+            called += usize::from(found.is_tested());
+            found.p.unwrap() < 0.05
+        });
+        println!(
+            "A/A, interleaved {interleaved}, restarted {restarted}: p below 5 % in {:.1} %, a \
+             verdict in {called} of {studies}",
+            would_be * 100.0
+        );
+        assert_eq!(called, 0);
+        assert!(would_be > 0.4, "the reason for the rule: {would_be}");
+    }
+}
+
+/// Changes of ten points at once, as a column of a table shows them.
+#[test]
+fn all_intervals_of_a_column_hold_at_once() {
+    const POINTS: usize = 10;
+    let mut random = Random::new(20_240_308);
+    let studies = 1000;
+    let held = share(studies, || {
+        let mut changes = (0..POINTS).map(|_| {
+            let found = blocks(&mut random, 0.1, 0.05, 5);
+            found.change_among(POINTS).interval.unwrap()
+        });
+        let truth = 100.0 * f64::exp_m1(0.1);
+        changes.all(|range| (range.low..=range.high).contains(&truth))
     });
-    println!(
-        "A/A at different times: p below 5 % in {:.1} %, a verdict in {called} of {studies}",
-        would_be * 100.0
-    );
-    assert_eq!(called, 0);
-    assert!(
-        would_be > 0.4,
-        "the noise of this test is the reason for the rule: {would_be}"
-    );
+    println!("all of {POINTS} changes held in {:.1} %", held * 100.0);
+    assert!((held - 0.95).abs() <= luck(0.95, studies), "{held}");
 }
 
 /// Throughput falls at ten points, and the percentiles stay; what chance moves, it moves in all

@@ -93,6 +93,31 @@ fn an_interval_that_changes_the_number_is_shown() {
     );
 }
 
+/// The best of three points was picked for its luck, so its interval is that of one of three: with
+/// three runs, 7.649 / 4.303 times as wide.
+#[test]
+fn the_interval_of_the_best_of_several_points_is_wider() {
+    let half_width = |points: &[(&str, f64)]| {
+        let mut all = server(&vec![(6, 4800.0, 20.0); points.len()], 3);
+        all.design.axes.push("load.threads".into());
+        for (trial, (threads, factor)) in all.trials.iter_mut().zip(points.iter().cycle()) {
+            let point = &mut trial.setup.planned.point;
+            point.insert("load.threads".into(), (*threads).into());
+            let per_s = trial.transactions.per_s.as_mut().unwrap();
+            per_s.value *= factor;
+        }
+        let sizing = Sizing::of(&all, &question(Some(0.9))).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&sizing.json().unwrap()).unwrap();
+        json["choices"][0]["per_s"]["half_width"].as_f64().unwrap()
+    };
+    let alone = half_width(&[("8", 1.0)]);
+    let picked = half_width(&[("8", 1.0), ("16", 0.9), ("32", 0.8)]);
+    assert!(
+        (picked / alone - 7.649 / 4.303).abs() < 1e-3,
+        "{picked} {alone}"
+    );
+}
+
 #[test]
 fn without_an_efficiency_it_comes_from_the_law() {
     let sizing = Sizing::of(&server(&PAPER, 3), &question(None)).unwrap();

@@ -14,7 +14,7 @@ use std::ops::Range;
 use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::content::{Content, Entries, Entry};
+use crate::content::{Content, Entries, Entry, Part};
 use crate::error::{Diagnostic, Diagnostics};
 use crate::name::Name;
 use crate::read::{read, type_words};
@@ -32,6 +32,15 @@ const MAX_NAME_BYTES: usize = 300;
 /// A value from the TOML parser.
 type TomlValue<'v> = TomlSpanned<DeValue<'v>>;
 
+/// The part of a study that gives a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Giver {
+    File,
+    Variant,
+    Size,
+    Override,
+}
+
 /// The content of a study and its diagnostics, while the study is read.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -45,41 +54,31 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn file(&mut self, root: &DeTable<'_>) {
-        let mut entries = Entries::new();
+        let mut part = Part::default();
         for (typed, value) in root.iter() {
             let (name, at) = (typed.get_ref(), Span::new(Origin::File, typed.span()));
-            match value.get_ref() {
-                DeValue::Table(table) if name == SWEEP => self.sweep(table),
-                DeValue::Table(table) if name == SIZES => self.sizes(table),
-                DeValue::Table(table) if name == THRESHOLDS => self.thresholds(table),
-                DeValue::Table(table) if key::is_section(name) => {
-                    self.section(name, table, &mut entries);
-                    self.switch_on(name, at, &mut entries);
+            let is_section =
+                [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref()) || key::is_section(name);
+            match (name.as_ref(), value.get_ref()) {
+                (SIZES, DeValue::Table(table)) => self.sizes(table),
+                (VARIANT, DeValue::Array(list)) => self.variants(list),
+                (VARIANT, other) => self.not_tables(VARIANT, other, at, variant::HOW),
+                (FAULT, DeValue::Array(list)) => self.faults(list),
+                (FAULT, other) => self.not_tables(FAULT, other, at, faults::HOW),
+                (_, other) if is_section && !other.is_table() => {
+                    let message = format!("`{name}` is a section, not {}", type_words(other));
+                    let help = format!("write [{name}] on its own line, and its keys below");
+                    self.refuse(at, message, help);
                 }
-                DeValue::Array(list) if name == VARIANT => self.variants(list),
-                other if name == VARIANT => self.not_tables(VARIANT, other, at, variant::HOW),
-                DeValue::Array(list) if name == FAULT => self.faults(list),
-                other if name == FAULT => self.not_tables(FAULT, other, at, faults::HOW),
-                other
-                    if [SWEEP, SIZES, THRESHOLDS].contains(&name.as_ref())
-                        || key::is_section(name) =>
-                {
-                    self.not_a_section(name, other, at);
+                _ => {
+                    self.keys(Giver::File, name, value, at, &mut part);
+                    self.switch_on(name, at, &mut part.entries);
                 }
-                _ => self.key_of_section("", name, value, at, &mut entries),
             }
         }
-        self.content.entries = entries;
-        self.content.axes.sort_by_key(|axis| axis.at);
+        self.content.common = part;
         let thresholds = &mut self.content.thresholds;
         thresholds.sort_by_key(|threshold| threshold.column.span);
-    }
-
-    fn section(&mut self, section: &str, table: &DeTable<'_>, into: &mut Entries) {
-        for (typed, value) in table.iter() {
-            let at = Span::new(Origin::File, typed.span());
-            self.key_of_section(section, typed.get_ref(), value, at, into);
-        }
     }
 
     /// Adds the key that turns a section on, unless the study gives it.
@@ -98,35 +97,50 @@ impl Walk {
         }
     }
 
-    fn key_of_section(
-        &mut self,
-        section: &str,
-        last: &str,
-        value: &TomlValue<'_>,
-        at: Span,
-        into: &mut Entries,
-    ) {
-        let name = joined(section, last);
-        if let (DeValue::Table(table), true) = (value.get_ref(), key::is_group(&name)) {
-            return self.section(&name, table, into);
+    /// The keys of a table that is a part of the study.
+    fn part(&mut self, giver: Giver, table: &DeTable<'_>) -> Part {
+        let mut part = Part::default();
+        for (typed, value) in table.iter() {
+            let at = Span::new(Origin::File, typed.span());
+            self.keys(giver, typed.get_ref(), value, at, &mut part);
         }
-        if let Some(name) = self.find(&name, at, || suggest::key(section, &name)) {
-            self.key(name, value, at, into);
-        }
+        part
     }
 
-    /// A key with its value, or all settings of a table of settings.
-    fn key(&mut self, name: Name, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
-        match (&name.key.kind, value.get_ref()) {
-            (Kind::Settings, DeValue::Table(table)) if name.setting().is_none() => {
-                leaves(name.full(), table, at.origin, &mut |full, value, at| {
-                    if let Some(name) = self.find(&full, at, String::new) {
-                        self.entry(name, value, at, into);
-                    }
-                });
+    /// A key, or all keys at or below its name.
+    fn keys(&mut self, giver: Giver, name: &str, value: &TomlValue<'_>, at: Span, into: &mut Part) {
+        leaves(name, value, at, &mut |name, value, at| {
+            self.key(giver, name, value, at, into);
+        });
+        into.axes.sort_by_key(|axis| axis.at);
+    }
+
+    fn key(&mut self, giver: Giver, name: &str, value: &TomlValue<'_>, at: Span, into: &mut Part) {
+        match name.split_once('.') {
+            Some((SWEEP, axis)) if giver != Giver::Variant => {
+                return self.axis(axis, value, at, into);
             }
+            Some((THRESHOLDS, column)) if matches!(giver, Giver::File | Giver::Override) => {
+                return self.threshold(column, value, at);
+            }
+            _ => {}
+        }
+        let Some(name) = self.find(name, at, || suggest::key(giver, name)) else {
+            return;
+        };
+        let part = match giver {
+            Giver::Variant => Some(("variant", "trial")),
+            Giver::Size => Some(("size", "size")),
+            Giver::File | Giver::Override => None,
+        };
+        if let Some((part, each)) = part.filter(|_| !name.key.axis) {
+            let message = format!("a {part} cannot set `{}`", name.full());
+            let help = format!("it is the same in every {each}: set it outside the {part}s");
+            return self.refuse(at, message, help);
+        }
+        match (&name.key.kind, value.get_ref()) {
             (Kind::Tables, DeValue::Array(list)) => self.tables(list, at.origin),
-            _ => self.entry(name, value, at, into),
+            _ => self.entry(name, value, at, &mut into.entries),
         }
     }
 
@@ -149,8 +163,11 @@ impl Walk {
         origin: Origin,
     ) -> Option<Spanned<Value>> {
         let span = Span::new(origin, value.span());
-        if let (Kind::Url, Some(text)) = (&name.key.kind, value.get_ref().as_str()) {
-            self.hide(span, text);
+        if let (Kind::Url, Some(url)) = (&name.key.kind, value.get_ref().as_str()) {
+            let shown = redact_url(url);
+            if shown != url {
+                self.secrets.push((span, format!("{shown:?}")));
+            }
         }
         match read(name, value.get_ref()) {
             Ok(value) => Some(Spanned { value, span }),
@@ -217,24 +234,6 @@ impl Walk {
         None
     }
 
-    /// A key of a `part` of the study, which sets only what may differ.
-    fn key_of_part(
-        &mut self,
-        part: &str,
-        name: Name,
-        value: &TomlValue<'_>,
-        at: Span,
-        into: &mut Entries,
-    ) {
-        if name.key.axis {
-            return self.entry(name, value, at, into);
-        }
-        let message = format!("a {part} cannot set `{}`", name.full());
-        let each = if part == VARIANT { "trial" } else { part };
-        let help = format!("it is the same in every {each}: set it outside the {part}s");
-        self.refuse(at, message, help);
-    }
-
     /// `help` takes time, so it is not called for every key of a long list.
     fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
         let diagnostic = if self.diagnostics.is_full() {
@@ -245,67 +244,57 @@ impl Walk {
         self.diagnostics.add(at, diagnostic);
     }
 
-    fn not_a_section(&mut self, name: &str, value: &DeValue<'_>, at: Span) {
-        let message = format!("`{name}` is a section, not {}", type_words(value));
-        let help = format!("write [{name}] on its own line, and its keys below");
-        self.refuse(at, message, help);
-    }
-
     /// A value in the place of tables with double brackets.
     fn not_tables(&mut self, name: &str, value: &DeValue<'_>, at: Span, help: &str) {
         let found = match value {
             DeValue::Table(_) => "one table",
             other => type_words(other),
         };
-        self.refuse(
-            at,
-            format!("`{name}` is a list of tables, not {found}"),
-            help,
-        );
-    }
-
-    /// Records a URL that contains a password, however it is quoted.
-    fn hide(&mut self, span: Span, url: &str) {
-        let shown = redact_url(url);
-        if shown != url {
-            self.secrets.push((span, format!("{:?}", shown)));
-        }
+        let message = format!("`{name}` is a list of tables, not {found}");
+        self.refuse(at, message, help);
     }
 
     /// The URLs to replace in the text of the file.
     pub(crate) fn secrets_in_file(&self) -> Vec<(Range<usize>, String)> {
-        let in_file = self
-            .secrets
-            .iter()
-            .filter(|(span, _)| span.origin == Origin::File);
+        let secrets = self.secrets.iter();
+        let in_file = secrets.filter(|(span, _)| span.origin == Origin::File);
         in_file
             .map(|(span, shown)| (span.start..span.end, shown.clone()))
             .collect()
     }
 }
 
-/// Finds every value below `table`: the unquoted key `a.b` is a nested table, equivalent to
+/// Finds every value at or below a name: the unquoted key `a.b` is a nested table, equivalent to
 /// `"a.b"`.
 fn leaves(
-    prefix: &str,
-    table: &DeTable<'_>,
-    origin: Origin,
-    found: &mut dyn FnMut(String, &TomlValue<'_>, Span),
+    name: &str,
+    value: &TomlValue<'_>,
+    at: Span,
+    found: &mut dyn FnMut(&str, &TomlValue<'_>, Span),
 ) {
-    for (typed, value) in table.iter() {
-        let name = joined(prefix, typed.get_ref());
-        let can_be_longer = name.len() <= MAX_NAME_BYTES && name.matches('.').count() < MAX_PARTS;
-        match value.get_ref() {
-            DeValue::Table(inner) if can_be_longer => leaves(&name, inner, origin, found),
-            _ => found(name, value, Span::new(origin, typed.span())),
+    match value.get_ref() {
+        DeValue::Table(table) if has_keys_below(name) => {
+            for (typed, value) in table.iter() {
+                let name = format!("{name}.{}", typed.get_ref());
+                leaves(&name, value, Span::new(at.origin, typed.span()), found);
+            }
         }
+        _ => found(name, value, at),
     }
 }
 
-fn joined(section: &str, key: &str) -> String {
-    if section.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{section}.{key}")
+/// Whether a table of this name is a part of the names of keys, not a value.
+fn has_keys_below(name: &str) -> bool {
+    if name.len() > MAX_NAME_BYTES || name.matches('.').count() >= MAX_PARTS {
+        return false;
     }
+    let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+    let name = match first {
+        THRESHOLDS => return true,
+        SWEEP if rest.is_empty() => return true,
+        SWEEP => rest,
+        _ => name,
+    };
+    let has_settings = |name: Name| matches!(name.key.kind, Kind::Settings);
+    key::is_group(name) || Name::find(name).is_ok_and(|name| name.is_some_and(has_settings))
 }

@@ -2,12 +2,9 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{TomlValue, Walk, leaves};
-use crate::content::{Axis, Entries, Size};
-use crate::name::Name;
+use super::{Giver, Walk};
 use crate::read::type_words;
-use crate::suggest;
-use plan::key::{SIZES, SWEEP};
+use plan::key::SIZES;
 use plan::{Origin, Span, nearest, shown};
 
 /// More than any study needs.
@@ -43,76 +40,31 @@ impl Walk {
             let help = format!("a study has at most {MAX_SIZES} sizes");
             return self.refuse(at, message, help);
         }
-        let mut size = Size {
-            name: name.to_owned(),
-            entries: Entries::new(),
-            axes: Vec::new(),
-        };
-        leaves(
-            "",
-            table,
-            Origin::File,
-            &mut |key, value, at| match key.split_once('.') {
-                Some((SWEEP, axis)) => self.axis_of_size(axis, value, at, &mut size),
-                _ => self.key_of_size(&key, value, at, &mut size),
-            },
-        );
-        self.content.sizes.push(size);
-    }
-
-    fn key_of_size(&mut self, key: &str, value: &TomlValue<'_>, at: Span, size: &mut Size) {
-        let Some(name) = self.find(key, at, || suggest::key_of_size(key)) else {
-            return;
-        };
-        match size.axes.iter().find(|a| a.name.full() == name.full()) {
-            Some(axis) => self.twice(&name, axis.at, at),
-            None => self.key_of_part("size", name, value, at, &mut size.entries),
+        let size = self.part(Giver::Size, table);
+        for axis in &size.axes {
+            if let Some(entry) = size.entries.get(axis.name.full()) {
+                let message = format!("duplicate key `{}` in this size", axis.name.full());
+                self.refuse_two(entry.at, axis.at, message, "keep one of the two");
+            }
         }
-    }
-
-    fn axis_of_size(&mut self, key: &str, value: &TomlValue<'_>, at: Span, size: &mut Size) {
-        let Some(axis) = self.axis(key, value, at) else {
-            return;
-        };
-        let same = |other: &&Axis| other.name.full() == axis.name.full();
-        let entry = size.entries.get(axis.name.full()).map(|entry| entry.at);
-        let other = entry.or_else(|| size.axes.iter().find(same).map(|axis| axis.at));
-        match other {
-            Some(other) => self.twice(&axis.name, other, at),
-            None => size.axes.push(axis),
-        }
-    }
-
-    fn twice(&mut self, name: &Name, one: Span, other: Span) {
-        let message = format!("duplicate key `{}` in this size", name.full());
-        self.refuse_two(one, other, message, "keep one of the two");
+        self.content.sizes.insert(name.to_owned(), size);
     }
 
     /// Replaces values of the file with those of a size.
     pub(super) fn choose(&mut self, name: &str, at: Span) {
-        let sizes = &self.content.sizes;
-        let Some(size) = sizes.iter().find(|size| size.name == name).cloned() else {
-            let names: Vec<_> = sizes.iter().map(|size| size.name.as_str()).collect();
-            let help = match nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if names.is_empty() => {
-                    format!(
-                        "this study has no sizes: define them in the file, under [{SIZES}.NAME]"
-                    )
-                }
-                None => format!("this study has the sizes {}", names.join(", ")),
-            };
-            let message = format!("there is no size `{}`", shown(name));
-            return self.refuse(at, message, help);
+        if let Some(size) = self.content.sizes.get(name).cloned() {
+            self.content.overlay(size);
+            self.content.size = Some(name.to_owned());
+            return;
+        }
+        let names: Vec<_> = self.content.sizes.keys().map(String::as_str).collect();
+        let help = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => {
+                format!("this study has no sizes: define them in the file, under [{SIZES}.NAME]")
+            }
+            None => format!("this study has the sizes {}", names.join(", ")),
         };
-        for entry in size.entries.into_values() {
-            self.forget(entry.name.full());
-            self.put_entry(entry);
-        }
-        for axis in size.axes {
-            self.forget(axis.name.full());
-            self.put_axis(axis);
-        }
-        self.content.size = Some(size.name);
+        self.refuse(at, format!("there is no size `{}`", shown(name)), help);
     }
 }

@@ -2,68 +2,49 @@
 
 use std::collections::HashSet;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
-use super::{TomlValue, Walk, leaves};
-use crate::content::Axis;
+use super::{TomlValue, Walk};
+use crate::content::{Axis, Entry, Part};
 use crate::name::Name;
 use crate::read::type_words;
 use crate::study::MAX_TRIALS;
 use crate::suggest;
-use plan::{Origin, Span, Spanned, Value, grouped, shown};
+use plan::{Span, grouped, shown};
 
 /// More than any study needs. Each trial has a value on each axis.
 const MAX_AXES: usize = 20;
 
 impl Walk {
-    pub(super) fn sweep(&mut self, table: &DeTable<'_>) {
-        leaves("", table, Origin::File, &mut |name, value, at| {
-            if let Some(axis) = self.axis(&name, value, at) {
-                self.add_axis(axis);
-            }
-        });
-    }
-
-    fn add_axis(&mut self, axis: Axis) {
-        if let Some(first) = self.content.axis(axis.name.full()) {
-            let message = format!("duplicate axis `{}`", axis.name.full());
-            self.refuse_two(first.at, axis.at, message, "put all values in one list");
-        } else if self.content.axes.len() == MAX_AXES {
-            let message = format!("too many axes: `{}`", axis.name.full());
-            let help = format!("a study has at most {MAX_AXES} axes");
-            self.refuse(axis.at, message, help);
-        } else {
-            self.content.axes.push(axis);
-        }
-    }
-
-    /// An axis with those of its values that are valid.
-    pub(super) fn axis(&mut self, name: &str, value: &TomlValue<'_>, at: Span) -> Option<Axis> {
+    pub(super) fn axis(&mut self, name: &str, value: &TomlValue<'_>, at: Span, into: &mut Part) {
         let name = match Name::find(name) {
             Ok(Some(found)) if found.key.axis => found,
-            Ok(_) => {
-                self.unknown("axis", name, at, || suggest::axis(name));
-                return None;
-            }
-            Err(diagnostic) => {
-                self.diagnostics.add(at, diagnostic);
-                return None;
-            }
+            Ok(_) => return self.unknown("axis", name, at, || suggest::axis(name)),
+            Err(diagnostic) => return self.diagnostics.add(at, diagnostic),
         };
         if !self.has_room_for(&name, at) {
-            return None;
+            return;
         }
-        let values = self.axis_values(&name, value, at.origin);
-        Some(Axis { name, at, values })
+        let mut values = self.axis_values(&name, value, at);
+        if values.is_empty() {
+            let (name, value) = (name.clone(), None);
+            values.push(Entry { name, at, value });
+        }
+        if let Some(first) = into.axis(name.full()) {
+            let message = format!("duplicate axis `{}`", name.full());
+            self.refuse_two(first.at, at, message, "put all values in one list");
+        } else if into.axes.len() == MAX_AXES {
+            let message = format!("too many axes: `{}`", name.full());
+            let help = format!("a study has at most {MAX_AXES} axes");
+            self.refuse(at, message, help);
+        } else {
+            into.axes.push(Axis { name, at, values });
+        }
     }
 
-    fn axis_values(
-        &mut self,
-        name: &Name,
-        value: &TomlValue<'_>,
-        origin: Origin,
-    ) -> Vec<Spanned<Value>> {
-        let span = Span::new(origin, value.span());
+    /// The valid values of an axis.
+    fn axis_values(&mut self, name: &Name, value: &TomlValue<'_>, at: Span) -> Vec<Entry> {
+        let span = Span::new(at.origin, value.span());
         let full = name.full();
         let DeValue::Array(list) = value.get_ref() else {
             let found = type_words(value.get_ref());
@@ -82,24 +63,21 @@ impl Walk {
             self.refuse(span, message, help);
             return Vec::new();
         }
-        let values: Vec<_> = list
-            .iter()
-            .filter_map(|v| self.value(name, v, origin))
-            .collect();
-        self.refuse_duplicates(full, &values);
-        values
-    }
-
-    /// Equal values would make trials that are indistinguishable.
-    fn refuse_duplicates(&mut self, axis: &str, values: &[Spanned<Value>]) {
-        let mut known = HashSet::new();
-        for value in values {
+        let (mut known, mut values) = (HashSet::new(), Vec::new());
+        for typed in list.iter() {
+            let Some(value) = self.value(name, typed, at.origin) else {
+                continue;
+            };
             let text = value.to_string();
-            let message = format!("duplicate value {} in the axis `{axis}`", shown(&text));
+            let message = format!("duplicate value {} in the axis `{full}`", shown(&text));
+            // Equal values would make trials that are indistinguishable.
             if !known.insert(text) {
                 let help = "remove one of the two; to repeat trials, use `load.repeats`";
                 self.refuse(value.span, message, help);
             }
+            let (name, value) = (name.clone(), Some(value));
+            values.push(Entry { name, at, value });
         }
+        values
     }
 }

@@ -1,11 +1,9 @@
 //! `[thresholds]`: conditions on results.
 
-use toml::de::DeTable;
-
-use super::{TomlValue, Walk, leaves};
+use super::{TomlValue, Walk};
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
-use plan::{Origin, Span, Spanned, ThresholdSpec, shown};
+use plan::{Span, Spanned, ThresholdSpec, shown};
 
 /// More than any study needs.
 const MAX_THRESHOLDS: usize = 50;
@@ -16,25 +14,17 @@ static BASELINE_NAME: Key = word("thresholds.baseline", 60);
 static CONDITION: Key = word("thresholds", 100);
 
 impl Walk {
-    pub(super) fn thresholds(&mut self, table: &DeTable<'_>) {
-        leaves("", table, Origin::File, &mut |column, value, at| {
-            let known = self.content.thresholds.iter();
-            let first = known.map(|t| &t.column).find(|c| c.value == column);
-            match first.map(|first| first.span) {
-                Some(first) => {
-                    let message = format!("duplicate threshold of `{}`", shown(&column));
-                    self.refuse_two(first, at, message, "keep one of the two");
-                }
-                None => self.threshold(&column, value, at),
-            }
-        });
-    }
-
-    /// Sets the baseline, or a threshold, which replaces one of the same column.
+    /// Sets the baseline, or a threshold; an override replaces one of the same column.
     pub(super) fn threshold(&mut self, column: &str, value: &TomlValue<'_>, at: Span) {
         if column == BASELINE {
             self.content.baseline = self.typed::<String>(&BASELINE_NAME, value, at.origin);
             return;
+        }
+        let mut known = self.content.thresholds.iter().map(|known| &known.column);
+        let first = known.find(|known| known.value == column && known.span.origin == at.origin);
+        if let Some(first) = first.map(|first| first.span) {
+            let message = format!("duplicate threshold of `{}`", shown(column));
+            return self.refuse_two(first, at, message, "keep one of the two");
         }
         if !value.get_ref().is_str() {
             let found = type_words(value.get_ref());
@@ -49,17 +39,15 @@ impl Walk {
             let help = "a threshold applies to a column of report tables, such as response_ms.p99";
             return self.refuse(at, message, help);
         }
-        let column = Spanned {
-            value: column.to_owned(),
-            span: at,
-        };
         let thresholds = &mut self.content.thresholds;
-        thresholds.retain(|other| other.column.value != column.value);
+        thresholds.retain(|other| other.column.value != column);
         if thresholds.len() == MAX_THRESHOLDS {
-            let message = format!("too many thresholds: `{}`", shown(&column));
+            let message = format!("too many thresholds: `{}`", shown(column));
             let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
             return self.refuse(at, message, help);
         }
+        let (value, span) = (column.to_owned(), at);
+        let column = Spanned { value, span };
         thresholds.push(ThresholdSpec { column, condition });
     }
 }

@@ -2,9 +2,8 @@
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::overrides;
-use super::{TomlValue, Walk, leaves};
-use crate::content::{EITHER, Entries, Variant};
+use super::{Giver, Walk, overrides};
+use crate::content::{EITHER, Part, Variant};
 use crate::name::Name;
 use crate::suggest;
 use plan::key::{VARIANT, VARIANT_NAME};
@@ -32,21 +31,21 @@ impl Walk {
     }
 
     fn variant(&mut self, table: &DeTable<'_>, at: Span) {
-        let mut entries = Entries::new();
-        let (mut name, mut is_named) = (None, false);
-        leaves("", table, Origin::File, &mut |key, value, at| {
+        let (mut part, mut name) = (Part::default(), None);
+        for (typed, value) in table.iter() {
+            let key = typed.get_ref();
             if key == VARIANT_NAME.last() {
-                is_named = true;
-                name = self.typed::<String>(&VARIANT_NAME, value, Origin::File);
+                name = Some(self.typed::<String>(&VARIANT_NAME, value, at.origin));
             } else {
-                self.key_of_variant(&key, value, at, &mut entries);
+                let at = Span::new(at.origin, typed.span());
+                self.keys(Giver::Variant, key, value, at, &mut part);
             }
-        });
-        if !is_named {
-            self.refuse(at, "this variant has no name", HOW);
         }
-        let Some(name) = name else { return };
-        if self.is_free(&name) {
+        let Some(name) = name else {
+            return self.refuse(at, "this variant has no name", HOW);
+        };
+        if let Some(name) = name.filter(|name| self.is_free(name)) {
+            let entries = part.entries;
             self.content.variants.push(Variant { name, entries });
         }
     }
@@ -85,18 +84,13 @@ impl Walk {
         let known = Name::find(key).ok().flatten();
         let full = known.as_ref().map_or(key, Name::full).to_owned();
         let typed = overrides::value(known.as_ref(), text);
-        let mut entries = std::mem::take(&mut self.content.variants[i].entries);
+        let mut part = Part::default();
+        self.keys(Giver::Variant, &full, &typed, at, &mut part);
+        let entries = &mut self.content.variants[i].entries;
         // A variant has either an engine or a URL.
         let is_either = EITHER.contains(&full.as_str());
         entries.retain(|known, _| *known != full && !(is_either && EITHER.contains(&&**known)));
-        self.key_of_variant(&full, &typed, at, &mut entries);
-        self.content.variants[i].entries = entries;
-    }
-
-    fn key_of_variant(&mut self, key: &str, value: &TomlValue<'_>, at: Span, into: &mut Entries) {
-        if let Some(name) = self.find(key, at, || suggest::key_of_variant(key)) {
-            self.key_of_part(VARIANT, name, value, at, into);
-        }
+        entries.extend(part.entries);
     }
 }
 

@@ -139,6 +139,27 @@ fn a_partition_has_sides_and_a_link_loses_packets() {
     assert_eq!(faults(&format!("{topology}\n{written}")), found);
 }
 
+/// Rates are numbers or texts, as those of volumes, and are written out to be read again.
+#[test]
+fn limits_of_a_device_are_written_out() {
+    let text = "volume.filesystem = \"btrfs\"\n[[fault]]\nat = \"1s\"\nslow_device = 1\n\
+        read_iops = 5\nread_bytes_per_s = \"1M\"\nwrite_bytes_per_s = 4096\n";
+    let of = |text: &str| {
+        plan(&format!("{SMALLEST}{text}"), &[]).trials[0]
+            .topology
+            .faults
+            .clone()
+    };
+    let found = of(text);
+    assert_eq!(
+        found[0].to_string(),
+        "at 1s: slow_device server 1, device 1, at most 5 reads/s, 1.0 MiB/s read, 4.0 KiB/s written, \
+         healed after 10s"
+    );
+    let written = format!("volume.filesystem = \"btrfs\"\n{}", fault_toml(&found[0]));
+    assert_eq!(of(&written), found);
+}
+
 /// What is lost of a cluster is the smaller side, and nothing if a bridge gives both a majority.
 #[test]
 fn a_partition_counts_the_members_that_the_quorum_loses() {

@@ -9,9 +9,9 @@ use measure::checks;
 use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
-use crate::checks::{ELSEWHERE, Facts};
+use crate::checks::Facts;
 
-const CHECKS: &[Check<Facts>] = checks! { server:
+pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
     "commit-flush", Severe => judges::commit_flush(server),
         why: "Commits are durable only with 1: with 2 a crash of the host loses about a second of commits, with 0 a crash of the server does, so results are not comparable with those of a durable server.",
@@ -106,11 +106,6 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         source: "MySQL manual, general_log",
         remedy: Live("general_log", "OFF");
 };
-
-/// In the order of the reference page.
-pub(super) fn checks() -> Vec<&'static Check<Facts>> {
-    ELSEWHERE.iter().chain(CHECKS).collect()
-}
 
 /// Settings without known defaults that checks examine.
 const OTHERS: [&str; 6] = [

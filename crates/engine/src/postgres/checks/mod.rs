@@ -9,9 +9,9 @@ use measure::checks;
 use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
-use crate::checks::{ELSEWHERE, Facts};
+use crate::checks::Facts;
 
-const CHECKS: &[Check<Facts>] = checks! { server:
+pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
     "fsync", Severe => server.switch("fsync", true, Severe),
         why: "With fsync off, nothing waits for the disk, and a crash of the host can corrupt the database beyond repair.",
@@ -138,11 +138,6 @@ const CHECKS: &[Check<Facts>] = checks! { server:
         source: "PostgreSQL manual, Preset Options (debug_assertions)",
         remedy: Words("install a build without --enable-cassert");
 };
-
-/// In the order of the reference page.
-pub(super) fn checks() -> Vec<&'static Check<Facts>> {
-    ELSEWHERE.iter().chain(CHECKS).collect()
-}
 
 /// The number of running vacuums, which a server is asked for besides its settings.
 pub(super) const VACUUMS: &str = "pg_stat_progress_vacuum";

@@ -49,6 +49,16 @@ fn a_program_that_does_not_run_says_why() {
     assert!(error.to_string().contains("hello"), "{error}");
 }
 
+/// The child keeps the output open for ten minutes.
+#[test]
+fn a_program_that_leaves_a_child_is_not_waited_for() {
+    let says = "#!/bin/sh\nsleep 600 &\necho \"$0  Ver 11.4.2-MariaDB for Linux on x86_64\"\n";
+    let dir = base_with("mysqld", says);
+    let begun = std::time::Instant::now();
+    find(MARIADB, Some(dir.path()), None).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(300));
+}
+
 #[test]
 fn what_is_missing_is_named_with_its_package() {
     let dir = base_with("other", "");

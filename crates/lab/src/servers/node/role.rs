@@ -23,7 +23,7 @@ impl Node {
 
     /// Whether its processes run, and a member of a cluster takes part in it.
     pub(crate) fn is_whole(&mut self) -> bool {
-        let has_manager = self.replication().is_some_and(Replication::has_manager);
+        let has_manager = self.is_managed();
         let takes_part = |role| role != Some(Role::Detached);
         self.exited().is_none()
             && (!has_manager || self.manager_pid().is_some())
@@ -31,17 +31,20 @@ impl Node {
     }
 
     pub(crate) fn promote(&self) -> Result<(), Failure> {
-        self.as_member(Replication::promote).map(drop)
+        self.as_member(|kind, member| kind.failover()?.promote(member))
+            .map(drop)
     }
 
     /// Makes the node refuse writes; false if only a shutdown can.
     pub(crate) fn demote(&self) -> Result<bool, Failure> {
-        Ok(self.as_member(Replication::demote)?.unwrap_or(false))
+        let demoted = self.as_member(|kind, member| kind.failover()?.demote(member));
+        Ok(demoted?.unwrap_or(false))
     }
 
     /// How much of what the primary wrote the node has received.
     pub(crate) fn received(&self) -> Result<u64, Failure> {
-        Ok(self.as_member(Replication::received)?.unwrap_or(0))
+        let received = self.as_member(|kind, member| kind.failover()?.received(member));
+        Ok(received?.unwrap_or(0))
     }
 
     /// Tries once to rejoin the cluster; a later attempt may succeed.
@@ -62,10 +65,13 @@ impl Node {
     /// How much of what its group agreed on the node has; `None` if it is down and can only be
     /// asked while it runs.
     pub(crate) fn position(&mut self, interrupted: &AtomicBool) -> Result<Option<u64>, Failure> {
+        let Some(bootstrap) = self.bootstrap() else {
+            return Ok(None);
+        };
         if self.is_running() {
-            return self.received().map(Some);
+            return self.as_member(|_, member| bootstrap.received(member));
         }
-        if let (None, Some(bootstrap)) = (self.recovered, self.bootstrap()) {
+        if self.recovered.is_none() {
             let printed = self.launcher.recover(&self.data, self.port, interrupted)?;
             self.recovered = printed.map(|printed| bootstrap.recovered(&printed));
         }
@@ -83,8 +89,14 @@ impl Node {
 
     /// Whether the node can start only if its group has a quorum.
     pub(crate) fn starts_in_group(&self) -> bool {
+        let traits = self.replication().map(|kind| kind.traits());
+        traits.is_some_and(|kind| kind.bootstrap.is_some() && kind.recovery.is_some())
+    }
+
+    /// Whether a cluster manager starts the server.
+    pub(super) fn is_managed(&self) -> bool {
         self.replication()
-            .is_some_and(|kind| kind.bootstrap().is_some() && kind.recovery().is_some())
+            .is_some_and(|kind| kind.traits().cluster.has_manager)
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -92,12 +104,12 @@ impl Node {
     }
 
     fn bootstrap(&self) -> Option<&'static dyn Bootstrap> {
-        self.replication()?.bootstrap()
+        self.replication()?.traits().bootstrap
     }
 
     /// Makes the node replicate from the member with number `primary` in its cluster.
     pub(crate) fn follow(&self, primary: u32) -> Result<(), Failure> {
-        let followed = self.as_member(|kind, member| kind.follow(member, primary));
+        let followed = self.as_member(|kind, member| kind.failover()?.follow(member, primary));
         followed.map(drop)
     }
 
@@ -144,7 +156,9 @@ impl Node {
         let seen = answers.then(|| self.as_member(Replication::strangers));
         let seen = seen.and_then(|seen| seen.ok().flatten());
         let seen = seen.unwrap_or_default();
-        let refusals = self.replication().map_or(&[][..], Replication::refusals);
+        let refusals = self
+            .replication()
+            .map_or(&[][..], |kind| kind.traits().refusals);
         let mut all = log::said(&self.log_path(), refusals);
         all.extend(seen);
         all
@@ -161,11 +175,9 @@ impl Node {
 
     fn copying(&self, primary: u32) -> Option<Copying> {
         let member = self.launcher.membership.as_ref()?;
-        let (formation, number) = (&member.formation, member.number);
-        let installed = &self.launcher.installed;
+        let failover = member.replication.traits().failover?;
+        let program = &self.launcher.installed.program;
         let data = self.data.data();
-        member
-            .replication
-            .copy(formation, number, primary, installed, &data)
+        failover.copy(&member.layout, member.number, primary, program, &data)
     }
 }

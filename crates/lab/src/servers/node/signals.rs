@@ -21,7 +21,7 @@ impl Node {
     /// Kills the selected processes; returns when they were killed, `None` if they were not
     /// running. Without a cluster manager, the same as [`Node::kill`].
     pub(crate) fn kill_process(&mut self, which: FaultProcess) -> Option<Instant> {
-        let is_managed = self.replication().is_some_and(|kind| kind.has_manager());
+        let is_managed = self.is_managed();
         match which {
             FaultProcess::Server if is_managed => self.running.as_mut()?.kill_server(),
             FaultProcess::Manager if is_managed => self.running.as_mut()?.kill_manager(),

@@ -58,6 +58,7 @@ pub(super) fn run(client: &Path, words: &[String], name: &str) -> Vec<OsString> 
         format!("--name={name}"),
     ];
     let mut entry: Vec<OsString> = WHEN_DYNO_DIES.map(Into::into).to_vec();
+    entry.extend(process::guard());
     entry.push(client.into());
     entry.extend(words.iter().map(Into::into));
     entry.extend(OPTIONS.map(Into::into));

@@ -33,12 +33,12 @@ use rustix::process::Signal;
 use super::{Launched, Process};
 use crate::account::Account;
 use crate::home::Home;
-use crate::process::{self, WORK_LIMIT};
+use crate::process::{self, NEVER, WORK_LIMIT};
 use crate::servers::DataDir;
 use agent::Agent;
 use greeting::{Greeting, address};
 use record::Record;
-use ssh::{quoted, script, shown};
+use ssh::{COMMAND_LIMIT, quoted, script, shown};
 
 use crate::failure::Failure;
 
@@ -167,7 +167,7 @@ impl Machine {
             None => format!("install {} there as on this host", installed.shown()),
         };
         let mut command = vec![quoted(&installed.program)];
-        command.extend(engine.version_arguments().iter().map(quoted));
+        command.extend(engine.traits().version_arguments.iter().map(quoted));
         let output = self.run(&command.join(" "))?;
         let missing = |why: String| self.record.to().unusable(why, remedy.clone());
         match engine.build(&output.text) {
@@ -212,16 +212,17 @@ impl Machine {
             None => self.bring(data.dir(), true, interrupted)?,
             Some(disk) => {
                 disk.fill(data.dir(), interrupted)?;
-                self.mount(self.mounted.get_or_init(|| self.path(data.dir())))?;
+                let dir = self.mounted.get_or_init(|| self.path(data.dir()));
+                self.mount(dir, interrupted)?;
             }
         }
         data.empty()
     }
 
-    fn mount(&self, dir: &Path) -> Result<(), Failure> {
+    fn mount(&self, dir: &Path, interrupted: &AtomicBool) -> Result<(), Failure> {
         let owner = self.account.owner();
         let arguments = [dir.as_os_str(), owner.as_ref(), Disk::NAME.as_ref()];
-        self.session(script(MOUNT, &arguments)).map(drop)
+        self.session(script(MOUNT, &arguments), interrupted)
     }
 
     /// Ends the connection to a guest that was switched off, so that no request waits for an
@@ -231,12 +232,13 @@ impl Machine {
     }
 
     /// Connects to a guest that was switched on again, and mounts its disk.
-    pub(super) fn reconnect(&self) -> Result<(), Failure> {
+    pub(super) fn reconnect(&self, interrupted: &AtomicBool) -> Result<(), Failure> {
         // A killed ssh client leaves its socket behind.
         let _ = fs::remove_file(&self.control);
         let (agent, _) = Agent::connect(self.record.to(), &self.control, &self.log)?;
         self.agent.replace(agent);
-        self.mounted.get().map_or(Ok(()), |dir| self.mount(dir))
+        let mounted = self.mounted.get();
+        mounted.map_or(Ok(()), |dir| self.mount(dir, interrupted))
     }
 
     /// Copies the directory of a node to the machine, with or without the part that belongs to the
@@ -264,7 +266,7 @@ impl Machine {
         let arguments = [there.as_os_str(), owner.as_ref()];
         let mut ssh = self.client(&[]);
         ssh.arg(script(BRING, &arguments)).stdin(archive);
-        let unpacked = ssh::finish_within(WORK_LIMIT, self.record.to(), ssh, interrupted);
+        let unpacked = ssh::finish(self.record.to(), ssh, WORK_LIMIT, interrupted);
         let packed = match &unpacked {
             Ok(_) => process::wait(&mut tar, END_LIMIT),
             Err(_) => None,
@@ -278,14 +280,15 @@ impl Machine {
     }
 
     /// Writes a node's data to disk; with `cold`, also drops it from the page cache.
-    pub(crate) fn settle(&self, data: &Path, cold: bool) -> Result<(), Failure> {
+    pub fn settle(&self, data: &Path, cold: bool, interrupted: &AtomicBool) -> Result<(), Failure> {
         // The guest's disk was written before the guest read it.
-        if self.disk.is_some() || !cold {
-            return self.succeed("sync");
-        }
-        let data = quoted(self.path(data));
-        let drop = "-type f -exec dd if={} iflag=nocache count=0 status=none ';'";
-        self.succeed(&format!("sync && find {data} {drop}"))
+        let command = match self.disk.is_some() || !cold {
+            true => "sync",
+            false => {
+                "sync && find \"$1\" -type f -exec dd if={} iflag=nocache count=0 status=none ';'"
+            }
+        };
+        self.session(script(command, &[self.path(data)]), interrupted)
     }
 
     /// Zero if something was written to the directory `within` this time; otherwise `None`.
@@ -307,7 +310,7 @@ impl Machine {
         let link = format!("{}:{}", here.display(), there.display());
         let mut ssh = self.client(&["-O", "forward", "-L", &link]);
         ssh.stdin(Stdio::null());
-        self.finish(ssh).map(drop)
+        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, &NEVER)
     }
 
     /// Starts a program of a node; `input` is a file of the node's directory on this host.
@@ -380,7 +383,7 @@ impl Machine {
     /// Kills the processes of the node with this directory, and removes their shared memory.
     pub(crate) fn end_processes(&self, dir: &Path) -> Result<(), Failure> {
         let end = format!("{END}\nend_processes \"$1\"");
-        self.session(script(&end, &[self.path(dir)])).map(drop)
+        self.session(script(&end, &[self.path(dir)]), &NEVER)
     }
 
     /// How a program ended, from the exit status of its session.
@@ -393,7 +396,7 @@ impl Machine {
 
     /// Removes what dyno stored on the machine.
     pub(crate) fn end(&self) -> Result<(), Failure> {
-        self.record.end(|command| self.session(command).map(drop))
+        self.record.end(|command| self.session(command, &NEVER))
     }
 
     fn run(&self, command: &str) -> Result<agent::Output, Failure> {
@@ -413,20 +416,16 @@ impl Machine {
         }
     }
 
-    fn session(&self, command: String) -> Result<String, Failure> {
+    fn session(&self, command: String, interrupted: &AtomicBool) -> Result<(), Failure> {
         let mut ssh = self.client(&[]);
         ssh.arg(command).stdin(Stdio::null());
-        self.finish(ssh)
+        ssh::finish(self.record.to(), ssh, COMMAND_LIMIT, interrupted)
     }
 
     fn client(&self, options: &[&str]) -> Command {
         let path = format!("ControlPath={}", self.control.display());
         let shared = ["-o", "ControlMaster=no", "-o", &path];
         self.record.to().ssh(shared.iter().chain(options))
-    }
-
-    fn finish(&self, ssh: Command) -> Result<String, Failure> {
-        ssh::finish(self.record.to(), ssh)
     }
 }
 

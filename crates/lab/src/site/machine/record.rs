@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::agent::Agent;
-use super::ssh::{self, Destination, quoted, script};
+use super::ssh::{self, COMMAND_LIMIT, Destination, quoted, script};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::home::marker::MARKER;
 use crate::home::outside::own_prefix;
+use crate::process::NEVER;
 
 const PREFIX: &str = "machine";
 const REMOVE: &str = concat!(include_str!("end.sh"), "\n", include_str!("remove.sh"));
@@ -124,7 +125,7 @@ pub(crate) fn remove_all(run: &Path) -> Result<(), Failure> {
         record.end(|command| {
             let mut ssh = record.to.ssh(["-o", "ControlPath=none"]);
             ssh.arg(command).stdin(Stdio::null());
-            ssh::finish(&record.to, ssh).map(drop)
+            ssh::finish(&record.to, ssh, COMMAND_LIMIT, &NEVER)
         })
     });
     removed.fold(Ok(()), Result::and)

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::failure::{Fact, Failure};
-use crate::process::{self, NEVER};
+use crate::process;
 
 /// Number of lines of ssh's output that a message quotes.
 const SHOWN_LINES: usize = 6;
@@ -102,25 +102,20 @@ impl Destination {
     }
 }
 
-/// Runs a client to its end, within a limit; returns its output.
-pub(super) fn finish(to: &Destination, ssh: Command) -> Result<String, Failure> {
-    finish_within(COMMAND_LIMIT, to, ssh, &NEVER)
-}
-
-/// Like [`finish`], with another limit, and until the user interrupts.
-pub(super) fn finish_within(
-    limit: Duration,
+/// Runs a client to its end, within a limit and until the user interrupts.
+pub(super) fn finish(
     to: &Destination,
     ssh: Command,
+    limit: Duration,
     interrupted: &AtomicBool,
-) -> Result<String, Failure> {
+) -> Result<(), Failure> {
     let ended = process::words(ssh, limit, interrupted);
     let (status, said) = ended.map_err(|error| match error.is(Fact::Endless) {
         true => to.error(&error.message),
         false => error,
     })?;
     match status.success() {
-        true => Ok(said),
+        true => Ok(()),
         false => Err(to.error(&said)),
     }
 }

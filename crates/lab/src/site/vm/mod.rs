@@ -12,9 +12,9 @@ mod keys;
 mod qemu;
 
 use std::fmt::Display;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -62,7 +62,7 @@ pub(super) struct Guest {
     accelerator: Accelerator,
     /// The guest's directory in the run directory.
     dir: PathBuf,
-    run_dir: PathBuf,
+    home: Home,
     keys: Keys,
     disk: Disk,
     /// The ports of 127.0.0.1 that are forwarded to the guest's ssh server and to its database
@@ -159,19 +159,26 @@ impl Guest {
     ) -> Result<Self, Failed> {
         let dir = home.new_path("guest");
         // Keys and data are closed to others.
-        let mut builder = DirBuilder::new();
-        builder.mode(0o700);
-        builder.create(&dir).map_err(Failure::at("create", &dir))?;
+        let create = |dir: &Path| {
+            let created = DirBuilder::new().mode(0o700).create(dir);
+            created.map_err(Failure::at("create", dir))
+        };
+        let temporary = dir.join(qemu::TEMPORARY);
+        create(&dir)?;
+        create(&temporary)?;
+        home.account().own(&temporary)?;
+        home.account().let_enter(&dir)?;
         let ports = [free_port()?, free_port()?];
         let keys = Keys::make(&dir, ports[0])?;
         let disk = Disk::new(dir.join("disk"))?;
+        home.account().own(disk.file())?;
         let guest = Self {
             qemu: Mutex::default(),
             image: image.clone(),
             hardware: hardware.clone(),
             accelerator,
             dir,
-            run_dir: home.run_dir().to_owned(),
+            home: home.clone(),
             keys,
             disk,
             ports,
@@ -181,9 +188,12 @@ impl Guest {
     }
 
     fn switch_on(&self, interrupted: &AtomicBool) -> Result<(), Failed> {
-        // The console still shows output from before the guest was switched off.
-        let _ = fs::remove_file(self.dir.join(qemu::CONSOLE));
+        // Without the output from before the guest was switched off.
+        let console = self.dir.join(qemu::CONSOLE);
+        File::create(&console).map_err(Failure::at("write", &console))?;
+        self.home.account().own(&console)?;
         let mut command = qemu::command(
+            self.home.account(),
             &self.image,
             &self.hardware,
             self.accelerator,
@@ -192,7 +202,7 @@ impl Guest {
             &self.disk,
             self.ports,
         )?;
-        command.env(RUN_DIR, &self.run_dir);
+        command.env(RUN_DIR, self.home.run_dir());
         let child = process::spawn(command)?;
         let id = child.id();
         *self.qemu() = Some(child);

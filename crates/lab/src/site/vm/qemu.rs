@@ -9,6 +9,7 @@ use plan::Limits;
 
 use super::keys::Keys;
 use super::no_guest;
+use crate::account::Account;
 use crate::failure::Failure;
 use crate::process;
 use crate::site::machine::Disk;
@@ -21,17 +22,30 @@ const MEMORY_BYTES: u64 = 1 << 30;
 pub(super) const CONSOLE: &str = "console";
 /// QEMU's messages, a file in the guest's directory.
 pub(super) const LOG: &str = "log";
+/// The directory for what the guest writes to its image.
+pub(super) const TEMPORARY: &str = "tmp";
+const KVM_DEVICE: &str = "/dev/kvm";
 /// Kernel messages go to the console, and a kernel panic ends QEMU.
 const KERNEL_OPTIONS: &str = "console=ttyS0 quiet panic=-1";
 
-/// A guest that takes QEMU over can neither start programs nor gain privileges. QEMU must not
-/// change its own user: the kernel would then forget to end it with dyno.
+/// A guest that takes QEMU over can neither start programs nor gain privileges. QEMU does not change
+/// its own user: the kernel would then forget to end it with dyno.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Accelerator {
     Kvm,
     Emulation,
+}
+
+impl Accelerator {
+    /// The user that QEMU runs as: the servers', if that one may use the accelerator.
+    fn account(self, servers: &Account) -> Account {
+        match self {
+            Self::Kvm => servers.with_device(Path::new(KVM_DEVICE)),
+            Self::Emulation => servers.clone(),
+        }
+    }
 }
 
 /// The files that `scripts/build-guest.sh` creates.
@@ -84,6 +98,7 @@ impl Hardware {
 /// The command of a QEMU whose guest is reachable at the `ports` of 127.0.0.1, forwarded to its
 /// ports 22 and `ports[1]`. The guest cannot reach anything else.
 pub(super) fn command(
+    account: &Account,
     image: &Image,
     hardware: &Hardware,
     accelerator: Accelerator,
@@ -92,21 +107,16 @@ pub(super) fn command(
     disk: &Disk,
     ports: [u16; 2],
 ) -> Result<Command, Failure> {
-    let mut command = match &hardware.cpuset {
-        None => process::own_command(&program()?),
-        Some(cpus) => {
-            let mut command = process::own_command(Path::new("taskset"));
-            command.arg("-c").arg(cpus).arg(program()?);
-            command
-        }
-    };
+    let cpuset = hardware.cpuset.iter();
+    let cpuset: Vec<OsString> = cpuset
+        .flat_map(|cpus| ["taskset", "-c", cpus].map(Into::into))
+        .collect();
+    let account = accelerator.account(account);
+    let mut command = process::command(&account, &cpuset, &program()?);
     let (accelerator, cpu) = match accelerator {
         Accelerator::Kvm => ("kvm", "host"),
         Accelerator::Emulation => ("tcg,thread=multi", "max"),
     };
-    // dyno's environment may contain passwords.
-    command.env_clear().env("LC_ALL", "C");
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     command.args(["-accel", accelerator, "-cpu", cpu]);
     command.args(["-sandbox", SANDBOX]);
     // The timers of `q35` work even on a busy host; those of `microvm` do not.
@@ -123,7 +133,7 @@ pub(super) fn command(
     command.args(["-append", KERNEL_OPTIONS]);
     // QEMU stores what is written to this disk in a file that it deletes as soon as it has opened
     // it.
-    command.env("TMPDIR", dir);
+    command.env("TMPDIR", dir.join(TEMPORARY));
     drive(
         &mut command,
         "root",

@@ -97,13 +97,13 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-fn formation(nodes: &[Node]) -> &engine::replication::Formation {
-    &nodes[0].launcher.membership.as_ref().unwrap().formation
+fn layout(nodes: &[Node]) -> &engine::replication::ClusterLayout {
+    &nodes[0].launcher.membership.as_ref().unwrap().layout
 }
 
 /// The addresses at which the members of a group talk to each other.
 fn group(nodes: &[Node]) -> String {
-    let addresses = formation(nodes).group_addresses();
+    let addresses = layout(nodes).group_addresses();
     let addresses: Vec<String> = addresses.map(|one| one.to_string()).collect();
     addresses.join(",")
 }
@@ -157,7 +157,7 @@ pub(super) fn cannot_join_galera(nodes: &mut [Node], keep: &Path) {
             "--bind-address=127.0.0.1".to_owned(),
             "--wsrep-on=ON".to_owned(),
             "--wsrep-provider=/usr/lib/galera/libgalera_smm.so".to_owned(),
-            format!("--wsrep-cluster-name={}", formation(nodes).id),
+            format!("--wsrep-cluster-name={}", layout(nodes).id),
             format!("--wsrep-cluster-address=gcomm://{}", group(nodes)),
             format!("--wsrep-node-address=127.0.0.1:{}", ports[1]),
             format!("--wsrep-sst-receive-address=127.0.0.1:{}", ports[2]),
@@ -197,7 +197,7 @@ fn nobody_else_joins_group_replication() {
     intruder.run(&server, &["--no-defaults", "--initialize-insecure", &data]);
     let port = crate::servers::free_port().unwrap();
     let seeds: Vec<String> = nodes.iter().map(|one| one.address().to_string()).collect();
-    let id = &formation(&nodes).id;
+    let id = &layout(&nodes).id;
     let name = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");
     let config = fs::read_to_string(keep.path().join("1/my.cnf")).unwrap();
     let of_place = |line: &&str| line.starts_with("basedir") || line.starts_with("plugin_dir");
