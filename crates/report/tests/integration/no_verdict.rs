@@ -174,7 +174,7 @@ fn servers_that_were_not_restarted_are_not_told_apart() {
             };
             trial.setup.planned.server = plan::ServerSpec::Url(at, Box::default());
         }
-        let text = report::study::outline(&result).text(Layout::DEFAULT);
+        let text = outline(&result);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!words.contains(" times the "), "{text}");
         assert!(words.contains("so the points are not compared"), "{text}");
@@ -199,6 +199,6 @@ fn servers_that_were_not_restarted_are_not_told_apart() {
     for trial in &mut result.trials {
         trial.setup.planned.server = server.clone();
     }
-    let text = report::study::outline(&result).text(Layout::DEFAULT);
+    let text = outline(&result);
     assert!(text.contains(" times the "), "{text}");
 }
