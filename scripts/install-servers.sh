@@ -50,6 +50,9 @@ trap 'for path in "${undo[@]}"; do rm -rf "$path"; done' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# Whether this script has fetched the lists of packages.
+updated=
+
 # newest PATTERN: prints the last path that matches the pattern, if any.
 newest() {
     local found=($1)
@@ -79,7 +82,8 @@ apt_install() {
     fi
     say "$package: installing with apt (about a minute)"
     local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
-    "${apt[@]}" update || die "$package: apt-get update failed"
+    [ -n "$updated" ] || "${apt[@]}" update || die "$package: apt-get update failed"
+    updated=true
     "${apt[@]}" install -y --no-install-recommends "$package" "${@:3}" >/dev/null </dev/null || die "$package: apt-get install failed"
     program=$(newest "$2")
     [ -e "$program" ] || die "$package: installed, but $2 does not exist"

@@ -3,11 +3,6 @@
 use std::ops::Range;
 
 /// The URL of each host; the URL itself if it has only one.
-///
-/// ```
-/// let urls = client::hosts::split("mysql://u@h1:1,h2/db");
-/// assert_eq!(urls, ["mysql://u@h1:1/db", "mysql://u@h2/db"]);
-/// ```
 pub fn split(url: &str) -> Vec<String> {
     let Some(hosts) = hosts(url) else {
         return vec![url.to_owned()];

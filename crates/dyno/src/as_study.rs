@@ -142,7 +142,6 @@ fn any_server() -> String {
     format!("engine = {}", quoted(name))
 }
 
-/// The lines of `[server]`.
 fn server_section(args: &BenchArgs, database: &Database) -> Vec<String> {
     let Some(in_process) = database.engine().in_process() else {
         return url_and_login(&database.shown(), &args.connection.login);
@@ -176,7 +175,6 @@ fn toml(kind: &Kind, value: &Value) -> String {
     }
 }
 
-/// A string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::data::Mode;
-use lab::{Access, Database, Lab, RunOptions, Target, Trial};
+use lab::{Access, Database, Lab, Run, RunOptions, Target, Trial};
 
 use crate::as_study;
 use crate::cli::{BenchArgs, PrepareArg};
@@ -75,7 +75,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
             |failure| failure,
         );
     }
-    let ran = match lab::run_trial(&mut lab, &trials[0], &mut results, &interrupted) {
+    let mut run = Run {
+        observer: &mut results,
+        interrupted: &interrupted,
+    };
+    let ran = match lab::run_trial(&mut lab, &trials[0], &mut run) {
         Ok(ran) => ran,
         Err(failure) => {
             results.discard_if_empty();
@@ -87,7 +91,6 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     ended.and(results.conclude(&conclusion))
 }
 
-/// The trials of the implicit study.
 fn bench_trials(
     args: &BenchArgs,
     study: &PlannedStudy,
@@ -122,7 +125,6 @@ fn announce_search(trials: &[Trial], results: &Results) {
     ));
 }
 
-/// Loads the data without running the benchmark.
 fn prepare(
     trial: &Trial,
     database: &Database,

@@ -5,7 +5,6 @@ mod bench;
 mod environment;
 mod habits;
 mod options;
-mod output;
 mod study;
 mod value;
 
@@ -16,7 +15,6 @@ use crate::failure::Failure;
 pub(crate) use answers::{AnswerArgs, CompareArgs, ReportArgs, ResultsArgs, SizeArgs};
 pub(crate) use bench::{BenchArgs, LoginArgs, PrepareArg};
 pub(crate) use options::{TypedOption, as_options};
-pub(crate) use output::OutputArgs;
 pub(crate) use study::{DoctorArgs, FailOnArg, RunArgs, StudyArgs};
 pub(crate) use value::UndecidedArg;
 
@@ -143,6 +141,17 @@ pub(crate) fn with_environment() -> clap::Command {
 fn example_url(host: &str) -> String {
     let scheme = engine::servers().next().map_or("", |any| any.scheme());
     format!("{scheme}://{host}/sbtest")
+}
+
+/// How much is printed during a run.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print no progress, and of a single benchmark only its result in a sentence.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print a line every second, and every number, warning, and condition at the end.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::progress::{Detail, Screen};
 use crate::stored_result::{self, StoredResult};
 
-/// Compares two results, or two variants of one.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let screen = Screen::new(Detail::Bar);
     let base = StoredResult::read(&args.base_result, &screen)?;

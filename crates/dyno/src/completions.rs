@@ -4,7 +4,6 @@ use crate::cli::{self, CompletionsArgs};
 use crate::console::print;
 use crate::failure::Failure;
 
-/// Prints the completions of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command(), "dyno", &mut script);

@@ -44,7 +44,6 @@ pub(crate) fn printable(text: &str) -> String {
     }
 }
 
-/// Whether the terminal shows only ASCII.
 pub(crate) fn only_ascii() -> bool {
     *ASCII
 }

@@ -125,7 +125,6 @@ impl DiskDemand {
         self.needed_bytes = self.needed_bytes.max(bytes);
     }
 
-    /// Fails if less is available.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.needed_bytes <= self.disk.free_bytes {
             return Ok(());

@@ -4,14 +4,13 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use engine::data::Prepared;
+use engine::data::{Prepared, Progress};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use measure::digits::apart;
 use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::slice::{Phase, Second};
 use measure::summary::TrialSummary;
-
 use plan::format_duration;
 
 use crate::cli::OutputArgs;
@@ -29,7 +28,6 @@ pub(crate) enum Detail {
 }
 
 impl Detail {
-    /// What the user chose, or `default`.
     pub(crate) fn of(args: &OutputArgs, default: Self) -> Self {
         match (args.quiet, args.verbose) {
             (true, _) => Self::Nothing,
@@ -48,7 +46,6 @@ pub(crate) struct Screen {
     /// The current trial, shown before the text of the bar.
     title: String,
     bar: Option<ProgressBar>,
-    /// The stage that the bar shows.
     stage: BarStage,
     last_line: Instant,
     load: Length,
@@ -87,7 +84,6 @@ impl TimeLeft {
     }
 }
 
-/// The planned length of the current load.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Length {
     pub(crate) warmup: Duration,
@@ -105,6 +101,7 @@ enum BarStage {
     Nothing,
     Working,
     Preparing,
+    Indexing,
     Connecting,
     Running,
     Draining,
@@ -149,7 +146,6 @@ impl Screen {
         }
     }
 
-    /// Reports the end of a trial.
     pub(crate) fn trial_ended(&mut self, summary: &TrialSummary) {
         self.left.done += self.load.whole();
         if self.shows_trials {
@@ -170,7 +166,6 @@ impl Screen {
         }
     }
 
-    /// Reports the start of a trial.
     pub(crate) fn trial(&mut self, title: String, load: Length) {
         self.finish_stage();
         self.title = console::printable(&title);
@@ -226,66 +221,19 @@ impl Screen {
         })
     }
 
-    /// Prints a line every few seconds if stderr is not a terminal.
-    fn log(&mut self, text: impl FnOnce() -> String) {
-        if !self.is_terminal && self.last_line.elapsed() >= LOG_EVERY {
-            self.last_line = Instant::now();
-            self.line(&text());
-        }
-    }
-}
-
-/// The style of a bar, in characters that the terminal can show.
-fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
-    let style = ProgressStyle::with_template(template)?;
-    let style = style.with_key("rate", |bar: &ProgressState, text: &mut dyn fmt::Write| {
-        // Nothing can be done about a terminal that is gone.
-        let _ = text.write_str(&rate(bar.pos(), bar.elapsed()));
-    });
-    Ok(match console::only_ascii() {
-        true => style.progress_chars("##-").tick_chars("-\\|/ "),
-        false => style,
-    })
-}
-
-const ROWS_TEMPLATE: &str =
-    "{prefix}loading {bar:30} {human_pos}/{human_len} rows{rate}, {eta} left";
-const INDEX_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
-const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
-const RUN_TEMPLATE: &str = "{prefix}{bar:10} {wide_msg}";
-
-/// `, 6,667 rows/s`: since the beginning, rounded: of the moment, it would be that of the batch which
-/// just ended. Nothing in the first second.
-fn rate(rows: u64, elapsed: Duration) -> String {
-    match elapsed.as_secs_f64() {
-        short if short < 1.0 => String::new(),
-        seconds => format!(
-            ", {} rows/s",
-            apart(&format!("{:.0}", rows as f64 / seconds))
-        ),
-    }
-}
-
-/// The place of a trial among all: numbers come before its long label.
-fn prefix(title: &str) -> &str {
-    title.split_inclusive("] ").next().unwrap_or_default()
-}
-
-impl Screen {
     /// Shows work of unknown length.
     pub(crate) fn stage(&mut self, what: &str) {
         if self.is_terminal {
-            let bar = self.bar(BarStage::Working, 0, INDEX_TEMPLATE);
+            let bar = self.bar(BarStage::Working, 0, SPIN_TEMPLATE);
             bar.set_message(console::printable(what));
             bar.tick();
         }
     }
 
-    /// Shows the progress of loading data.
-    pub(crate) fn preparing(&mut self, news: &engine::data::Progress) {
+    pub(crate) fn preparing(&mut self, news: &Progress) {
         match news {
-            engine::data::Progress::Note(text) => self.line(&format!("note: {text}")),
-            engine::data::Progress::Loading { rows, of } => {
+            Progress::Note(text) => self.line(&format!("note: {text}")),
+            Progress::Loading { rows, of } => {
                 let (rows, of) = (*rows, *of);
                 let bar = self.bar(BarStage::Preparing, of, ROWS_TEMPLATE);
                 bar.set_position(rows);
@@ -295,19 +243,13 @@ impl Screen {
                     format!("loading: {rows} of {of} rows{rate}, {left_s} s left")
                 });
             }
-            engine::data::Progress::Indexing { tables, of } => {
-                let text = format!("creating indexes: {tables} of {of} tables done");
-                let bar = self.bar(BarStage::Preparing, u64::from(*of), ROWS_TEMPLATE);
-                if let Ok(style) = style(INDEX_TEMPLATE) {
-                    bar.set_style(style);
-                }
-                bar.set_message(text.clone());
-                self.log(|| text);
-            }
+            Progress::Indexing { tables, of } => self.spin(
+                BarStage::Indexing,
+                format!("creating indexes: {tables} of {of} tables done"),
+            ),
         }
     }
 
-    /// Reports that the data is ready.
     pub(crate) fn prepared(&mut self, prepared: &Prepared) {
         self.finish_stage();
         if prepared.loaded > 0 && self.detail == Detail::Seconds {
@@ -323,7 +265,6 @@ impl Screen {
         }
     }
 
-    /// Shows the number of open connections.
     pub(crate) fn connecting(&mut self, open: u32, users: u32) {
         let bar = self.bar(BarStage::Connecting, u64::from(users), CONNECT_TEMPLATE);
         bar.set_position(u64::from(open));
@@ -334,7 +275,6 @@ impl Screen {
         }
     }
 
-    /// Shows a second of the load.
     pub(crate) fn second(&mut self, second: &Second) {
         if second.phase == Phase::Drain {
             return self.finish_stage();
@@ -361,11 +301,60 @@ impl Screen {
 
     /// Shows that the load has ended and waits for running transactions.
     pub(crate) fn draining(&mut self, running: usize) {
-        let bar = self.bar(BarStage::Draining, 0, INDEX_TEMPLATE);
         let text = format!("waiting for running transactions: {running}");
+        self.spin(BarStage::Draining, text);
+    }
+
+    /// Shows a spinner with what is done, or logs it.
+    fn spin(&mut self, stage: BarStage, text: String) {
+        let bar = self.bar(stage, 0, SPIN_TEMPLATE);
         bar.set_message(text.clone());
         self.log(|| text);
     }
+
+    /// Prints a line every few seconds if stderr is not a terminal.
+    fn log(&mut self, text: impl FnOnce() -> String) {
+        if !self.is_terminal && self.last_line.elapsed() >= LOG_EVERY {
+            self.last_line = Instant::now();
+            self.line(&text());
+        }
+    }
+}
+
+/// The style of a bar, in characters that the terminal can show.
+fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    let style = ProgressStyle::with_template(template)?;
+    let style = style.with_key("rate", |bar: &ProgressState, text: &mut dyn fmt::Write| {
+        // Nothing can be done about a terminal that is gone.
+        let _ = text.write_str(&rate(bar.pos(), bar.elapsed()));
+    });
+    Ok(match console::only_ascii() {
+        true => style.progress_chars("##-").tick_chars("-\\|/ "),
+        false => style,
+    })
+}
+
+const ROWS_TEMPLATE: &str =
+    "{prefix}loading {bar:30} {human_pos}/{human_len} rows{rate}, {eta} left";
+const SPIN_TEMPLATE: &str = "{prefix}{spinner} {msg} ({elapsed})";
+const CONNECT_TEMPLATE: &str = "{prefix}connecting {bar:30} {human_pos}/{human_len}";
+const RUN_TEMPLATE: &str = "{prefix}{bar:10} {wide_msg}";
+
+/// `, 6,667 rows/s`: since the beginning, rounded: of the moment, it would be that of the batch which
+/// just ended. Nothing in the first second.
+fn rate(rows: u64, elapsed: Duration) -> String {
+    match elapsed.as_secs_f64() {
+        short if short < 1.0 => String::new(),
+        seconds => format!(
+            ", {} rows/s",
+            apart(&format!("{:.0}", rows as f64 / seconds))
+        ),
+    }
+}
+
+/// The place of a trial among all: numbers come before its long label.
+fn prefix(title: &str) -> &str {
+    title.split_inclusive("] ").next().unwrap_or_default()
 }
 
 /// `  12 s  measure    1,234 tps  p95 4.210 ms  p99 8.100 ms`: what matters most comes first, on less
@@ -444,12 +433,7 @@ mod tests {
 
     #[test]
     fn the_templates_of_the_bars_are_valid() {
-        for template in [
-            ROWS_TEMPLATE,
-            INDEX_TEMPLATE,
-            CONNECT_TEMPLATE,
-            RUN_TEMPLATE,
-        ] {
+        for template in [ROWS_TEMPLATE, SPIN_TEMPLATE, CONNECT_TEMPLATE, RUN_TEMPLATE] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

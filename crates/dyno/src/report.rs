@@ -127,7 +127,6 @@ fn or_default<T: Default>(read: Result<T, StoreError>, screen: &Screen) -> T {
     })
 }
 
-/// The directories of the trials of a result, in order.
 fn trial_dirs(dir: &Path, result: &RunResult) -> Result<Vec<PathBuf>, Failure> {
     let dirs = store::trial_dirs(dir).map_err(stored)?;
     let of = |number: u32| {

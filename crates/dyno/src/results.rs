@@ -1,6 +1,7 @@
 //! The results of a run: their directory, the report, and the summary on stdout.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::{Path, PathBuf};
 
 use lab::{Observer, Trial};
@@ -31,7 +32,6 @@ pub(crate) struct Results {
     dir: ResultDir,
     result: RunResult,
     pub(crate) screen: Screen,
-    /// The trial under way.
     current: Option<TrialFiles>,
     /// Notes that were shown: several servers and trials may cause the same one.
     noted: BTreeSet<String>,
@@ -56,7 +56,6 @@ impl TrialFiles {
     }
 }
 
-/// The description of a result.
 pub(crate) struct Description<'a> {
     pub(crate) title: &'a str,
     pub(crate) description: Option<&'a str>,
@@ -69,7 +68,6 @@ pub(crate) struct Description<'a> {
 pub(crate) struct Conclusion<'a> {
     pub(crate) thresholds: &'a Thresholds,
     pub(crate) undecided: UndecidedArg,
-    /// How much is printed.
     pub(crate) output: &'a OutputArgs,
     pub(crate) as_json: bool,
 }
@@ -83,7 +81,7 @@ impl Results {
         screen: Screen,
     ) -> Result<Self, Failure> {
         let environment = environment(places);
-        // Nothing is measured yet: any failure is description the given directory.
+        // Nothing is measured yet: any failure is that of the given directory.
         let dir = ResultDir::create(out, description.title, description.study, &environment)
             .map_err(Failure::usage)?;
         let result = RunResult {
@@ -154,14 +152,12 @@ impl Results {
         self.result.findings.sort_by_key(|finding| finding.level);
     }
 
-    /// Removes the directory if nothing was measured.
     pub(crate) fn discard_if_empty(self) {
         if self.result.trials.is_empty() && self.current.is_none() {
             self.dir.discard();
         }
     }
 
-    /// The result directory.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -212,6 +208,11 @@ impl Results {
         print_json(&json)
     }
 
+    fn files(&self) -> Result<&TrialFiles, Failure> {
+        let files = self.current.as_ref();
+        files.ok_or_else(|| Failure::internal("no trial has begun"))
+    }
+
     /// Writes to the files of the trial. The first failure is shown, and the trial continues,
     /// because its results can still be displayed.
     fn store(&mut self, write: impl FnOnce(&mut TrialFiles) -> Result<(), StoreError>) {
@@ -234,7 +235,6 @@ pub(crate) fn environment(places: &[&Path]) -> Environment {
     host::fingerprint(env!("CARGO_PKG_VERSION"), &command_line(), places)
 }
 
-/// Adds a finding that is not in the list.
 fn add(findings: &mut Vec<Finding>, finding: Finding) {
     if !findings.contains(&finding) {
         findings.push(finding);
@@ -266,20 +266,12 @@ impl Observer for Results {
     }
 
     fn server_dir(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        let Some(files) = &self.current else {
-            return Err(Failure::internal("no trial has begun"));
-        };
-        files
-            .trial
-            .server_dir(instance)
-            .map_err(Failure::interrupted)
+        let dir = self.files()?.trial.server_dir(instance);
+        dir.map_err(Failure::interrupted)
     }
 
     fn ledger_file(&mut self, instance: u32) -> Result<PathBuf, Failure> {
-        let Some(files) = &self.current else {
-            return Err(Failure::internal("no trial has begun"));
-        };
-        Ok(files.trial.ledger_file(instance))
+        Ok(self.files()?.trial.ledger_file(instance))
     }
 
     fn stage(&mut self, what: &str) {
@@ -312,10 +304,8 @@ impl Observer for Results {
     fn instance_second(&mut self, instance: u32, second: &Second, kinds: &[StatementKind]) {
         self.store(|files| {
             let writer = match files.instances.entry(instance) {
-                std::collections::btree_map::Entry::Occupied(there) => there.into_mut(),
-                std::collections::btree_map::Entry::Vacant(free) => {
-                    free.insert(files.trial.instance(instance)?)
-                }
+                Entry::Occupied(there) => there.into_mut(),
+                Entry::Vacant(free) => free.insert(files.trial.instance(instance)?),
             };
             writer.second(second, kinds)
         });

@@ -113,7 +113,6 @@ fn same_study(stored: &str, study: &PlannedStudy, dir: &std::path::Path) -> Resu
     Err(Failure::usage(message).remedy(remedy))
 }
 
-/// Removes the trials that are complete.
 fn skip_complete(trials: &mut Vec<Trial>, results: &Results) {
     let complete: Vec<u32> = results
         .trials()

@@ -21,12 +21,10 @@ pub(crate) const PASSWORD_VARIABLE: &str = "DYNO_PASSWORD";
 const ADDRESSES_VARIABLE: &str = "DYNO_ADDRESSES";
 /// What precedes the path of a Unix socket in a URL; the path may look like a password.
 const SOCKETS: [&str; 2] = ["?socket=", "?host=/"];
-/// The program that dyno re-executes.
 const SELF: &str = "/proc/self/exe";
 /// With this limit Linux neither writes core dumps nor pipes them to a program: see core(5).
 const NO_CORE_DUMP_BYTES: u64 = 1;
 const OTHER_WAYS: &str = "give the password as DYNO_PASSWORD or with --option-file";
-/// Maximum size of an option file.
 const OPTION_FILE_LIMIT_BYTES: u64 = 1 << 20;
 
 /// Keeps passwords out of core dumps of dyno and of its child processes.
@@ -232,7 +230,6 @@ impl ArgumentUrl {
         })
     }
 
-    /// Percent-decoded.
     fn password(&self) -> Option<String> {
         let password = percent_decode_str(self.password.as_deref()?);
         Some(password.decode_utf8_lossy().into_owned())

@@ -12,7 +12,6 @@ use crate::progress::Screen;
 /// A stored result with at least one complete trial.
 pub(crate) struct StoredResult {
     pub(crate) result: RunResult,
-    /// The result directory.
     pub(crate) path: PathBuf,
     /// The study as it was run; `None` if it is missing.
     pub(crate) study: Option<String>,
@@ -44,12 +43,10 @@ impl StoredResult {
         })
     }
 
-    /// The name of the result directory.
     pub(crate) fn name(&self) -> String {
         self.last(1)
     }
 
-    /// The name of the parent directory.
     pub(crate) fn parent(&self) -> String {
         let name = self.path.parent().and_then(Path::file_name);
         name.unwrap_or_default().to_string_lossy().into_owned()
@@ -107,7 +104,6 @@ impl StoredResult {
     }
 }
 
-/// Warns about files that could not be read.
 pub(crate) fn warn_of_damaged(errors: &[StoreError], screen: &Screen) {
     for error in errors {
         screen.line(&format!("warning: skipped: {error}"));

@@ -17,7 +17,6 @@ use crate::server;
 /// Maximum number of bytes read of a study file: one more than `study` accepts.
 const READ_LIMIT_BYTES: u64 = study::MAX_FILE_BYTES as u64 + 1;
 
-/// A study and its plan.
 pub(crate) struct PlannedStudy {
     pub(crate) source: Study,
     pub(crate) plan: Plan,
@@ -26,7 +25,6 @@ pub(crate) struct PlannedStudy {
 }
 
 impl PlannedStudy {
-    /// Reads a study file.
     pub(crate) fn read(args: &StudyArgs) -> Result<Self, Failure> {
         let study = read(args)?;
         let plan = study.plan().map_err(usage)?;
@@ -162,7 +160,6 @@ fn started(spec: &EngineSpec) -> Target {
     }
 }
 
-/// Connects to a server that is already running.
 fn reach(url: &ServerUrl, login: &LoginSpec, lab: &Lab) -> Result<Target, Failure> {
     let access = server::access(login, None)?;
     Ok(Target::Given(server::open(url.expose(), &access, lab)?))

@@ -16,13 +16,11 @@ use crate::study_file::PlannedStudy;
 /// Maximum number of thresholds in the final message; the report lists all.
 const MOST_NAMED: usize = 5;
 
-/// The thresholds of a run and their baseline.
 pub(crate) struct Thresholds {
     list: Vec<Threshold>,
     baseline: BaselineSource,
 }
 
-/// What the `baseline` of thresholds refers to.
 enum BaselineSource {
     None,
     Result(Box<RunResult>),
@@ -48,8 +46,9 @@ impl Thresholds {
             }
             list.push(threshold);
         }
+        let variant = study.plan.baseline.as_ref();
         let is_relative = list.iter().any(Threshold::is_relative);
-        if let (false, Some(name)) = (is_relative, &study.plan.baseline) {
+        if let (false, Some(name)) = (is_relative, variant) {
             let error = study.source.error_at(
                 name.span,
                 "no threshold refers to the baseline",
@@ -57,18 +56,14 @@ impl Thresholds {
             );
             return Err(Failure::usage(error));
         }
-        let variant = study.plan.baseline.as_ref();
-        Ok(Self {
-            baseline: match (result(baseline, is_relative)?, variant) {
-                (Some(result), _) => BaselineSource::Result(result),
-                (None, Some(name)) => BaselineSource::Variant(name.value.clone()),
-                (None, None) => BaselineSource::None,
-            },
-            list,
-        })
+        let baseline = match (result(baseline, is_relative)?, variant) {
+            (Some(result), _) => BaselineSource::Result(result),
+            (None, Some(name)) => BaselineSource::Variant(name.value.clone()),
+            (None, None) => BaselineSource::None,
+        };
+        Ok(Self { list, baseline })
     }
 
-    /// The thresholds on the command line.
     pub(crate) fn of_bench(list: &[Threshold], baseline: Option<&Path>) -> Result<Self, Failure> {
         let relative = list.iter().find(|threshold| threshold.is_relative());
         if let (Some(threshold), None) = (relative, baseline) {
@@ -76,13 +71,10 @@ impl Thresholds {
             let remedy = "add --baseline RESULT";
             return Err(Failure::usage(message).remedy(remedy));
         }
-        let baseline = match result(baseline, relative.is_some())? {
-            Some(result) => BaselineSource::Result(result),
-            None => BaselineSource::None,
-        };
+        let baseline = result(baseline, relative.is_some())?;
         Ok(Self {
             list: list.to_vec(),
-            baseline,
+            baseline: baseline.map_or(BaselineSource::None, BaselineSource::Result),
         })
     }
 
@@ -105,7 +97,6 @@ impl Thresholds {
         }
     }
 
-    /// Judges each threshold at each point.
     pub(crate) fn judge(&self, result: &RunResult) -> Vec<ThresholdResult> {
         let baseline = match &self.baseline {
             BaselineSource::None => Baseline::None,
@@ -152,20 +143,16 @@ fn result(dir: Option<&Path>, is_relative: bool) -> Result<Option<Box<RunResult>
 
 /// Fails if a threshold was not met, or is undecided and the user wants that to fail.
 pub(crate) fn outcome(result: &RunResult, undecided: UndecidedArg) -> Result<(), Failure> {
-    let misses = ::report::thresholds::misses(result);
-    let (failed, remedy) = match undecided {
-        UndecidedArg::Fail if misses.is_empty() => (
-            ::report::thresholds::undecided(result),
-            Some(
+    let mut failed = ::report::thresholds::misses(result);
+    let mut remedy = None;
+    if undecided == UndecidedArg::Fail {
+        if failed.is_empty() {
+            remedy = Some(
                 "measure longer or repeat more often, or let undecided thresholds pass: --undecided pass",
-            ),
-        ),
-        UndecidedArg::Fail => (
-            [misses, ::report::thresholds::undecided(result)].concat(),
-            None,
-        ),
-        UndecidedArg::Pass => (misses, None),
-    };
+            );
+        }
+        failed.extend(::report::thresholds::undecided(result));
+    }
     if failed.is_empty() {
         return Ok(());
     }

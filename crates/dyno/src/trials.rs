@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use lab::{Lab, Trial};
+use lab::{Lab, Run, Trial};
 
 use crate::failure::Failure;
 use crate::results::{Conclusion, Results};
@@ -20,13 +20,21 @@ pub(crate) fn run(
     let ran = match searches {
         true => {
             let known = results.trials().to_vec();
-            lab::find_max(lab, trials, &known, &mut results, interrupted)
+            let mut run = Run {
+                observer: &mut results,
+                interrupted,
+            };
+            lab::find_max(lab, trials, &known, &mut run)
         }
         false => {
             results
                 .screen
                 .expect(trials.iter().map(Trial::load_time).sum());
-            lab::run(lab, trials, &mut results, interrupted)
+            let mut run = Run {
+                observer: &mut results,
+                interrupted,
+            };
+            lab::run(lab, trials, &mut run)
         }
     };
     results.screen.finish_stage();

@@ -22,15 +22,11 @@ pub(crate) const KEY_FILE: &str = "dyno-key.pem";
 /// key are admitted.
 #[derive(Clone)]
 pub struct Certificate {
-    /// The certificate of the authority (PEM).
     pub authority: String,
-    /// The certificate (PEM).
     pub certificate: String,
-    /// The private key of the certificate (PEM).
     pub key: String,
 }
 
-/// Hides the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate(***)")

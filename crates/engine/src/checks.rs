@@ -1,19 +1,20 @@
 //! Checks on the settings of servers: facts, and what the checks of all engines share.
 
-mod buffers;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use measure::checks;
-use measure::finding::check::{Check, Judged, Observed, Remedy, graded, note, passed, unknown};
+use measure::finding::check::{
+    Check, Judged, Observed, Remedy, graded, note, passed, unknown, warning,
+};
 use measure::finding::{Finding, Level};
-use plan::parse_bytes;
+use plan::{StaticSettings, parse_bytes, shown_bytes};
 
 use crate::server::Server;
 use crate::version;
 
-pub(crate) use buffers::DEFAULT_BYTES;
+/// The default size of a server's buffers, in all engines.
+pub(crate) const DEFAULT_BYTES: u64 = 128 << 20;
 
 /// What a load needs from one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +58,26 @@ pub struct Facts {
     /// Whether the data is on a spinning disk; `None` if unknown.
     pub turning_disk: Option<bool>,
     pub demand: Option<Demand>,
+}
+
+/// Defaults of settings since a version; later ones replace earlier ones.
+pub type Defaults = &'static [((u64, u64), StaticSettings)];
+
+/// The defaults of a version; none if they are not known.
+pub(crate) fn defaults_of(
+    defaults: Defaults,
+    version: &str,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let known = defaults.iter();
+    let known = known.filter(move |((major, minor), _)| version::is_since(version, *major, *minor));
+    known.flat_map(|(_, settings)| settings.iter().copied())
+}
+
+/// Names of settings whose defaults are known, and `others`.
+pub(crate) fn names(defaults: &[Defaults], others: &[&'static str]) -> Vec<&'static str> {
+    let known = defaults.iter().copied().flatten();
+    let known = known.flat_map(|(_, settings)| settings.iter().map(|(name, _)| *name));
+    known.chain(others.iter().copied()).collect()
 }
 
 pub(crate) const ELSEWHERE: &[Check<Facts>] = checks! { server:
@@ -112,7 +133,6 @@ impl Facts {
         })
     }
 
-    /// A switch.
     pub(crate) fn is_on(&self, name: &str) -> Result<bool, Observed> {
         self.parsed(name, |text| match text.to_ascii_uppercase().as_str() {
             "ON" | "1" | "TRUE" | "YES" => Some(true),
@@ -149,6 +169,57 @@ impl Facts {
         self.graded(name, |value| {
             level.when(!usual.iter().any(|usual| usual.eq_ignore_ascii_case(value)))
         })
+    }
+
+    /// Grades a size by the share of the host's memory, in %, that all servers take.
+    pub(crate) fn share_of_memory(&self, name: &str, bytes: u64, percents: [u64; 3]) -> Observed {
+        let [least, good, most] = percents;
+        // A small size that the study sets is deliberate.
+        let is_default = bytes <= DEFAULT_BYTES && !self.chosen.contains(name);
+        let (size, servers) = (shown_bytes(bytes), self.servers.max(1));
+        let Some(memory) = self.memory_bytes else {
+            let observed = format!("{name}: {size}");
+            return match is_default {
+                true => warning(observed),
+                false => unknown(format!("{observed}; the memory of its host is unknown")),
+            };
+        };
+        let percent = bytes.saturating_mul(servers) / (memory / 100).max(1);
+        let level = match percent {
+            _ if percent > most => Level::Severe,
+            _ if percent > good => Level::Warning,
+            _ if percent >= least => Level::Passed,
+            _ if is_default => Level::Warning,
+            _ => Level::Note,
+        };
+        let each = match servers {
+            1 => size,
+            _ => format!("{size} for each of {servers} servers"),
+        };
+        let memory = shown_bytes(memory);
+        graded(
+            level,
+            format!("{name}: {each}, {percent} % of {memory} of memory"),
+        )
+    }
+
+    /// Notes data that does not fit; `written` formats a size as the server's settings do.
+    pub(crate) fn room_for_data(
+        &self,
+        name: &str,
+        bytes: u64,
+        written: fn(&Self, u64) -> String,
+    ) -> Observed {
+        let size = shown_bytes(bytes);
+        let loaded = self.demand.map(|demand| demand.data_bytes);
+        let Some(data) = loaded.or(self.data_bytes).filter(|bytes| *bytes > 0) else {
+            return unknown(format!(
+                "{name}: {size}; this account sees no tables to compare it with"
+            ));
+        };
+        let needed = (data + data / 4).next_multiple_of(DEFAULT_BYTES);
+        let observed = format!("{name}: {size}, data of {}", shown_bytes(data));
+        graded(Level::Note.when(data > bytes), observed).with("NEEDED", written(self, needed))
     }
 
     /// Whether the version is at least `major.minor`.
@@ -221,6 +292,30 @@ pub(crate) mod tests {
         (check.judge)(server)
     }
 
+    /// Each row has sizes of the setting `name`, the number of servers, and the level that the check
+    /// `id` gives them on a host with 16 GiB.
+    #[track_caller]
+    pub(crate) fn assert_shares(
+        engine: &'static dyn Server,
+        [id, name]: [&str; 2],
+        rows: &[(&str, u64, Level)],
+        on_unknown_host: [&str; 2],
+    ) {
+        let with = |size: &str| with(engine, &format!("{name}={size}"));
+        for (sizes, servers, level) in rows {
+            for size in sizes.split(' ') {
+                let mut facts = with(size);
+                facts.servers = *servers;
+                assert_eq!(observed(&facts, id).level(), *level, "{size}");
+            }
+        }
+        for (size, level) in on_unknown_host.iter().zip([Level::Unknown, Level::Warning]) {
+            let mut far = with(size);
+            far.memory_bytes = None;
+            assert_eq!(observed(&far, id).level(), level, "{size}");
+        }
+    }
+
     /// Each row has a check, settings, and the level that they get: `fsync: fsync=off -> Severe`.
     #[track_caller]
     pub(crate) fn assert_levels(engine: &'static dyn Server, rows: &str) {
@@ -252,6 +347,20 @@ pub(crate) mod tests {
                 assert_eq!((check.judge)(&refused).level(), Level::Unknown, "{id}");
             }
         }
+    }
+
+    #[test]
+    fn later_defaults_replace_earlier_ones() {
+        let known = |server: &'static dyn Server, version: &str| {
+            let defaults = defaults_of(server.traits().defaults, version);
+            defaults.collect::<BTreeMap<_, _>>()
+        };
+        for (server, old) in [(MARIADB, "10.5.9"), (MYSQL, ""), (POSTGRES, "12.22")] {
+            assert!(known(server, old).is_empty(), "{old}");
+        }
+        let newest = known(POSTGRES, "18.1");
+        assert_eq!(newest["data_checksums"], "on");
+        assert_eq!(newest["checkpoint_completion_target"], "0.9");
     }
 
     #[test]

@@ -40,7 +40,6 @@ pub struct Access {
 
 #[derive(Debug, Clone, Copy)]
 pub struct StatementSettings {
-    /// Prepared statements, or text.
     pub protocol: StatementProtocol,
     /// Whether the kernel timestamps the arrival of replies, where it can.
     pub stamp_replies: bool,
@@ -48,19 +47,15 @@ pub struct StatementSettings {
 
 /// A load and the receiver of its events.
 pub struct Load<'a> {
-    /// Users, workers, and duration.
     pub spec: &'a LoadSpec,
-    /// What the users do.
     pub workload: &'a BuiltIn,
     /// Where the load waits for the other loads of its trial.
     pub barrier: &'a Barrier,
     /// Determines which of the database's servers users connect to.
     pub route: &'a Arc<Route>,
-    /// Ends the load early.
     pub stop: &'a Stop,
     /// Publishes the load's progress between its seconds; `None` if nobody reads it.
     pub pulse: Option<&'a Arc<Pulse>>,
-    /// Receives the load's events.
     pub tell: &'a mut dyn FnMut(LoadEvent),
 }
 
@@ -90,7 +85,6 @@ pub struct ServerLocation {
     pub peer: Option<Peer>,
     /// The data directory, which is the server's working directory.
     pub data_dir: PathBuf,
-    /// The file with its process ID.
     pub pid_file: PathBuf,
 }
 
@@ -114,7 +108,6 @@ pub trait Database: Any + fmt::Debug + Send + Sync {
     /// The engine's version number, for example `10.11.14`.
     fn version(&self) -> &str;
 
-    /// The URL without the password.
     fn shown(&self) -> String;
 
     /// What the user can do about an error of a statement.

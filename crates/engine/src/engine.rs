@@ -62,7 +62,6 @@ pub trait Engine: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct InProcess {
     pub engine: &'static dyn Engine,
-    /// The built-in version.
     pub version: &'static str,
     /// The URL of a temporary database.
     pub temporary_url: &'static str,

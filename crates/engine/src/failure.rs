@@ -12,7 +12,6 @@ use workload::distribution::DistributionError;
 /// How dyno ends after a failure. The numbers are exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// A threshold was not met.
     Threshold = 1,
     /// Bad usage or a bad study. Includes a study that this host cannot run, if that is known
     /// before anything starts.
@@ -28,9 +27,7 @@ pub enum Exit {
 /// Distinctions that callers need besides [`Exit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
-    /// The operating system refused.
     Io(ErrorKind),
-    /// A program is not installed.
     NoProgram,
     /// A program exceeded its time limit.
     Endless,
@@ -50,9 +47,7 @@ pub struct Failure {
     /// What failed, where, and why, with the server's message if there is one.
     pub message: String,
     pub remedy: Option<String>,
-    /// The key of the study to blame.
     pub key: Option<String>,
-    /// The place in the study to blame.
     pub span: Option<Span>,
     pub fact: Option<Fact>,
 }

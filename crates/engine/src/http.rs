@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::certificate::Certificate;
 
 /// How long connecting, and the answer to a question, may take.
-const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 const MAX_REPLY_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,64 +30,43 @@ impl Reply {
 }
 
 pub(crate) fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
-    let request = Request::get(path);
-    request.exchange(&address, connect(address, ANSWER_LIMIT)?)
-}
-
-/// Gets a page of a program of this cluster.
-pub(crate) fn get_as(
-    certificate: &Certificate,
-    address: SocketAddr,
-    path: &str,
-) -> io::Result<Reply> {
-    let request = Request::get(path);
-    request.exchange(&address, encrypted(certificate, address, ANSWER_LIMIT)?)
+    exchange(connect(address, ANSWER_LIMIT)?, address, ("GET", path), "")
 }
 
 /// Sends JSON to a program of this cluster; each read may take `limit`.
 pub(crate) fn send(
     address: SocketAddr,
-    (method, path): (&str, &str),
+    request: (&str, &str),
     certificate: &Certificate,
     json: &str,
     limit: Duration,
 ) -> io::Result<Reply> {
-    let request = Request { method, path, json };
-    request.exchange(&address, encrypted(certificate, address, limit)?)
+    let stream = encrypted(certificate, address, limit)?;
+    exchange(stream, address, request, json)
 }
 
-struct Request<'a> {
-    method: &'a str,
-    path: &'a str,
-    json: &'a str,
-}
-
-impl<'a> Request<'a> {
-    fn get(path: &'a str) -> Self {
-        let (method, json) = ("GET", "");
-        Self { method, path, json }
+/// HTTP/1.0: the server closes the connection after its reply and does not send it in chunks.
+fn exchange(
+    mut stream: impl Read + Write,
+    host: SocketAddr,
+    (method, path): (&str, &str),
+    json: &str,
+) -> io::Result<Reply> {
+    let request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
+        json.len()
+    );
+    stream.write_all(request.as_bytes())?;
+    stream.flush()?;
+    let mut bytes = Vec::new();
+    match stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes) {
+        // The server need not announce that it closes an encrypted connection.
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+        _ => {}
     }
-
-    fn exchange(&self, host: &SocketAddr, mut stream: impl Read + Write) -> io::Result<Reply> {
-        let Self { method, path, json } = self;
-        // HTTP/1.0: the server closes the connection after its reply and does not send it in
-        // chunks.
-        let request = format!(
-            "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{json}",
-            json.len()
-        );
-        stream.write_all(request.as_bytes())?;
-        stream.flush()?;
-        let mut bytes = Vec::new();
-        match stream.take(MAX_REPLY_BYTES).read_to_end(&mut bytes) {
-            // The server need not announce that it closes an encrypted connection.
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
-            _ => {}
-        }
-        parse(&String::from_utf8_lossy(&bytes))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the reply is not HTTP"))
-    }
+    parse(&String::from_utf8_lossy(&bytes))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the reply is not HTTP"))
 }
 
 fn connect(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {

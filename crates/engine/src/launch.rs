@@ -1,6 +1,7 @@
 //! What the laboratory writes and runs for a server, and how it logs in to it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,14 +31,12 @@ pub struct Paths {
     pub log: Option<PathBuf>,
     /// An empty directory that nobody can write to.
     pub closed: PathBuf,
-    /// The Unix socket.
     pub socket: PathBuf,
     /// The user that connects dyno to the socket; `None` for this process's.
     pub user: Option<String>,
     /// The listening address, with the prefix length of the network from which clients may connect.
     pub address: Ipv4Net,
     pub port: u16,
-    /// The maximum number of open connections.
     pub connections: u32,
 }
 
@@ -71,7 +70,6 @@ impl LogEntries {
     }
 }
 
-/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub program: PathBuf,
@@ -104,25 +102,36 @@ pub struct Initialization {
     pub run: Vec<Invocation>,
 }
 
-/// A file that a server reads when it starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A file that a server, a cluster manager, or a service reads.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ServerFile {
-    /// The name in [`Paths::dir`].
+    /// The name in the laboratory's directory for the program, such as [`Paths::dir`].
     pub name: &'static str,
     /// May contain secrets.
     pub text: String,
+    /// The version for the result, without secrets; `None` if the result keeps nothing.
+    pub kept: Option<String>,
     /// Whether the file is removed once the server is ready.
     pub is_temporary: bool,
+    pub is_executable: bool,
 }
 
 impl ServerFile {
-    /// A file that stays.
+    /// A file that stays, but that the result does not keep.
     pub(crate) fn new(name: &'static str, text: impl Into<String>) -> Self {
         Self {
             name,
             text: text.into(),
+            kept: None,
             is_temporary: false,
+            is_executable: false,
         }
+    }
+}
+
+impl fmt::Debug for ServerFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerFile({})", self.name)
     }
 }
 
@@ -152,6 +161,18 @@ impl Login<'_> {
     pub(crate) fn refused(&self, error: &client::Error) -> Failure {
         Failure::server(format!("cannot log in to {}: {error}", self.server))
             .perhaps(error.remedy())
+    }
+
+    /// The outcome of an attempt, whose result is the server's public key if it has one.
+    pub(crate) fn attempted(&self, result: Result<Option<Vec<u8>>, client::Error>) -> LoginAttempt {
+        use client::Error;
+        match result {
+            Ok(public_key) => LoginAttempt::Ready { public_key },
+            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
+                LoginAttempt::NotYet
+            }
+            Err(error) => LoginAttempt::Refused(self.refused(&error)),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::counters::{Counters, Source};
 use crate::data::loads::Loads;
 use crate::data::{self, Listener, Prepared, Wanted};
 use crate::database::{
-    Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
+    Access, Database, Load, ServerDatabase, ServerLocation, ServerReport, StatementSettings,
 };
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -51,6 +51,12 @@ pub(crate) trait NetworkEngine: Loads {
 
     /// The role in an answer to [`Self::ROLE_QUERY`].
     fn role(rows: &Rows) -> Role;
+
+    /// How to reach one server of a URL.
+    fn target(url: &str, access: &Access) -> Result<Self::Target, TargetError>;
+
+    /// Creates the database of a target, unless it exists or the server is a replica.
+    fn create_database(target: &Self::Target) -> Result<(), Failure>;
 
     /// The engine at the other end.
     fn engine(connection: &Connection<Self>) -> &'static dyn Engine;
@@ -123,25 +129,20 @@ pub(crate) fn open<P: NetworkEngine>(
     }
 }
 
-/// The target for each host of a URL, by the engine's own `parse`.
-pub(crate) fn targets<T>(
+/// Opens the servers of a URL, and creates their database if that is wanted.
+pub(crate) fn open_url<P: NetworkEngine>(
     url: &str,
-    parse: impl Fn(&str) -> Result<T, TargetError>,
-) -> Result<Vec<T>, Failure> {
-    all(hosts::split(url).iter().map(|url| Ok(parse(url)?)))
-}
-
-/// Creates the database, if it is missing, with the engine's own `create`, which leaves replicas
-/// unchanged.
-pub(crate) fn create_if_missing<T>(
-    targets: &[T],
-    create: impl Fn(&T) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let created: Vec<_> = targets.iter().map(create).collect();
-    match created.iter().any(Result::is_ok) {
-        true => Ok(()),
-        false => all(created.into_iter()).map(drop),
+    access: &Access,
+) -> Result<Arc<dyn Database>, Failure> {
+    let hosts = hosts::split(url);
+    let targets = all(hosts.iter().map(|url| Ok(P::target(url, access)?)))?;
+    if access.create_database {
+        let created: Vec<_> = targets.iter().map(P::create_database).collect();
+        if !created.iter().any(Result::is_ok) {
+            all(created.into_iter())?;
+        }
     }
+    open::<P>(targets)
 }
 
 /// The results of all servers, or the errors of those that failed.

@@ -21,7 +21,6 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// How long a server of the laboratory may take for an administrator's statement: without a quorum,
 /// or on a disk that hangs, some statements never end.
 const ADMINISTRATION_LIMIT: Duration = Duration::from_secs(120);
-/// Rows as text.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 pub(crate) fn first_cell(rows: Rows) -> Option<String> {
@@ -95,7 +94,6 @@ pub(crate) fn on_reactor<T>(work: impl Future<Output = T>) -> Result<T, Failure>
     done.map_err(|error| Failure::internal(format!("cannot run an event loop: {error}")))
 }
 
-/// A path as part of a URL.
 pub(crate) fn url_path(path: &Path) -> String {
     let encoded = |byte: &u8| match byte.is_ascii_alphanumeric() || b"/-_.".contains(byte) {
         true => char::from(*byte).to_string(),

@@ -250,7 +250,6 @@ pub trait ClusterManager: fmt::Debug + Send + Sync {
 
 /// A program that copies another member's data.
 pub struct Copying {
-    /// Without secrets.
     pub program: Invocation,
     /// Name and value of the environment variable for the password.
     pub password: (&'static str, String),
@@ -269,7 +268,6 @@ pub struct View {
 /// A member of a cluster whose server is running.
 pub struct Member<'a> {
     pub cluster: &'a ClusterLayout,
-    /// Counted from 1.
     pub number: u32,
     /// The account that administers the member.
     pub login: Login<'a>,
@@ -310,13 +308,11 @@ pub struct ClusterLayout {
 pub struct MemberAddress {
     /// For clients and for other members.
     pub ip: IpAddr,
-    /// For clients.
     pub port: u16,
     /// For other members, as many as [`ReplicationTraits::group_ports`].
     pub group_ports: Vec<u16>,
 }
 
-/// Hides the password.
 impl fmt::Debug for ClusterLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClusterLayout")

@@ -11,7 +11,7 @@ use measure::finding::check::Check;
 use plan::StaticSettings;
 use rustix::process::Signal;
 
-use crate::checks::{ELSEWHERE, Facts};
+use crate::checks::{Defaults, ELSEWHERE, Facts, defaults_of};
 use crate::configuration::allowed_connections;
 use crate::database::Database;
 use crate::engine::Engine;
@@ -33,7 +33,6 @@ pub struct ServerTraits {
     pub directories: fn() -> Vec<PathBuf>,
     /// The user that the package creates for servers.
     pub user: &'static str,
-    /// For messages.
     pub how_to_install: &'static str,
     /// The arguments with which the program prints its version.
     pub version_arguments: &'static [&'static str],
@@ -71,6 +70,8 @@ pub struct ServerTraits {
     pub initialization_error: fn(&str) -> &str,
     /// The command that changes a setting of a running server; `true` if that needs no restart.
     pub set_command: fn(&str, &str, bool) -> String,
+    /// For the settings that checks examine.
+    pub defaults: Defaults,
     /// The checks on settings, in the order of the reference page.
     pub checks: &'static [Check<Facts>],
     /// The ways in which servers replicate.
@@ -148,9 +149,6 @@ pub trait Server: Engine {
             .map(|(name, value)| (plain(name), value.clone()))
             .collect()
     }
-
-    /// Defaults of a version for the settings that checks examine; empty if they are not known.
-    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)>;
 }
 
 impl fmt::Display for dyn Server + '_ {
@@ -225,7 +223,7 @@ impl dyn Server + '_ {
         config: &Settings,
     ) -> BTreeMap<String, String> {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let defaults = self.default_settings(version).into_iter().map(owned);
+        let defaults = defaults_of(self.traits().defaults, version).map(owned);
         let connections = allowed_connections(connections).to_string();
         let own = owned(("max_connections", &connections));
         let chosen = self.chosen_settings(config);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use measure::values::percent;
 use procfs_core::{FromBufRead, FromRead, LoadAverage, VmStat};
 
-use crate::files::{Files, entries, line, list_length, name, text};
+use crate::files::{Files, line, list_length, text};
 use crate::process;
 use crate::sample::cpu::{self, Cpus};
 use crate::sample::disk::{self, Disks};
@@ -21,9 +21,7 @@ const MAX_NAMED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Activity {
-    /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// Number of online CPUs.
     pub cpus: u64,
     /// CPU time of all processes except this one, in % of all CPUs.
     pub others_pct: Option<f64>,
@@ -31,7 +29,6 @@ pub struct Activity {
     pub busiest: Vec<(String, f64)>,
     /// CPU time stolen by the hypervisor, in %.
     pub steal_pct: Option<f64>,
-    /// Pages swapped in or out.
     pub swapped_pages: Option<u64>,
     /// Utilization of each disk, in %.
     pub disks: Vec<(String, f64)>,
@@ -39,7 +36,6 @@ pub struct Activity {
     pub load_1m: Option<f64>,
 }
 
-/// Counters at an instant.
 struct Counters {
     at: Instant,
     cpu: Option<Cpus>,
@@ -71,8 +67,6 @@ impl Activity {
 
 fn counters(files: &dyn Files, disks: &[String]) -> Counters {
     let read = |file: &str| text(files, format!("/proc/{file}")).unwrap_or_default();
-    let processes = entries(files, "/proc");
-    let numbers = processes.iter().filter_map(|dir| name(dir)?.parse().ok());
     let ticks = |pid: u32| process::read(files, pid).map(|process| process.cpu_ticks);
     Counters {
         at: Instant::now(),
@@ -80,7 +74,7 @@ fn counters(files: &dyn Files, disks: &[String]) -> Counters {
         own: ticks(std::process::id()),
         swapped: swapped(&read("vmstat")),
         disks: disk::parse(&read("diskstats"), disks),
-        processes: numbers
+        processes: process::pids(files)
             .take(MAX_PROCESSES)
             .filter_map(|pid| Some((pid, ticks(pid)?)))
             .collect(),

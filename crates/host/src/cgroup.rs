@@ -43,7 +43,6 @@ pub struct Cgroup {
     pub controllers: Vec<String>,
     /// The path that the kernel shows to this process.
     pub path: String,
-    /// The mount of its hierarchy.
     pub mount: Mount,
 }
 

@@ -15,7 +15,6 @@ const MAX_LINE: usize = 100;
 /// How chrony is configured to step the clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chrony {
-    /// The main configuration file.
     pub file: String,
     /// The `makestep` directive in effect, and its file.
     pub makestep: Option<(String, String)>,

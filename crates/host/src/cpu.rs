@@ -6,16 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::files::{CPUS, Files, distinct_values, entries, field, line, list_length, name, number};
 use crate::power::{self, IdleState, PowerSetting};
 
-/// The CPUs of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cpu {
-    /// The model name that the CPU reports.
     pub model: Option<String>,
     /// Number of online hardware threads.
     pub threads: Option<u64>,
     pub cores: Option<u64>,
     pub sockets: Option<u64>,
-    /// Number of online NUMA nodes.
     pub numa_nodes: Option<u64>,
     /// The `numa_balancing` setting: 0 unless the kernel moves pages between NUMA nodes.
     pub numa_balancing: Option<u64>,

@@ -14,7 +14,6 @@ use crate::virtualization;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HostFacts {
     pub hostname: Option<String>,
-    /// The name and version of the operating system.
     pub os: Option<String>,
     /// Name, release and architecture of the kernel.
     pub kernel: Option<String>,
@@ -23,11 +22,8 @@ pub struct HostFacts {
     pub timekeeping: Timekeeping,
     /// The hypervisor and the container that it runs in, for example `KVM, Docker`.
     pub virtualization: Option<String>,
-    /// CD-ROM and floppy drives.
     pub removable_drives: Vec<String>,
-    /// The limits on this process.
     pub limits: Limits,
-    /// The disks below `/`.
     pub system_disks: Vec<String>,
 }
 

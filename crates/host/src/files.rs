@@ -33,19 +33,16 @@ pub trait Files: Sync {
     /// Lists a directory sorted by name, up to a limit.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Resolves symbolic links.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// The space in the file system of a path.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 
-/// The space in a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Free space for unprivileged users, in bytes.
     pub free_bytes: u64,
-    /// Total size, in bytes.
     pub total_bytes: u64,
     /// Whether it stores files in memory (tmpfs).
     pub is_memory: bool,
@@ -74,7 +71,6 @@ pub(crate) fn entries(files: &dyn Files, dir: impl AsRef<Path>) -> Vec<PathBuf> 
     files.list(dir.as_ref()).unwrap_or_default()
 }
 
-/// The last component of a path.
 pub(crate) fn name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
@@ -121,7 +117,6 @@ pub(crate) fn list_length(list: &str) -> Option<u64> {
     })
 }
 
-/// The files of this host.
 pub static LOCAL: RootDir = RootDir(Cow::Borrowed("/"));
 
 /// The files below a directory on this host; paths are relative to that directory.

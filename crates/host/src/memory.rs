@@ -3,17 +3,13 @@
 use crate::cgroup;
 use crate::files::{Files, line, number, selected, text};
 
-/// The memory of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// Total memory, in bytes.
     pub total_bytes: Option<u64>,
     /// Memory that is available without swapping, within the limits of this process's control
     /// groups, in bytes.
     pub available_bytes: Option<u64>,
-    /// Swap space, in bytes.
     pub swap_bytes: Option<u64>,
-    /// Swap space in use, in bytes.
     pub swap_used_bytes: Option<u64>,
     /// `vm.swappiness` (0 to 200).
     pub swappiness: Option<u64>,
@@ -26,7 +22,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads the memory of a machine.
     pub fn read(files: &dyn Files) -> Self {
         let meminfo = text(files, "/proc/meminfo").unwrap_or_default();
         let field = |name: &str| field_bytes(&meminfo, name);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{Files, text};
 
-/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The directory of the file system that forms the root of the mount.
@@ -20,7 +19,6 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether an option is set.
     pub fn has_option(&self, wanted: &str) -> bool {
         self.options.split(',').any(|option| option == wanted)
     }

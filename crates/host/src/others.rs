@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::files::{Files, entries, line, name, text};
+use crate::files::{Files, line, text};
 use crate::process::{self, ProcessStat};
 
 /// The parent of kernel threads, which also work for the measurement.
@@ -26,15 +26,13 @@ impl OtherPrograms {
     /// Adds the CPU time of the `seconds` since the last look, of all processes except `own` ones
     /// and their descendants. The first look adds nothing.
     pub fn look(&mut self, files: &dyn Files, own: &[u32], seconds: f64) {
-        let pids = entries(files, "/proc").into_iter();
-        let pids = pids.filter_map(|path| name(&path)?.parse().ok());
-        let read = |pid: u32| {
+        let read = |pid| {
             Some((
                 pid,
                 process::parse(&text(files, format!("/proc/{pid}/stat"))?)?,
             ))
         };
-        let all: HashMap<u32, ProcessStat> = pids.filter_map(read).collect();
+        let all: HashMap<u32, ProcessStat> = process::pids(files).filter_map(read).collect();
         if let Some(last) = &self.last {
             let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
             for (pid, process) in &all {
@@ -67,7 +65,7 @@ impl OtherPrograms {
 
 /// Whether a process or one of its ancestors is `own`, or the kernel's.
 fn is_own(pid: u32, own: &[u32], all: &HashMap<u32, ProcessStat>) -> bool {
-    let parent = |pid: &u32| all.get(pid).map(ProcessStat::parent);
+    let parent = |pid: &u32| all.get(pid).map(|process| process.parent);
     let mut line = std::iter::successors(Some(pid), parent).take(MAX_GENERATIONS);
     line.any(|pid| pid == KTHREADD || own.contains(&pid))
 }

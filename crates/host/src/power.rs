@@ -6,12 +6,10 @@ use crate::files::{CPUS, Files, distinct_values, entries, line, number};
 
 const SUPPLIES: &str = "/sys/class/power_supply";
 
-/// An idle state of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleState {
     /// For example `C6`.
     pub name: String,
-    /// Exit latency, in microseconds.
     pub exit_us: u64,
     pub is_disabled: bool,
     /// The file with the exit latency, of the first CPU with this state.

@@ -13,12 +13,11 @@ use crate::files::{Files, entries, field, name, text};
 /// Maximum attempts to read a process and its children while none of them ends.
 const FAMILY_TRIES: usize = 5;
 
-/// Counters of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessStat {
     /// Start time in clock ticks, which distinguishes processes that reuse a PID.
     started: u64,
-    parent: u32,
+    pub(crate) parent: u32,
     /// CPU time so far, in clock ticks.
     pub(crate) cpu_ticks: u64,
     /// CPU time of the children that ended and were waited for, in clock ticks.
@@ -48,9 +47,22 @@ pub struct ProcessChange {
 
 /// Reads the counters of a process; `pid` is a number or `self`. `None` if it has ended.
 pub fn read(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
-    let mut process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
-    process.written_bytes = written_bytes(files, &pid);
-    (!process.is_zombie).then_some(process)
+    read_any(files, pid).filter(|process| !process.is_zombie)
+}
+
+/// Also reads a zombie.
+fn read_any(files: &dyn Files, pid: impl Display) -> Option<ProcessStat> {
+    let process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
+    let io = text(files, format!("/proc/{pid}/io"));
+    Some(ProcessStat {
+        written_bytes: io.and_then(|io| field(&io, "write_bytes", ':')?.parse().ok()),
+        ..process
+    })
+}
+
+pub(crate) fn pids(files: &dyn Files) -> impl Iterator<Item = u32> + use<> {
+    let processes = entries(files, "/proc").into_iter();
+    processes.filter_map(|path| name(&path)?.parse().ok())
 }
 
 /// The parent of a process; `None` if the process has ended.
@@ -97,29 +109,16 @@ pub fn family(files: &dyn Files, pid: u32) -> Vec<Relative> {
 
 /// The children of a process, including zombies.
 fn children(files: &dyn Files, parent: u32) -> Vec<(u32, ProcessStat)> {
-    let process = |pid: u32| {
-        let mut process = parse(&text(files, format!("/proc/{pid}/stat"))?)?;
-        process.written_bytes = written_bytes(files, &pid);
+    let pids: Vec<u32> = match text(files, format!("/proc/{parent}/task/{parent}/children")) {
+        Some(pids) => pids.split_whitespace().flat_map(str::parse).collect(),
+        // The kernel was built without CONFIG_PROC_CHILDREN.
+        None => pids(files).collect(),
+    };
+    let child = |pid| {
+        let process = read_any(files, pid)?;
         (process.parent == parent).then_some((pid, process))
     };
-    match text(files, format!("/proc/{parent}/task/{parent}/children")) {
-        Some(pids) => {
-            let pids = pids.split_whitespace().filter_map(|pid| pid.parse().ok());
-            pids.filter_map(process).collect()
-        }
-        // The kernel was built without CONFIG_PROC_CHILDREN.
-        None => {
-            let all = entries(files, "/proc").into_iter();
-            let pids = all.filter_map(|path| name(&path)?.parse().ok());
-            pids.filter_map(process).collect()
-        }
-    }
-}
-
-/// The bytes that a process and its ended children have written to disks.
-fn written_bytes(files: &dyn Files, pid: &impl Display) -> Option<u64> {
-    let io = text(files, format!("/proc/{pid}/io"))?;
-    field(&io, "write_bytes", ':')?.parse().ok()
+    pids.into_iter().filter_map(child).collect()
 }
 
 /// The shared memory of a process, in bytes.
@@ -130,11 +129,6 @@ fn shared_bytes(files: &dyn Files, pid: u32) -> Option<u64> {
 }
 
 impl ProcessStat {
-    /// The process ID of the parent.
-    pub(crate) fn parent(&self) -> u32 {
-        self.parent
-    }
-
     /// Adds the counters of the children.
     fn with_children(mut self, files: &dyn Files, pid: u32, children: &[(u32, Self)]) -> Self {
         self.cpu_ticks = self.cpu_ticks.saturating_add(self.reaped_ticks);
@@ -180,20 +174,17 @@ pub(crate) fn parse(text: &str) -> Option<ProcessStat> {
 /// The change between two readings; `None` if they are of different processes.
 pub fn derive(before: &ProcessStat, after: &ProcessStat, seconds: f64) -> Option<ProcessChange> {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+    let written = before.written_bytes.zip(after.written_bytes);
+    let written = written.and_then(|(before, after)| growth(before, after));
     (before.started == after.started).then(|| ProcessChange {
         cpu: growth(before.cpu_ticks, after.cpu_ticks)
             .map(|ticks| 100.0 * ticks / ticks_per_s / seconds),
         rss_bytes: Some(after.rss_bytes as f64),
-        written_mb_per_s: before
-            .written_bytes
-            .zip(after.written_bytes)
-            .and_then(|(before, after)| growth(before, after))
-            .map(|bytes| bytes / 1e6 / seconds),
+        written_mb_per_s: written.map(|bytes| bytes / 1e6 / seconds),
     })
 }
 
 impl ProcessChange {
-    /// Adds the change of another process.
     pub fn add(&mut self, other: &Self) {
         self.cpu = sum(self.cpu, other.cpu);
         self.rss_bytes = sum(self.rss_bytes, other.rss_bytes);

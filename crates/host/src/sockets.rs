@@ -8,11 +8,9 @@ use procfs_core::{ExplicitSystemInfo, FromBufReadSI};
 
 use crate::files::{LOCAL, text};
 
-/// A TCP socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Socket {
     inode: u64,
-    /// User ID of the owner.
     pub uid: u32,
 }
 
@@ -35,7 +33,6 @@ pub fn holder(socket: &Socket) -> Option<u32> {
     processes().find(|pid| has_open(*pid, &link))
 }
 
-/// The PIDs of all visible processes.
 pub fn processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -19,17 +19,13 @@ pub struct Storage {
     pub described: result::Place,
     /// Free space for unprivileged users, in bytes.
     pub free_bytes: Option<u64>,
-    /// Size of the file system, in bytes.
     pub total_bytes: Option<u64>,
     /// Names of all block devices below the directory: disks, then stacked devices.
     pub devices: Vec<String>,
-    /// Request queues of the disks.
     pub queues: Vec<RequestQueue>,
-    /// Stacked devices below the directory.
     pub stacked: Vec<StackedDevice>,
 }
 
-/// The request queue of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestQueue {
     /// The file that sets the depth.
@@ -47,14 +43,12 @@ pub struct StackedDevice {
     pub name: String,
     /// RAID level and parts, for example `raid10 of sda, sdb`.
     pub level: String,
-    /// Number of missing disks.
     pub degraded: u64,
     /// The running maintenance operation, for example `resync`.
     pub action: Option<String>,
 }
 
 impl Storage {
-    /// Reads the storage below a directory.
     pub fn read(files: &dyn Files, path: &Path) -> Self {
         let real = existing(files, path);
         let real = real.as_deref();

@@ -16,7 +16,6 @@ const SERVICES: [&str; 6] = [
     "ptp4l",
 ];
 
-/// The timekeeping of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timekeeping {
     /// The current clock source, for example `tsc`.

@@ -9,7 +9,6 @@ pub(crate) fn detect(files: &dyn Files, cpuinfo: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join(", "))
 }
 
-/// CD-ROM and floppy drives.
 pub(crate) fn removable_drives(files: &dyn Files) -> Vec<String> {
     let devices = entries(files, "/sys/block");
     let drives = devices.iter().filter_map(|device| name(device));

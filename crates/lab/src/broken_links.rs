@@ -105,11 +105,8 @@ impl Cluster {
     /// Limits or delays what a member sends to all other members and to the services that they
     /// share.
     pub(crate) fn slow_down(&self, index: usize, how: &SlowLink) -> Result<BrokenLinks, Failure> {
-        let (peers, member) = (
-            self.addresses(|other| other != index),
-            self.members().get(index),
-        );
-        let site = Arc::clone(&member.ok_or_else(no_links)?.site);
+        let (peers, sites) = (self.addresses(|other| other != index), self.sites());
+        let site = Arc::clone(sites.get(index).ok_or_else(no_links)?);
         Ok(BrokenLinks {
             since: links_of(&*site)?.slow(&peers, how)?,
             how: How::Slow,

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use engine::Installed;
@@ -15,8 +14,8 @@ use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::instance::Instance;
-use crate::observer::Observer;
 use crate::rig::reset;
+use crate::run::Run;
 use crate::servers::{self, DataDir, Membership, Node, Services};
 use crate::settle::settle;
 use crate::site::{self, Site, ThisHost};
@@ -25,16 +24,15 @@ use crate::template::{self, Template};
 use crate::trial::Trial;
 
 /// What every step from loading data to starting nodes needs.
-pub(crate) struct Building<'a> {
+pub(crate) struct Building<'a, 'r> {
     pub(crate) spec: &'a EngineSpec,
     pub(crate) trial: &'a Trial,
     pub(crate) installed: Installed,
     pub(crate) config: Vec<(String, String)>,
-    pub(crate) observer: &'a mut dyn Observer,
-    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) run: &'a mut Run<'r>,
 }
 
-impl Building<'_> {
+impl Building<'_, '_> {
     /// One site for each node of each instance.
     pub(crate) fn sites(&self, home: &Home) -> Result<Vec<Arc<dyn Site>>, Failure> {
         let topology = &self.trial.planned.topology;
@@ -53,8 +51,8 @@ impl Building<'_> {
         let mut each = Duration::ZERO;
         for _ in 0..self.trial.planned.topology.instances {
             let listener = Listener {
-                tell: &mut |news| self.observer.preparing(&news),
-                interrupted: self.interrupted,
+                tell: &mut |news| self.run.observer.preparing(&news),
+                interrupted: self.run.interrupted,
             };
             let node = &self.trial.planned.topology.node;
             let built =
@@ -77,16 +75,16 @@ impl Building<'_> {
     ) -> Result<(Vec<DataDir>, Reset), Failure> {
         let wanted = self.trial.wanted(Mode::Missing);
         let listener = Listener {
-            tell: &mut |news| self.observer.preparing(&news),
-            interrupted: self.interrupted,
+            tell: &mut |news| self.run.observer.preparing(&news),
+            interrupted: self.run.interrupted,
         };
         let template = template::obtain(home, &self.installed, &wanted, &self.config, listener)?;
-        self.observer.stage("copying the data");
+        self.run.observer.stage("copying the data");
         let began = Instant::now();
         let node = &self.trial.planned.topology.node;
         let this_host = ThisHost::default();
         let copies = (1..).take(sites.len()).map(|number| {
-            let copy = template.copy_to(number, node, this_host.files(), self.interrupted);
+            let copy = template.copy_to(number, node, this_host.files(), self.run.interrupted);
             Ok(copy?.0)
         });
         let copies: Vec<DataDir> = copies.collect::<Result<_, Failure>>()?;
@@ -110,22 +108,22 @@ impl Building<'_> {
     /// Returns how long that took, in seconds.
     fn place(&mut self, sites: &[Arc<dyn Site>], data: &[DataDir]) -> Result<Option<f64>, Failure> {
         for one in data {
-            one.deduplicate(self.interrupted)?;
+            one.deduplicate(self.run.interrupted)?;
         }
         for (site, one) in sites.iter().zip(data) {
             let Some(machine) = site.machine() else {
                 continue;
             };
-            self.observer.stage("copying the data to the hosts");
-            machine.place(one, self.interrupted)?;
+            self.run.observer.stage("copying the data to the hosts");
+            machine.place(one, self.run.interrupted)?;
         }
-        self.observer.stage("writing the data to disk");
+        self.run.observer.stage("writing the data to disk");
         let began = Instant::now();
         for (site, one) in sites.iter().zip(data) {
             match site.machine() {
                 None => {
                     for directory in one.directories() {
-                        settle(&directory, self.spec.cold_data, self.interrupted)?;
+                        settle(&directory, self.spec.cold_data, self.run.interrupted)?;
                     }
                 }
                 Some(machine) => {
@@ -143,7 +141,7 @@ impl Building<'_> {
         sites: Vec<Arc<dyn Site>>,
         data: Vec<DataDir>,
     ) -> Result<Vec<Instance>, Failure> {
-        self.observer.stage("starting the servers");
+        self.run.observer.stage("starting the servers");
         let topology = &self.trial.planned.topology;
         let (instances, members) = (topology.instances, topology.members());
         let mut places = (1..).zip(sites.iter().cloned().zip(data)).peekable();
@@ -162,11 +160,11 @@ impl Building<'_> {
                     break;
                 };
                 let mut node = self.node(number, site, data, membership)?;
-                let joined = node.join(self.interrupted);
+                let joined = node.join(self.run.interrupted);
                 joined?;
                 nodes.push(node);
             }
-            let cluster = Cluster::of(nodes, self.interrupted);
+            let cluster = Cluster::of(nodes, self.run.interrupted);
             let cluster = cluster?;
             let formation = cluster.replication().map(|_| began.elapsed());
             let instance = Instance::on(cluster.with_services(services));
@@ -242,8 +240,8 @@ impl Building<'_> {
         let (Some(home), Some(site), Some(Some(member))) = (home, site, members.first()) else {
             return Ok(None);
         };
-        let keep = self.observer.server_dir(first)?;
-        let started = Services::start(member, site, home, &keep, self.interrupted);
+        let keep = self.run.observer.server_dir(first)?;
+        let started = Services::start(member, site, home, &keep, self.run.interrupted);
         started.map(Some)
     }
 
@@ -254,7 +252,7 @@ impl Building<'_> {
         data: DataDir,
         membership: Option<Membership>,
     ) -> Result<Node, Failure> {
-        let keep = self.observer.server_dir(number)?;
+        let keep = self.run.observer.server_dir(number)?;
         let topology = &self.trial.planned.topology;
         data.limit_io(&*site, &topology.node)?;
         let mut faults = topology.faults.iter();
@@ -271,12 +269,12 @@ impl Building<'_> {
             site,
             membership,
             keep: &keep,
-            interrupted: self.interrupted,
+            interrupted: self.run.interrupted,
         };
         let node = servers::start(&self.installed, spec);
         let node = node?;
         for note in node.notes() {
-            self.observer.note(note);
+            self.run.observer.note(note);
         }
         Ok(node)
     }

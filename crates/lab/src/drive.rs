@@ -18,13 +18,14 @@ use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::faults;
 use crate::files;
-use crate::follow::{self, Follower};
 use crate::ledger::{self, Ledger};
-use crate::observer::Observer;
+use crate::monitors::{self, Monitors};
+use crate::probe::{self, Probers};
 use crate::rig::Rig;
+use crate::run::Run;
 use crate::threads;
 use crate::trial::Trial;
-use crate::trial_monitor::{LoadMessage, LoadResults, Monitoring, TrialMessage, TrialMonitor};
+use crate::trial_loop::{LoadMessage, LoadResults, TrialLoop, TrialMessage};
 use crate::watch::{self, Watch};
 
 /// All loads start together.
@@ -32,73 +33,58 @@ pub(crate) fn drive(
     trial: &Trial,
     rig: &Rig,
     ledgers: &[Ledger<'_>],
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<LoadResults, Failure> {
     raise_file_limit(trial)?;
-    let outputs = faults::outputs(trial, observer)?;
-    let prepared = follow::prepare(rig, interrupted);
-    let driven = prepared.and_then(|()| {
-        let watches = watch::open(trial, rig, observer);
-        let beside = Beside {
-            ledgers,
-            watches: &watches,
-            outputs: &outputs,
-        };
-        drive_with(beside, trial, rig, observer, interrupted)
-    });
-    follow::clean_up(trial, rig);
+    let outputs = faults::outputs(trial, run.observer)?;
+    let prepared = probe::prepare(trial, rig, run);
+    let driven = prepared.and_then(|()| drive_with(&outputs, ledgers, trial, rig, run));
+    probe::clean_up(trial, rig);
     driven
 }
 
-/// What runs beside the loads.
-#[derive(Clone, Copy)]
-struct Beside<'a> {
-    ledgers: &'a [Ledger<'a>],
-    watches: &'a [Watch],
-    /// Directory for the output of commands.
-    outputs: &'a Path,
-}
-
+/// `outputs` is the directory for the output of commands.
 fn drive_with(
-    beside: Beside<'_>,
+    outputs: &Path,
+    ledgers: &[Ledger<'_>],
     trial: &Trial,
     rig: &Rig,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<LoadResults, Failure> {
     let (sender, messages) = channel();
-    let monitoring = Monitoring::prepare(trial, rig, &sender, observer);
+    let monitors = prepare_monitors(trial, rig, &sender, run);
     let barrier = Barrier::new(trial.planned.topology.instances);
     let (stop, over) = (Stop::default(), AtomicBool::new(false));
     let clock = Clock {
         barrier: &barrier,
         over: &over,
     };
-    let watches = beside.watches;
-    let follow = trial.planned.topology.follow;
+    let (follow, interrupted) = (trial.planned.topology.follow, run.interrupted);
     let routes = rig.instances.iter();
-    let routes: Vec<_> = routes.map(|one| Arc::new(one.route(follow))).collect();
+    let routes: Vec<_> = routes
+        .map(|one| Arc::new(one.cluster.route(follow)))
+        .collect();
+    let watched = routes.iter().filter(|_| trial.has_faults());
+    let watches: Vec<Watch> = watched.map(Watch::new).collect();
     std::thread::scope(|scope| {
         let end = EndTrial(&stop, &over);
-        let mut threads = Vec::new();
-        for (instance, route) in rig.instances.iter().zip(&routes) {
-            if let Some(group) = instance.as_group() {
-                let follower = Follower {
-                    group,
-                    follow,
-                    route: Arc::clone(route),
-                    clock,
-                    sender: sender.clone(),
-                };
-                threads.extend(follower.spawn(scope)?);
-            }
+        let mut probers = Vec::new();
+        for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
+            let of_instance = Probers {
+                cluster: &instance.cluster,
+                follow,
+                route: Arc::clone(route),
+                watch: watches.get(index),
+                clock,
+                sender: sender.clone(),
+            };
+            probers.push(of_instance.spawn(scope)?);
         }
         for (index, (instance, route)) in rig.instances.iter().zip(&routes).enumerate() {
             let load = Load {
                 trial,
                 index,
-                database: &instance.endpoint.database,
+                database: &instance.database,
                 route,
                 watch: watches.get(index),
                 barrier: &barrier,
@@ -110,29 +96,55 @@ fn drive_with(
         let schedule = faults::Schedule {
             trial,
             rig,
-            outputs: beside.outputs,
-            watches,
+            outputs,
+            watches: &watches,
             clock,
             interrupted,
         };
-        threads.extend(faults::spawn(scope, schedule, &sender)?);
+        let faults = faults::spawn(scope, schedule, &sender)?;
         let schedule = ledger::Schedule { trial, clock };
-        threads.extend(ledger::spawn(scope, schedule, beside.ledgers)?);
-        let watchers = watch::spawn(scope, watches, rig, clock)?;
-        let mut monitor = TrialMonitor::new(trial, rig, &barrier, &stop, monitoring, observer);
-        monitor.run(&messages, interrupted);
+        let ledgers = ledger::spawn(scope, schedule, ledgers)?;
+        let sampler = watch::spawn(scope, &watches, clock)?;
+        let mut trial_loop = TrialLoop::new(trial, rig, &barrier, &stop, monitors, run.observer);
+        trial_loop.run(&messages, interrupted);
         drop(end);
-        threads.into_iter().for_each(threads::join);
-        monitor.receive_rest(&messages);
-        let mut results = monitor.into_results()?;
-        if let Some(watchers) = watchers {
-            watchers.conclude(trial, rig, &mut results, observer);
+        let probers = probers.into_iter();
+        let probes =
+            probers.map(|of_instance| of_instance.into_iter().flat_map(threads::join).collect());
+        let probes = probes.collect();
+        faults.into_iter().chain(ledgers).for_each(threads::join);
+        trial_loop.receive_rest(&messages);
+        let mut results = trial_loop.into_results()?;
+        if let Some(sampler) = sampler {
+            let sampled = threads::join(sampler);
+            watch::conclude(trial, rig, sampled, probes, &mut results, run.observer);
         }
         Ok(results)
     })
 }
 
-/// On drop, ends loads and faults however the trial's monitor returned: the scope waits for their
+/// Prepares the monitors before the load keeps the servers busy.
+fn prepare_monitors(
+    trial: &Trial,
+    rig: &Rig,
+    sender: &Sender<TrialMessage>,
+    run: &mut Run<'_>,
+) -> Option<Monitors> {
+    if !trial.planned.monitors {
+        return None;
+    }
+    let sender = sender.clone();
+    // The trial may end before the monitors.
+    let on_interval = Box::new(move |point| drop(sender.send(TrialMessage::Monitored(point))));
+    let prepared = monitors::prepare(rig.monitored(), on_interval);
+    let noted = prepared.inspect_err(|error| {
+        let note = format!("cannot monitor host and servers: {error}");
+        run.observer.note(&note);
+    });
+    noted.ok()
+}
+
+/// On drop, ends loads and faults however the trial's loop returned: the scope waits for their
 /// threads.
 struct EndTrial<'a>(&'a Stop, &'a AtomicBool);
 
@@ -249,10 +261,10 @@ mod tests {
 
     use super::*;
     use crate::instance::Instance;
-    use crate::testing::{Silent, trial};
+    use crate::testing::{Silent, run_of, trial};
 
     #[test]
-    fn loads_end_when_their_monitor_panics() {
+    fn loads_end_when_their_observer_panics() {
         let dir = tempfile::tempdir().unwrap();
         let database = crate::testing::database(dir.path());
         let (trial, never) = (trial(), AtomicBool::new(false));
@@ -263,9 +275,9 @@ mod tests {
         let wanted = trial.wanted(Mode::Missing);
         database.prepare(&wanted, listener).unwrap();
         let rig = Rig {
-            instances: vec![Instance::of(database)],
+            instances: vec![Instance::found(database, 1)],
             reset: None,
-            made_for: None,
+            reuse_key: None,
         };
         let mut observer = Silent {
             panics: true,
@@ -273,7 +285,7 @@ mod tests {
         };
         let begun = Instant::now();
         let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(&trial, &rig, &[], &mut observer, &never).map(drop)
+            drive(&trial, &rig, &[], &mut run_of(&mut observer, &never)).map(drop)
         }));
         let payload = driven.unwrap_err();
         let words = LoadError::panicked(&*payload).to_string();

@@ -12,12 +12,13 @@ use plan::{EngineSpec, Follow, Topology};
 use crate::Database;
 use crate::build::Building;
 use crate::failure::{Failure, placed};
-use crate::follow;
 use crate::home::Home;
 use crate::instance::Instance;
 use crate::observer::Observer;
 use crate::prepare::prepare_for;
-use crate::rig::{DataFor, MadeFor, Rig, reset};
+use crate::probe;
+use crate::rig::{DataKey, ReuseKey, Rig, reset};
+use crate::run::Run;
 use crate::servers;
 use crate::site::{self, Site, ThisHost};
 use crate::spec::{config, installed};
@@ -103,28 +104,23 @@ impl Lab {
     }
 
     /// Starts a trial's servers with their data.
-    pub(crate) fn set_up(
-        &mut self,
-        trial: &Trial,
-        observer: &mut dyn Observer,
-        interrupted: &AtomicBool,
-    ) -> Result<Rig, Failure> {
+    pub(crate) fn set_up(&mut self, trial: &Trial, run: &mut Run<'_>) -> Result<Rig, Failure> {
         let mut rig = match &trial.target {
-            Target::Given(database) => found(trial, database, observer, interrupted),
-            Target::Temporary(engine) => self.temporary(*engine, trial, observer, interrupted),
+            Target::Given(database) => found(trial, database, run),
+            Target::Temporary(engine) => self.temporary(*engine, trial, run),
             Target::Private(spec) => self
-                .private(spec, trial, observer, interrupted)
+                .private(spec, trial, run)
                 .map_err(|failure| placed(failure, spec, &trial.planned.topology)),
         }?;
-        self.report_leftovers(observer);
+        self.report_leftovers(run.observer);
         let host = ThisHost::default();
         for instance in &mut rig.instances {
-            let database = &instance.endpoint.database;
+            let database = &instance.database;
             if trial.planned.monitors && !database.is_in_process() {
                 // A server that cannot list its settings can still be driven.
                 let settings = database.server().map(|server| server.changed_settings());
                 instance.settings = settings.and_then(Result::ok).unwrap_or_default();
-                instance.find_processes(host.files());
+                instance.cluster.find_processes(host.files());
             }
         }
         Ok(rig)
@@ -143,8 +139,8 @@ impl Lab {
 
     /// Ends a trial's servers, unless the study reuses them.
     pub(crate) fn take_down(&mut self, rig: Rig, observer: &mut dyn Observer) {
-        let is_reused = |made_for: &MadeFor| made_for.spec.reset == plan::Reset::None;
-        match rig.made_for.as_ref().is_some_and(is_reused) {
+        let is_reused = |reuse_key: &ReuseKey| reuse_key.spec.reset == plan::Reset::None;
+        match rig.reuse_key.as_ref().is_some_and(is_reused) {
             true => self.kept = Some(rig),
             false => rig.end(observer),
         }
@@ -155,20 +151,17 @@ impl Lab {
         &self,
         engine: InProcess,
         trial: &Trial,
-        observer: &mut dyn Observer,
-        interrupted: &AtomicBool,
+        run: &mut Run<'_>,
     ) -> Result<Rig, Failure> {
         let began = Instant::now();
-        let mut instances = Vec::new();
-        for _ in 0..trial.planned.topology.instances {
+        let mut instances: Vec<Instance> = Vec::new();
+        for number in 1..=trial.planned.topology.instances {
             let database = self.open(engine.temporary_url, &Access::default())?;
-            prepare_for(observer, trial, &database, Mode::Missing, interrupted)?;
-            instances.push(Instance::of(database));
+            prepare_for(trial, &database, Mode::Missing, run)?;
+            instances.push(Instance::found(database, number));
         }
-        let first = instances
-            .first()
-            .map(|instance: &Instance| &instance.endpoint);
-        let file = first.and_then(|endpoint| endpoint.database.file());
+        let first = instances.first();
+        let file = first.and_then(|instance| instance.database.file());
         let bytes = file.and_then(|file| std::fs::metadata(file).ok());
         Ok(Rig {
             reset: Some(Reset {
@@ -176,7 +169,7 @@ impl Lab {
                 ..reset(ResetHow::Rebuilt, began.elapsed(), began.elapsed())
             }),
             instances,
-            made_for: None,
+            reuse_key: None,
         })
     }
 
@@ -185,16 +178,15 @@ impl Lab {
         &mut self,
         spec: &EngineSpec,
         trial: &Trial,
-        observer: &mut dyn Observer,
-        interrupted: &AtomicBool,
+        run: &mut Run<'_>,
     ) -> Result<Rig, Failure> {
         let (installed, config) = (installed(spec)?, config(spec));
         let node = &trial.planned.topology.node;
-        let made_for = MadeFor {
+        let reuse_key = ReuseKey {
             spec: spec.clone(),
             site: node.site.clone(),
             network: trial.planned.topology.network(),
-            data: DataFor {
+            data: DataKey {
                 recipe: Recipe::with_data(&installed, &config, &trial.wanted(Mode::Missing)),
                 instances: trial.planned.topology.nodes(),
                 volume: node.volume.clone(),
@@ -202,13 +194,16 @@ impl Lab {
             },
         };
         let kept = self.kept.take();
-        let kept = kept.and_then(|kept| reusable(kept, &made_for, trial, observer));
+        let kept = kept.and_then(|kept| reusable(kept, &reuse_key, trial, run.observer));
         let (data, reset) = match kept {
-            Some(kept) if kept.made_for.as_ref() == Some(&made_for) => return Ok(unchanged(kept)),
+            Some(kept) if kept.reuse_key.as_ref() == Some(&reuse_key) => {
+                return Ok(unchanged(kept));
+            }
             Some(kept) => {
-                observer.stage("restarting the servers with other settings");
+                run.observer
+                    .stage("restarting the servers with other settings");
                 let reset = kept_reset(kept.reset.as_ref());
-                (Some(kept.into_data(interrupted)?), reset)
+                (Some(kept.into_data(run.interrupted)?), reset)
             }
             None => (None, None),
         };
@@ -218,8 +213,7 @@ impl Lab {
             trial,
             installed,
             config,
-            observer,
-            interrupted,
+            run,
         };
         let began = Instant::now();
         let sites = building.sites(&home)?;
@@ -235,7 +229,7 @@ impl Lab {
         Ok(Rig {
             instances,
             reset: Some(Reset { startup_s, ..reset }),
-            made_for: Some(made_for),
+            reuse_key: Some(reuse_key),
         })
     }
 }
@@ -253,8 +247,8 @@ fn can_have(home: &Home, spec: &EngineSpec, topology: &Topology) -> Result<(), F
 
 /// The previous trial's servers, if all are alive and their data is what the next trial needs;
 /// otherwise ends them.
-fn reusable(kept: Rig, next: &MadeFor, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
-    let before = kept.made_for.as_ref();
+fn reusable(kept: Rig, next: &ReuseKey, trial: &Trial, observer: &mut dyn Observer) -> Option<Rig> {
+    let before = kept.reuse_key.as_ref();
     let is_reused = next.spec.reset == plan::Reset::None;
     let has_data = is_reused && before.is_some_and(|before| before.data == next.data);
     let mut faults = trial.planned.topology.faults.iter();
@@ -290,34 +284,24 @@ fn kept_reset(before: Option<&Reset>) -> Option<Reset> {
 }
 
 /// An existing database; loads the rows that are missing.
-fn found(
-    trial: &Trial,
-    database: &Database,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<Rig, Failure> {
+fn found(trial: &Trial, database: &Database, run: &mut Run<'_>) -> Result<Rig, Failure> {
     let began = Instant::now();
-    let instance = Instance::of(database.clone());
-    let group = instance.as_group();
-    if let Some(group) = &group {
-        follow::find_primary(group, interrupted)?;
+    let instance = Instance::found(database.clone(), 1);
+    let cluster = &instance.cluster;
+    if cluster.is_replicated() {
+        probe::find_primary(cluster, run.interrupted)?;
     }
     if let Some(mode) = trial.run_options.mode {
-        prepare_for(
-            observer,
-            trial,
-            &instance.primary().database,
-            mode,
-            interrupted,
-        )?;
-        if let Some(group) = group.filter(|_| trial.planned.topology.follow == Follow::Any) {
-            observer.stage("waiting for the replicas to have the tables");
-            follow::wait_for_tables(&group, interrupted)?;
+        prepare_for(trial, &cluster.primary().database, mode, run)?;
+        if cluster.is_replicated() && trial.planned.topology.follow == Follow::Any {
+            run.observer
+                .stage("waiting for the replicas to have the tables");
+            probe::wait_for_tables(cluster, run)?;
         }
     }
     Ok(Rig {
         instances: vec![instance],
         reset: Some(reset(ResetHow::Found, began.elapsed(), Duration::ZERO)),
-        made_for: None,
+        reuse_key: None,
     })
 }

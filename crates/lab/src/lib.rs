@@ -2,8 +2,8 @@
 //! monitors host and servers on the load's clock.
 //!
 //! [`run`] runs the trials: for each, `lab` starts the servers, `drive` drives them, and
-//! `trial_monitor` follows loads, monitors and servers and reports everything to an [`Observer`] as
-//! it happens.
+//! `trial_loop` follows loads, monitors and servers and reports everything to an [`Observer`] as it
+//! happens.
 
 pub mod account;
 mod broken_links;
@@ -19,14 +19,11 @@ mod failure;
 mod faults;
 mod files;
 mod find_max;
-mod follow;
-mod group;
 pub mod home;
 mod instance;
 mod ip;
 mod lab;
 mod ledger;
-mod member_probe;
 mod merge;
 pub mod monitors;
 pub mod needs;
@@ -34,8 +31,10 @@ mod observer;
 mod preload;
 mod prepare;
 mod preview;
+mod probe;
 mod process;
 mod rig;
+mod run;
 mod run_trial;
 mod server_process;
 pub mod servers;
@@ -50,12 +49,15 @@ mod testing;
 mod threads;
 mod tree;
 mod trial;
-mod trial_monitor;
+mod trial_loop;
 mod volume;
 mod watch;
 
 /// An open database.
 pub type Database = std::sync::Arc<dyn engine::Database>;
+
+/// The rows of a query's result.
+type Rows = Vec<Vec<Option<String>>>;
 
 pub use clean::{clean, clean_in};
 pub use engine::Access;
@@ -67,6 +69,7 @@ pub use observer::Observer;
 pub use plan::shown_bytes;
 pub use prepare::prepare;
 pub use preview::{Preview, disk_of_cache, preview};
+pub use run::Run;
 pub use run_trial::{FinishedTrial, run as run_trial};
 pub use spec::{config, installed};
 pub use study::run;

@@ -1,28 +1,21 @@
 //! Reads every table and index once, as a warm-up without transactions.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::Database;
 use crate::failure::Failure;
-use crate::observer::Observer;
 use crate::rig::Rig;
+use crate::run::Run;
 use crate::trial::Trial;
 
 /// Does nothing unless the study asks for it.
-pub(crate) fn preload(
-    trial: &Trial,
-    rig: &Rig,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
+pub(crate) fn preload(trial: &Trial, rig: &Rig, run: &mut Run<'_>) -> Result<(), Failure> {
     if !trial.planned.load.preload || trial.workload.begins_empty() {
         return Ok(());
     }
-    observer.stage("reading all tables once");
-    let read = |database: &Database| database.read_tables(&trial.options, interrupted);
+    run.observer.stage("reading all tables once");
+    let read = |database: &Database| database.read_tables(&trial.options, run.interrupted);
     let read = rig.databases().try_for_each(read);
     read.map_err(|error| {
-        if interrupted.load(Ordering::Relaxed) {
+        if run.is_interrupted() {
             let message = "interrupted while reading all tables";
             return Failure::interrupted(message);
         }

@@ -6,19 +6,18 @@ use engine::data::{Listener, Mode};
 
 use crate::Database;
 use crate::failure::{Exit, Failure};
-use crate::observer::Observer;
+use crate::run::Run;
 use crate::trial::Trial;
 
 pub(crate) fn prepare_for(
-    observer: &mut dyn Observer,
     trial: &Trial,
     database: &Database,
     mode: Mode,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<(), Failure> {
-    let mut tell = |progress| observer.preparing(&progress);
-    let prepared = prepare(trial, database, mode, &mut tell, interrupted)?;
-    observer.prepared(&prepared);
+    let mut tell = |progress| run.observer.preparing(&progress);
+    let prepared = prepare(trial, database, mode, &mut tell, run.interrupted)?;
+    run.observer.prepared(&prepared);
     Ok(())
 }
 

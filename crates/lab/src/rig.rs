@@ -10,7 +10,7 @@ use measure::space::Space;
 use plan::EngineSpec;
 
 use crate::Database;
-use crate::cluster::{Cluster, Member};
+use crate::cluster::Member;
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::monitors::Monitored;
@@ -26,21 +26,21 @@ pub(crate) struct Rig {
     /// How the instances' data was prepared.
     pub(crate) reset: Option<Reset>,
     /// What a later trial must match to reuse these nodes.
-    pub(crate) made_for: Option<MadeFor>,
+    pub(crate) reuse_key: Option<ReuseKey>,
 }
 
 /// What nodes were started with.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MadeFor {
+pub(crate) struct ReuseKey {
     pub(crate) spec: EngineSpec,
     pub(crate) site: plan::Site,
     pub(crate) network: plan::Network,
-    pub(crate) data: DataFor,
+    pub(crate) data: DataKey,
 }
 
 /// What the data of nodes depends on.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DataFor {
+pub(crate) struct DataKey {
     pub(crate) recipe: Recipe,
     pub(crate) instances: u32,
     pub(crate) volume: plan::Volume,
@@ -49,20 +49,18 @@ pub(crate) struct DataFor {
 
 impl Rig {
     pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
-        let endpoints = self.instances.iter().map(|instance| &instance.endpoint);
-        endpoints.map(|endpoint| &endpoint.database)
+        self.instances.iter().map(|instance| &instance.database)
     }
 
-    /// All nodes that dyno started.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
-        let clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
-        clusters.flat_map(Cluster::members)
+        self.instances.iter().flat_map(|one| one.cluster.members())
     }
 
     /// Disk space of the data of all nodes; `None` without nodes, or if a node's space cannot be
     /// read.
     pub(crate) fn space(&self) -> Option<Space> {
-        let mut each = self.members().map(|member| member.try_lock()?.space());
+        let started = self.members().filter(|member| member.site().is_some());
+        let mut each = started.map(|member| member.try_lock()?.space());
         let mut all = each.next()??;
         for one in each {
             all.add(&one?);
@@ -72,14 +70,13 @@ impl Rig {
 
     /// What dyno found out about the site of the nodes.
     pub(crate) fn platform(&self) -> Option<String> {
-        let node = self.members().next()?.try_lock()?;
-        node.site().platform()
+        self.members().next()?.site()?.platform()
     }
 
     /// Whether the nodes ran on emulated CPUs.
     pub(crate) fn is_emulated(&self) -> bool {
-        let mut nodes = self.members().filter_map(Member::try_lock);
-        nodes.any(|node| node.site().is_emulated())
+        let mut sites = self.members().filter_map(Member::site);
+        sites.any(|site| site.is_emulated())
     }
 
     /// The driven databases, for messages.
@@ -94,12 +91,9 @@ impl Rig {
 
     /// What the monitors sample.
     pub(crate) fn monitored(&self) -> Monitored {
-        let instances = (1..).zip(&self.instances);
         Monitored {
             site: Arc::new(ThisHost::default()),
-            servers: instances
-                .flat_map(|(number, i)| i.monitored(number))
-                .collect(),
+            servers: self.members().map(Member::monitored).collect(),
         }
     }
 
@@ -117,12 +111,11 @@ impl Rig {
     }
 
     fn first_dead(&self) -> Option<(u32, Failure)> {
-        let clusters = self.instances.iter().filter_map(|instance| {
-            let cluster = instance.cluster.as_ref()?;
+        let mut members = self.instances.iter().flat_map(|instance| {
             let is_unexplained = |member: &&Member| !instance.faults.explains_end(member.number);
-            Some(cluster.members().iter().filter(is_unexplained))
+            instance.cluster.members().iter().filter(is_unexplained)
         });
-        clusters.flatten().find_map(|member| {
+        members.find_map(|member| {
             let mut node = member.try_lock()?;
             let how = node.died(false)?;
             let remedy = "its complete log is in the result directory";
@@ -133,7 +126,7 @@ impl Rig {
 
     /// Whether all nodes run completely, in their initial roles.
     pub(crate) fn is_alive(&self) -> bool {
-        let mut clusters = self.instances.iter().filter_map(|i| i.cluster.as_ref());
+        let mut clusters = self.instances.iter().map(|instance| &instance.cluster);
         let mut members = self.members();
         clusters.all(|cluster| cluster.primary_index() == 0)
             && members.all(|member| {
@@ -143,8 +136,8 @@ impl Rig {
     }
 
     fn into_clusters(self) -> impl Iterator<Item = (Vec<Node>, Option<Services>)> {
-        let clusters = self.instances.into_iter().filter_map(|i| i.cluster);
-        clusters.map(Cluster::into_parts)
+        let instances = self.instances.into_iter();
+        instances.map(|instance| instance.cluster.into_parts())
     }
 
     /// Stops the nodes and keeps their data.

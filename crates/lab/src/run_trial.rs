@@ -1,7 +1,5 @@
 //! The phases of one trial.
 
-use std::sync::atomic::AtomicBool;
-
 use measure::ledger::LedgerSummary;
 use measure::setup::{Input, Outcome, Setup, Unfinished};
 use measure::summary::TrialSummary;
@@ -10,12 +8,12 @@ use crate::drive;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::ledger::{self, Ledger, Verified};
-use crate::observer::Observer;
 use crate::preload::preload;
 use crate::rig::Rig;
+use crate::run::Run;
 use crate::strangers;
 use crate::trial::Trial;
-use crate::trial_monitor::LoadResults;
+use crate::trial_loop::LoadResults;
 
 /// A trial that ran, perhaps not to its end.
 #[derive(Debug)]
@@ -26,15 +24,10 @@ pub struct FinishedTrial {
 }
 
 /// Runs one trial and passes its summary to the observer.
-pub fn run(
-    lab: &mut Lab,
-    trial: &Trial,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<FinishedTrial, Failure> {
-    observer.begin(trial)?;
-    let ran = phases(lab, trial, observer, interrupted)?;
-    let kept = observer.end(ran.summary.clone());
+pub fn run(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Result<FinishedTrial, Failure> {
+    run.observer.begin(trial)?;
+    let ran = phases(lab, trial, run)?;
+    let kept = run.observer.end(ran.summary.clone());
     // Measured results are returned even if they could not be stored.
     Ok(FinishedTrial {
         failure: ran.failure.or(kept.err()),
@@ -45,33 +38,28 @@ pub fn run(
 /// The phases of a trial: sites, volumes, nodes, clusters, instances (`build.rs`); then loads,
 /// monitors and faults on one clock (`drive.rs`). Each phase is a scope, and whatever fails inside,
 /// scopes are taken down in reverse order.
-fn phases(
-    lab: &mut Lab,
-    trial: &Trial,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<FinishedTrial, Failure> {
-    let rig = lab.set_up(trial, observer, interrupted)?;
-    let ran = run_on(trial, &rig, observer, interrupted);
-    lab.take_down(rig, observer);
+fn phases(lab: &mut Lab, trial: &Trial, run: &mut Run<'_>) -> Result<FinishedTrial, Failure> {
+    let rig = lab.set_up(trial, run)?;
+    let ran = run_on(trial, &rig, run);
+    lab.take_down(rig, run.observer);
     ran
 }
 
 pub(crate) fn run_on(
     trial: &Trial,
     rig: &Rig,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<FinishedTrial, Failure> {
-    preload(trial, rig, observer, interrupted)?;
-    let ledgers = ledger::open(trial, rig, observer, interrupted)?;
-    let driven = drive::drive(trial, rig, &ledgers, observer, interrupted);
+    preload(trial, rig, run)?;
+    let ledgers = ledger::open(trial, rig, run)?;
+    let driven = drive::drive(trial, rig, &ledgers, run);
     let driven = driven.inspect_err(|_| {
-        ledgers.iter().for_each(|ledger| ledger.clean_up(observer));
+        let ledgers = ledgers.iter();
+        ledgers.for_each(|ledger| ledger.clean_up(run.observer));
     })?;
     let space = rig.space();
     let strangers = strangers::find(rig);
-    let verify = |ledger: Ledger<'_>| ledger.verify(observer, interrupted);
+    let verify = |ledger: Ledger<'_>| ledger.verify(run);
     let verified: Vec<Verified> = ledgers.into_iter().map(verify).collect();
     let mut ran = summarize(trial, rig, driven, &verified);
     ran.summary.space = space;

@@ -6,12 +6,12 @@ use crate::rig::Rig;
 
 /// Warns about foreign servers and logins that the running servers see or have refused.
 pub(crate) fn find(rig: &Rig) -> Option<Warning> {
-    let clusters = rig.instances.iter().filter_map(|one| one.cluster.as_ref());
-    let members = clusters.flat_map(|cluster| cluster.members());
-    let seen: Vec<String> = members
-        .flat_map(|member| {
-            let seen = member.lock().strangers().into_iter();
-            seen.map(|what| format!("server {}: {what}", member.number))
+    let nodes = rig.members().filter_map(|member| member.lock().ok());
+    let seen: Vec<String> = nodes
+        .flat_map(|node| {
+            let (number, seen) = (node.number(), node.strangers());
+            let words = move |what| format!("server {number}: {what}");
+            seen.into_iter().map(words)
         })
         .collect();
     (!seen.is_empty()).then_some(Warning::Strangers { seen })

@@ -1,40 +1,33 @@
 //! Runs the trials of a study, one after another.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 
 use crate::failure::{Exit, Fact, Failure};
 use crate::lab::Lab;
-use crate::observer::Observer;
+use crate::run::Run;
 use crate::run_trial;
 use crate::trial::{Target, Trial};
 
 /// Runs trials in order. A failed trial is stored with its reason, and the next one runs. If servers
 /// did not start, later trials with the same servers are skipped, because they would fail in the
 /// same way.
-pub fn run(
-    lab: &mut Lab,
-    trials: &[Trial],
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<(), Failure> {
+pub fn run(lab: &mut Lab, trials: &[Trial], run: &mut Run<'_>) -> Result<(), Failure> {
     let mut first = None;
     let mut dead: Vec<&Trial> = Vec::new();
     for (at, trial) in trials.iter().enumerate() {
-        if interrupted.load(Ordering::Relaxed) {
+        if run.is_interrupted() {
             let message = "interrupted between trials";
             return Err(Failure::interrupted(message));
         }
         if let Some(failed) = dead.iter().find(|failed| have_same_servers(failed, trial)) {
             let (trial, failed) = (trial.planned.number, failed.planned.number);
-            observer.note(&format!(
+            run.observer.note(&format!(
                 "trial {trial} is skipped: it needs the servers of trial {failed}, which did not start"
             ));
             continue;
         }
-        if let (_, Some(failure)) = attempt(lab, trial, observer, interrupted)? {
+        if let (_, Some(failure)) = attempt(lab, trial, run)? {
             let mut before = trials[..at].iter();
             // Servers that started earlier may start again.
             if failure.is(Fact::NotStarted)
@@ -61,17 +54,16 @@ fn have_same_servers(one: &Trial, other: &Trial) -> bool {
 pub(crate) fn attempt(
     lab: &mut Lab,
     trial: &Trial,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<(TrialSummary, Option<Failure>), Failure> {
-    match run_trial::run(lab, trial, observer, interrupted) {
+    match run_trial::run(lab, trial, run) {
         Ok(ran) => match ran.failure {
             Some(failure) if ends_study(&failure, &ran.summary.outcome) => Err(failure),
             failure => Ok((ran.summary, failure)),
         },
         Err(failure) if failure.exit == Exit::Server => {
             let summary = run_trial::failed(trial, &failure);
-            observer.end(summary.clone())?;
+            run.observer.end(summary.clone())?;
             Ok((summary, Some(failure)))
         }
         Err(failure) => Err(failure),

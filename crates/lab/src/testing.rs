@@ -16,9 +16,11 @@ use measure::summary::TrialSummary;
 use workload::name::WorkloadName;
 use workload::options::{Data, Options};
 
+use crate::cluster::Cluster;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::observer::Observer;
+use crate::run::Run;
 use crate::servers::{self, Node};
 use crate::site::ThisHost;
 use crate::template;
@@ -111,11 +113,28 @@ pub(crate) fn node(keep: &Path) -> Node {
     servers::start(&installed, spec).unwrap()
 }
 
+/// A cluster of so many members that dyno did not start.
+pub(crate) fn found(dir: &tempfile::TempDir, members: u32) -> Cluster {
+    let member = |number: u32| {
+        let dir = dir.path().join(number.to_string());
+        std::fs::create_dir(&dir).unwrap();
+        Cluster::found(&database(&dir), number)
+    };
+    Cluster::joined((1..=members).map(member))
+}
+
 /// A database in a file in `dir`.
 pub(crate) fn database(dir: &Path) -> Arc<dyn engine::Database> {
     let engine = engine::in_process().next().unwrap().engine;
     let url = format!("{}:{}", engine.scheme(), dir.join("data").display());
     engine.open(&url, &engine::Access::default(), None).unwrap()
+}
+
+pub(crate) fn run_of<'a>(observer: &'a mut Silent, interrupted: &'a AtomicBool) -> Run<'a> {
+    Run {
+        observer,
+        interrupted,
+    }
 }
 
 #[derive(Default)]

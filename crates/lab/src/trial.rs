@@ -118,6 +118,10 @@ impl Trial {
         Err(failure.remedy(remedy))
     }
 
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.planned.topology.faults.is_empty()
+    }
+
     pub fn wanted(&self, mode: Mode) -> Wanted<'_> {
         Wanted {
             workload: self.workload,
@@ -190,9 +194,9 @@ impl Trial {
 
     /// Errors that do not stop the load. Faults of a study may cause any error; those are counted.
     fn ignored_errors(&self) -> Vec<String> {
-        match self.planned.topology.faults.is_empty() {
-            true => self.run_options.ignored_errors.clone(),
-            false => vec![load::ANY_ERROR.to_owned()],
+        match self.has_faults() {
+            false => self.run_options.ignored_errors.clone(),
+            true => vec![load::ANY_ERROR.to_owned()],
         }
     }
 

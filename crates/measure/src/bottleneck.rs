@@ -3,6 +3,7 @@
 mod facts;
 
 use crate::check::SATURATED;
+use crate::others::MOST_NAMED;
 use crate::summary::TrialSummary;
 use crate::verdict::{Bottleneck, Verdict};
 use crate::warning::Warning;
@@ -74,10 +75,7 @@ fn generator(facts: &Facts<'_>) -> Option<Verdict> {
     }
     let (ours, servers) = (facts.generator_of_cpu()?, facts.servers_of_cpu()?);
     let is_most = ours > servers && 1.0 - ours - servers <= MOST;
-    is_most.then(|| Verdict {
-        bound: Bottleneck::Generator,
-        evidence: cpu_evidence(facts, busy),
-    })
+    verdict(Bottleneck::Generator, cpu_evidence(facts, busy)).filter(|_| is_most)
 }
 
 /// An open loop whose servers keep up is limited by its own rate.
@@ -87,16 +85,9 @@ fn rate(facts: &Facts<'_>) -> Option<Verdict> {
     let overloaded = |warning: &Warning| matches!(warning, Warning::Overloaded { .. });
     let kept_up =
         trial.generator.backlog_end? <= users.max(1) && !trial.warnings.iter().any(overloaded);
-    let evidence = || {
-        format!(
-            "the servers kept up with the arrival rate; {}",
-            levels(facts)
-        )
-    };
-    kept_up.then(|| Verdict {
-        bound: Bottleneck::Nothing,
-        evidence: evidence(),
-    })
+    let levels = levels(facts);
+    let evidence = format!("the servers kept up with the arrival rate; {levels}");
+    verdict(Bottleneck::Nothing, evidence).filter(|_| kept_up)
 }
 
 /// CPU time that a quota denied the servers, however idle the host is.
@@ -123,11 +114,8 @@ fn other_programs(facts: &Facts<'_>) -> Option<Verdict> {
     };
     let ours = servers + facts.generator_of_cpu()?;
     let others: f64 = facts.other_programs().iter().map(|(_, share)| share).sum();
-    let users = || named(facts).into_iter().chain(own(facts));
-    (others > ours).then(|| Verdict {
-        bound: Bottleneck::OtherPrograms,
-        evidence: busy_of(busy, &users().collect::<Vec<_>>()),
-    })
+    let users: Vec<String> = named(facts).into_iter().chain(own(facts)).collect();
+    verdict(Bottleneck::OtherPrograms, busy_of(busy, &users)).filter(|_| others > ours)
 }
 
 fn cpu(facts: &Facts<'_>) -> Option<Verdict> {
@@ -169,63 +157,43 @@ fn busy_of(busy: f64, users: &[String]) -> String {
 fn others(facts: &Facts<'_>, servers: Option<f64>, generator: f64) -> Option<String> {
     let others = 1.0 - servers.unwrap_or(0.0) - generator;
     let who = match servers {
-        None => format!(
-            "other processes {}, which may include a server that dyno does not see",
-            share(others)
-        ),
-        Some(_) if others > MOST => {
-            format!(
-                "other processes on this host {}{}",
-                share(others),
-                in_parentheses(facts)
-            )
+        None => {
+            let others = share(others);
+            let hidden = "which may include a server that dyno does not see";
+            return Some(format!("other processes {others}, {hidden}"));
         }
-        Some(_) if others > OTHERS_SHARE => {
-            format!(
-                "other processes and the kernel {}{}",
-                share(others),
-                in_parentheses(facts)
-            )
-        }
+        Some(_) if others > MOST => "other processes on this host",
+        Some(_) if others > OTHERS_SHARE => "other processes and the kernel",
         Some(_) => return None,
     };
-    Some(who)
+    let named = match named(facts).join(", ") {
+        none if none.is_empty() => none,
+        named => format!(" ({named})"),
+    };
+    Some(format!("{who} {}{named}", share(others)))
 }
 
 /// `rustc 41 %`, `cc1 12 %`: the busiest other programs.
 fn named(facts: &Facts<'_>) -> Vec<String> {
-    const MOST_NAMED: usize = 3;
     let programs = facts.other_programs().into_iter().take(MOST_NAMED);
     programs
         .map(|(name, of_busy)| format!("{name} {}", share(of_busy)))
         .collect()
 }
 
-/// ` (rustc 41 %, cc1 12 %)`.
-fn in_parentheses(facts: &Facts<'_>) -> String {
-    let programs = named(facts);
-    match programs.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", programs.join(", ")),
-    }
-}
-
 /// Row lock waits, as a share of the time of all transactions.
 fn locks(facts: &Facts<'_>) -> Option<Verdict> {
-    let waited = facts.lock_share().filter(|waited| *waited > WAIT_SHARE)?;
+    let waited = share(facts.lock_share().filter(|waited| *waited > WAIT_SHARE)?);
     let waits = facts.metric("server.locks.waits_per_s");
     let waits = waits.map_or_else(String::new, |waits| format!(" ({} waits/s)", number(waits)));
-    let evidence = format!(
-        "row lock waits take {} of the response time{waits}",
-        share(waited)
-    );
+    let evidence = format!("row lock waits take {waited} of the response time{waits}");
     verdict(Bottleneck::Locks, evidence)
 }
 
 /// Sessions that contend for the server's own locks.
 fn latches(facts: &Facts<'_>) -> Option<Verdict> {
-    let waited = facts.latch_share().filter(|waited| *waited > WAIT_SHARE)?;
-    let evidence = format!("latch waits take {} of the response time", share(waited));
+    let waited = share(facts.latch_share().filter(|waited| *waited > WAIT_SHARE)?);
+    let evidence = format!("latch waits take {waited} of the response time");
     verdict(Bottleneck::Latches, evidence)
 }
 
@@ -233,28 +201,18 @@ fn latches(facts: &Facts<'_>) -> Option<Verdict> {
 fn io_waits(facts: &Facts<'_>) -> Option<Verdict> {
     let reads = facts.read_share().unwrap_or(0.0);
     let log = facts.log_share().unwrap_or(0.0);
-    if reads + log <= WAIT_SHARE {
-        return None;
-    }
-    if reads >= log {
-        verdict(Bottleneck::IoReads, reads_evidence(facts, reads))
-    } else {
-        verdict(Bottleneck::IoLog, log_evidence(facts, log))
+    match reads + log > WAIT_SHARE {
+        false => None,
+        true if reads >= log => verdict(Bottleneck::IoReads, reads_evidence(facts, reads)),
+        true => verdict(Bottleneck::IoLog, log_evidence(facts, log)),
     }
 }
 
 fn reads_evidence(facts: &Facts<'_>, reads: f64) -> String {
     let mut text = format!("page reads take {} of the response time", share(reads));
-    let known = (
-        facts.metric("server.cache.misses_per_s"),
-        facts.metric("disk.read_await_ms"),
-    );
-    if let (Some(reads_per_s), Some(await_ms)) = known {
-        text += &format!(
-            ", {} reads/s at {} ms",
-            number(reads_per_s),
-            number(await_ms)
-        );
+    let misses = facts.metric("server.cache.misses_per_s");
+    if let Some((reads, ms)) = misses.zip(facts.metric("disk.read_await_ms")) {
+        text += &format!(", {} reads/s at {} ms", number(reads), number(ms));
     }
     if let Some(rate) = facts.metric("server.cache.hit_pct") {
         text += &format!(", cache hit rate {rate:.1} %");
@@ -312,9 +270,8 @@ fn full_disk(facts: &Facts<'_>) -> Option<Verdict> {
 }
 
 fn nothing(facts: &Facts<'_>) -> Verdict {
-    let setup = &facts.trial.setup;
     let levels = levels(facts);
-    let evidence = match setup.planned.users() == 1 {
+    let evidence = match facts.trial.setup.planned.users() == 1 {
         true => format!("a single user, which waits for each reply; {levels}"),
         false => levels,
     };
@@ -326,15 +283,16 @@ fn nothing(facts: &Facts<'_>) -> Verdict {
 
 /// How close each resource was to its limit.
 fn levels(facts: &Facts<'_>) -> String {
+    let whose = if facts.sees_servers {
+        ""
+    } else {
+        "the generator's "
+    };
     let busy = [
-        facts.cpu_busy_pct().map(|busy| match facts.sees_servers {
-            true => format!("CPUs {busy:.0} % busy"),
-            false => format!("the generator's CPUs {busy:.0} % busy"),
-        }),
-        facts
-            .metric("disk.util")
-            .map(|util| format!("disks {util:.0} % busy")),
+        (format!("{whose}CPUs"), facts.cpu_busy_pct()),
+        ("disks".to_owned(), facts.metric("disk.util")),
     ];
+    let busy = busy.map(|(what, busy)| Some(format!("{what} {:.0} % busy", busy?)));
     let waits = [
         ("row lock waits", facts.lock_share()),
         ("latch waits", facts.latch_share()),
@@ -342,17 +300,14 @@ fn levels(facts: &Facts<'_>) -> String {
         ("commits", facts.log_share()),
     ];
     let waits = waits.map(|(what, waited)| Some(format!("{what} {}", share(waited?))));
-    let busy: Vec<String> = busy.into_iter().flatten().collect();
     let waits: Vec<String> = waits.into_iter().flatten().collect();
-    match (busy.is_empty(), waits.is_empty()) {
-        (true, true) => "neither the servers' host nor their counters were monitored".to_owned(),
-        (false, true) => busy.join(", "),
-        (true, false) => format!("of the response time, {}", waits.join(", ")),
-        (false, false) => format!(
-            "{}; of the response time, {}",
-            busy.join(", "),
-            waits.join(", ")
-        ),
+    let waits = (!waits.is_empty()).then(|| waits.join(", "));
+    let busy: Vec<String> = busy.into_iter().flatten().collect();
+    let busy = (!busy.is_empty()).then(|| busy.join(", "));
+    let waits = waits.map(|waits| format!("of the response time, {waits}"));
+    match (busy, waits) {
+        (None, None) => "neither the servers' host nor their counters were monitored".to_owned(),
+        (busy, waits) => busy.into_iter().chain(waits).collect::<Vec<_>>().join("; "),
     }
 }
 

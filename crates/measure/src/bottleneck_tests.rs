@@ -1,4 +1,5 @@
 use crate::check::tests::trial as plain_trial;
+use crate::interval::Estimate;
 use crate::metric::MetricSummary;
 use crate::summary::{LatencySummary, StatementSummary};
 use crate::warning::Warning;
@@ -10,14 +11,8 @@ use super::*;
 fn trial(metrics: &[(&str, f64)]) -> TrialSummary {
     let mut trial = plain_trial();
     trial.measured_s = 30.0;
-    let per_s = |value| {
-        Some(crate::interval::Estimate {
-            value,
-            half_width: None,
-        })
-    };
     trial.transactions.count = 12_000;
-    trial.transactions.per_s = per_s(400.0);
+    trial.transactions.per_s = Some(Estimate::exact(400.0));
     trial.response_ms = trial.response_ms.map(|times| mean(times, 10.0));
     for (name, value) in metrics {
         set(&mut trial, name, *value);
@@ -84,102 +79,71 @@ fn expect(trial: &TrialSummary, bound: Bottleneck, evidence: &str) {
     assert!(!verdict.to_string().contains("NaN"), "{verdict}");
 }
 
+/// What a host that is idle but for some metrics was bound by.
+fn expect_idle_but(metrics: &[(&str, f64)], bound: Bottleneck, evidence: &str) {
+    expect(&idle_but(metrics), bound, evidence);
+}
+
 #[test]
 fn a_worker_without_a_pause_is_the_bound_whatever_else_is_full() {
     let mut trial = idle_but(&[("cpu.idle", 1.0)]);
     trial.generator.workers[0].running = 0.97;
-    expect(
-        &trial,
-        Bottleneck::Generator,
-        "worker 0 ran for 97 % of the time",
-    );
+    let evidence = "worker 0 ran for 97 % of the time";
+    expect(&trial, Bottleneck::Generator, evidence);
     trial.setup.in_process = true;
     expect(&trial, Bottleneck::Cpu, "dyno with the engine");
 }
 
 #[test]
-fn full_cpus_are_the_servers_or_the_generators() {
-    let full = [
-        ("cpu.idle", 2.0),
-        ("server.cpu", 240.0),
-        ("generator.cpu", 100.0),
-    ];
-    let trial = idle_but(&full);
-    expect(
-        &trial,
-        Bottleneck::Cpu,
-        "CPUs 98 % busy; of that time, servers 61 %, generator 26 %, other processes and the kernel 13 %",
-    );
-    assert!(
-        find(&trial)
-            .to_string()
-            .starts_with("CPU-bound: CPUs 98 % busy")
-    );
-    let trial = idle_but(&[
-        ("cpu.idle", 2.0),
-        ("server.cpu", 100.0),
-        ("generator.cpu", 240.0),
-    ]);
-    expect(&trial, Bottleneck::Generator, "generator 61 %");
-}
-
-#[test]
-fn cpus_that_are_full_of_others_say_so() {
-    let trial = idle_but(&[("cpu.idle", 0.0), ("server.cpu", 40.0)]);
+fn full_cpus_are_of_whoever_used_most_of_them() {
+    let busy = |idle, server, generator| {
+        [
+            ("cpu.idle", idle),
+            ("server.cpu", server),
+            ("generator.cpu", generator),
+        ]
+    };
+    let evidence = "CPUs 98 % busy; of that time, servers 61 %, generator 26 %, other processes and \
+                    the kernel 13 %";
+    expect_idle_but(&busy(2.0, 240.0, 100.0), Bottleneck::Cpu, evidence);
+    let found = find(&idle_but(&busy(2.0, 240.0, 100.0))).to_string();
+    assert!(found.starts_with("CPU-bound: CPUs 98 % busy"), "{found}");
+    let generator = busy(2.0, 100.0, 240.0);
+    expect_idle_but(&generator, Bottleneck::Generator, "generator 61 %");
     let evidence = "servers 10 %, generator 2 %, other processes on this host 88 %";
-    expect(&trial, Bottleneck::Cpu, evidence);
+    expect_idle_but(&busy(0.0, 40.0, 10.0), Bottleneck::Cpu, evidence);
     // Neither is the cause, whichever used more.
-    let trial = idle_but(&[
-        ("cpu.idle", 0.0),
-        ("server.cpu", 4.0),
-        ("generator.cpu", 8.0),
-    ]);
-    expect(&trial, Bottleneck::Cpu, "other processes on this host 97 %");
-}
-
-#[test]
-fn waiting_for_a_disk_is_not_being_busy() {
-    let trial = idle_but(&[("cpu.idle", 2.0), ("cpu.iowait", 60.0)]);
-    expect(&trial, Bottleneck::Nothing, "CPUs 38 % busy");
+    let evidence = "other processes on this host 97 %";
+    expect_idle_but(&busy(0.0, 4.0, 8.0), Bottleneck::Cpu, evidence);
+    // Waiting for a disk is not being busy.
+    let waiting = [("cpu.idle", 2.0), ("cpu.iowait", 60.0)];
+    expect_idle_but(&waiting, Bottleneck::Nothing, "CPUs 38 % busy");
 }
 
 #[test]
 fn full_cpus_of_a_host_without_servers_are_the_generators() {
-    let remote = trial(&[("cpu.idle", 1.0), ("generator.cpu", 50.0)]);
-    expect(&remote, Bottleneck::Generator, "no server runs there");
-    let remote = trial(&[("cpu.idle", 60.0), ("generator.cpu", 50.0)]);
-    expect(
-        &remote,
-        Bottleneck::Nothing,
-        "the generator's CPUs 40 % busy",
-    );
-    expect(
-        &trial(&[]),
-        Bottleneck::Nothing,
-        "neither the servers' host nor",
-    );
-    let hidden = trial(&[
-        ("cpu.idle", 0.0),
-        ("cpu[0].idle", 0.0),
-        ("cpu[1].idle", 0.0),
-        ("generator.cpu", 6.0),
-    ]);
+    let remote = |idle| trial(&[("cpu.idle", idle), ("generator.cpu", 50.0)]);
+    let evidence = "no server runs there";
+    expect(&remote(1.0), Bottleneck::Generator, evidence);
+    let evidence = "the generator's CPUs 40 % busy";
+    expect(&remote(60.0), Bottleneck::Nothing, evidence);
+    let evidence = "neither the servers' host nor";
+    expect(&trial(&[]), Bottleneck::Nothing, evidence);
+    let cpus = ["cpu.idle", "cpu[0].idle", "cpu[1].idle"].map(|name| (name, 0.0));
+    let hidden = [&cpus[..], &[("generator.cpu", 6.0)]].concat();
     let evidence = "generator 3 %, other processes 97 %, which may include a server";
-    expect(&hidden, Bottleneck::Cpu, evidence);
+    expect(&trial(&hidden), Bottleneck::Cpu, evidence);
 }
 
 #[test]
 fn waits_for_rows() {
     // 2,400 of 4,000 ms in each second.
-    let trial = idle_but(&[
+    let waits = [
         ("server.locks.wait_ms_per_s", 2400.0),
         ("server.locks.waits_per_s", 300.0),
-    ]);
-    expect(
-        &trial,
-        Bottleneck::Locks,
-        "row lock waits take 60 % of the response time (300 waits/s)",
-    );
+    ];
+    let evidence = "row lock waits take 60 % of the response time (300 waits/s)";
+    expect_idle_but(&waits, Bottleneck::Locks, evidence);
 }
 
 #[test]
@@ -214,10 +178,7 @@ fn commits_that_wait_for_a_flush() {
     // Nothing is flushed, so commits are slow for another reason.
     set(&mut trial, "disk.flushes_per_s", 1.0);
     expect(&trial, Bottleneck::Nothing, "commits 3 %");
-}
-
-#[test]
-fn writes_that_commit_by_themselves() {
+    // Writes that commit by themselves.
     let mut trial = idle_but(&[
         ("server.io.fsyncs_per_s", 395.0),
         ("disk.flushes_per_s", 395.0),
@@ -226,11 +187,8 @@ fn writes_that_commit_by_themselves() {
         ("disk.util", 95.0),
     ]);
     trial.writes = trial.transactions.count;
-    expect(
-        &trial,
-        Bottleneck::IoLog,
-        "commits take 80 % of the response time, 395 fsyncs/s",
-    );
+    let evidence = "commits take 80 % of the response time, 395 fsyncs/s";
+    expect(&trial, Bottleneck::IoLog, evidence);
 }
 
 #[test]
@@ -255,33 +213,24 @@ fn a_disk_full_of_writes() {
         ("disk.write_await_ms", 20.0),
         ("psi.io.some", 85.0),
     ]);
-    expect(
-        &trial,
-        Bottleneck::IoWrites,
-        "0 reads/s and 900 writes/s, disk 100 % busy, some tasks waiting for IO 85 %",
-    );
+    let evidence = "0 reads/s and 900 writes/s, disk 100 % busy, some tasks waiting for IO 85 %";
+    expect(&trial, Bottleneck::IoWrites, evidence);
     // Always busy, but nobody waits: a device that serves many requests at once.
     set(&mut trial, "psi.io.some", 5.0);
     expect(&trial, Bottleneck::Nothing, "disks 100 % busy");
     // Hardly busy, but all tasks wait: the limit is elsewhere.
     set(&mut trial, "disk.util", 4.0);
     set(&mut trial, "psi.io.full", 80.0);
-    expect(
-        &trial,
-        Bottleneck::IoWrites,
-        "all tasks waiting for IO 80 % of the time",
-    );
+    let evidence = "all tasks waiting for IO 80 % of the time";
+    expect(&trial, Bottleneck::IoWrites, evidence);
 }
 
 #[test]
 fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
     let mut trial = idle_but(&[("server.locks.wait_ms_per_s", 2400.0)]);
     trial.generator.backlog_end = Some(0);
-    expect(
-        &trial,
-        Bottleneck::Nothing,
-        "kept up with the arrival rate; CPUs 20 % busy",
-    );
+    let evidence = "kept up with the arrival rate; CPUs 20 % busy";
+    expect(&trial, Bottleneck::Nothing, evidence);
     trial.warnings.push(Warning::Overloaded {
         backlog_end: 900,
         growth: 800,
@@ -290,25 +239,15 @@ fn an_open_loop_that_keeps_up_is_bound_by_its_rate() {
 }
 
 #[test]
-fn one_user_of_an_idle_host() {
+fn an_idle_host_is_bound_by_its_only_user_or_nothing() {
     let mut trial = idle_but(&[]);
     trial.setup.planned.load.threads = 1;
-    expect(
-        &trial,
-        Bottleneck::Nothing,
-        "a single user, which waits for each reply; CPUs 20 %",
-    );
-}
-
-#[test]
-fn a_trial_without_transactions_has_no_shares() {
-    let mut trial = idle_but(&[]);
+    let evidence = "a single user, which waits for each reply; CPUs 20 %";
+    expect(&trial, Bottleneck::Nothing, evidence);
+    // Without transactions, there are no shares.
     (trial.transactions.per_s, trial.response_ms) = (None, None);
-    expect(
-        &trial,
-        Bottleneck::Nothing,
-        "CPUs 20 % busy, disks 3 % busy",
-    );
+    let evidence = "CPUs 20 % busy, disks 3 % busy";
+    expect(&trial, Bottleneck::Nothing, evidence);
 }
 
 /// A server that a quota stops could use more CPU time, on an idle host as well as on a busy one.
@@ -336,6 +275,7 @@ fn a_quota_that_is_used_up_holds_back() {
 fn docs_verdicts_md_names_the_thresholds() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verdicts.md");
     let page = std::fs::read_to_string(path).unwrap();
+    #[rustfmt::skip]
     let rows = [
         ("a worker ran", SATURATED * 100.0),
         ("CPUs busy", CPU_FULL_PCT),
@@ -344,14 +284,8 @@ fn docs_verdicts_md_names_the_thresholds() {
         ("disk busy", DISK_FULL_PCT),
         ("some task waits for IO", IO_PRESSURE_PCT),
         ("all tasks wait for IO", IO_STALL_PCT),
-        (
-            "CPU share of other processes that is reported",
-            OTHERS_SHARE * 100.0,
-        ),
-        (
-            "CPU share of other processes that is most of it",
-            MOST * 100.0,
-        ),
+        ("CPU share of other processes that is reported", OTHERS_SHARE * 100.0),
+        ("CPU share of other processes that is most of it", MOST * 100.0),
     ];
     let table: Vec<&str> = page
         .lines()
@@ -432,10 +366,7 @@ fn users_that_wait_for_the_same_rows_are_bound_by_locks() {
     ]);
     trial.measured_s = 15.0;
     trial.transactions.count = 19_221;
-    trial.transactions.per_s = Some(crate::interval::Estimate {
-        value: 1281.0,
-        half_width: Some(282.0),
-    });
+    trial.transactions.per_s = Some(Estimate::exact(1281.0));
     trial.response_ms = trial.response_ms.map(|times| mean(times, 45.97));
     expect(
         &trial,

@@ -8,6 +8,7 @@ use crate::long_run::{long_run, trend};
 use crate::others;
 use crate::second_totals::SecondTotals;
 use crate::setup::Outcome;
+use crate::slice::Busy;
 use crate::steady::{CHANCE, MIN_SECONDS, Steady};
 use crate::student;
 use crate::summary::{LatencySummary, TrialSummary};
@@ -75,28 +76,20 @@ fn generator(summary: &TrialSummary) -> Vec<Warning> {
     if summary.setup.in_process {
         return Vec::new();
     }
-    let workers = || summary.generator.workers.iter().enumerate();
-    let busiest = workers().max_by(|a, b| a.1.running.total_cmp(&b.1.running));
-    let starved = workers().max_by(|a, b| a.1.waiting.total_cmp(&b.1.waiting));
-    let saturated = busiest
-        .filter(|(_, busy)| busy.running > SATURATED)
-        .map(|(worker, busy)| Warning::GeneratorSaturated {
-            worker,
-            running: busy.running,
-        });
-    if let Some(delay_ms) = summary.generator.delay_ms {
-        return saturated
-            .into_iter()
-            .chain(delayed(summary, delay_ms))
-            .collect();
-    }
-    let waited = starved
-        .filter(|(_, busy)| busy.waiting > STARVED)
-        .map(|(worker, busy)| Warning::GeneratorWaited {
-            worker,
-            waiting: busy.waiting,
-        });
-    saturated.into_iter().chain(waited).collect()
+    let most = |of: fn(&Busy) -> f64, limit: f64| {
+        let shares = summary.generator.workers.iter().map(of).enumerate();
+        let most = shares.max_by(|a, b| a.1.total_cmp(&b.1));
+        most.filter(|(_, share)| *share > limit)
+    };
+    let saturated = most(|busy| busy.running, SATURATED);
+    let saturated =
+        saturated.map(|(worker, running)| Warning::GeneratorSaturated { worker, running });
+    let late = match summary.generator.delay_ms {
+        Some(delay_ms) => delayed(summary, delay_ms),
+        None => most(|busy| busy.waiting, STARVED)
+            .map(|(worker, waiting)| Warning::GeneratorWaited { worker, waiting }),
+    };
+    saturated.into_iter().chain(late).collect()
 }
 
 /// Replies had arrived but were unread in a share of the time from the start of a transaction until
@@ -116,20 +109,15 @@ fn delayed(summary: &TrialSummary, delay_ms: LatencySummary) -> Option<Warning> 
 
 /// Turns the rate of rare events back into a count.
 fn forced_checkpoints(summary: &TrialSummary) -> Option<Warning> {
-    let per_minute = summary
-        .metrics
-        .get("server.log.checkpoints_requested_per_min")?;
-    let count = (per_minute.mean * summary.measured_s / 60.0).round();
-    (count >= 1.0).then_some(Warning::ForcedCheckpoints {
-        count: count as u64,
-    })
+    let name = "server.log.checkpoints_requested_per_min";
+    let per_minute = summary.metrics.get(name)?.mean;
+    let count = (per_minute * summary.measured_s / 60.0).round() as u64;
+    (count > 0).then_some(Warning::ForcedCheckpoints { count })
 }
 
 fn other_programs(summary: &TrialSummary) -> Option<Warning> {
-    let means = summary
-        .metrics
-        .iter()
-        .map(|(name, metric)| (name.as_str(), metric.mean));
+    let metrics = summary.metrics.iter();
+    let means = metrics.map(|(name, metric)| (name.as_str(), metric.mean));
     let (share, busiest) = others::distorting(means)?;
     Some(Warning::OtherPrograms { share, busiest })
 }
@@ -163,13 +151,11 @@ fn typical_growth(seconds: &[SecondTotals]) -> Option<f64> {
 /// Mean backlog, sampled once a second; `None` in a closed loop.
 fn backlog(seconds: &[SecondTotals]) -> Option<Estimate> {
     let looks = seconds.iter().filter_map(|second| second.backlog);
-    let looks: Vec<Part> = looks
-        .map(|backlog| Part {
-            total: backlog as f64,
-            weight: 1.0,
-        })
-        .collect();
-    estimate(&looks)
+    let parts = looks.map(|backlog| Part {
+        total: backlog as f64,
+        weight: 1.0,
+    });
+    estimate(&parts.collect::<Vec<_>>())
 }
 
 /// Only for a load that ran to its end with all its users: at a limit of transactions, users stop
@@ -213,8 +199,7 @@ fn steady(summary: &TrialSummary) -> Option<Warning> {
 /// Not reported after a short warm-up: that warning explains the change.
 fn level_changed(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option<Warning> {
     let warmup_s = summary.setup.planned.load.warmup.as_secs_f64();
-    let parts: Vec<Part> = seconds.iter().map(SecondTotals::throughput).collect();
-    let mut changes = in_measurement(warmup_s, &parts);
+    let mut changes = in_measurement(warmup_s, &throughputs(seconds));
     if let Some(Steady::From { s }) = summary.steady
         && s > warmup_s + 1.0
     {
@@ -255,8 +240,7 @@ fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option
     let before = seconds.get(..usize::try_from(at.as_secs()).ok()?)?;
     let (first, last) = thirds(before)?;
     let share = per_s(last)? / per_s(first)? - 1.0;
-    let parts: Vec<Part> = before.iter().map(SecondTotals::throughput).collect();
-    let found = trend(&residuals(&parts, ratio(&parts)?))?;
+    let found = trend(&off_mean(before)?)?;
     let is_chance = student::p_value(found.t, found.degrees) >= CHANCE;
     (share.abs() > UNSTEADY && !is_chance).then_some(Warning::BaselineUnsteady { share })
 }
@@ -264,13 +248,8 @@ fn baseline_unsteady(summary: &TrialSummary, seconds: &[SecondTotals]) -> Option
 /// The largest difference between two parts of a steady load in 99 % of cases, given how the
 /// seconds of each part vary around their mean. `None` if they fluctuate too slowly to tell.
 fn by_chance(first: &[SecondTotals], last: &[SecondTotals]) -> Option<f64> {
-    let parts = |seconds: &[SecondTotals]| -> Vec<Part> {
-        seconds.iter().map(SecondTotals::throughput).collect()
-    };
-    let off = |parts: Vec<Part>| Some(residuals(&parts, ratio(&parts)?));
-    let (of_first, of_last) = (off(parts(first))?, off(parts(last))?);
-    let lengths = 1.0 / of_first.len() as f64 + 1.0 / of_last.len() as f64;
-    let found = long_run(&[of_first, of_last].concat())?;
+    let lengths = 1.0 / first.len() as f64 + 1.0 / last.len() as f64;
+    let found = long_run(&[off_mean(first)?, off_mean(last)?].concat())?;
     let t = student::quantile(1.0 - CHANCE / 2.0, found.degrees);
     Some(t * (found.variance * lengths).sqrt())
 }
@@ -319,13 +298,12 @@ fn restarts(summary: &TrialSummary) -> Option<Warning> {
 fn ends(summary: &TrialSummary) -> Vec<Warning> {
     let unfinished = summary.unfinished;
     let longest_ms = summary.response_ms.map_or(0.0, |response| response.max);
-    let old = unfinished
-        .oldest_ms
-        .filter(|oldest_ms| *oldest_ms > longest_ms)
-        .map(|oldest_ms| Warning::Unfinished {
-            count: unfinished.count,
-            oldest_ms,
-        });
+    let oldest_ms = unfinished.oldest_ms;
+    let oldest_ms = oldest_ms.filter(|oldest_ms| *oldest_ms > longest_ms);
+    let old = oldest_ms.map(|oldest_ms| Warning::Unfinished {
+        count: unfinished.count,
+        oldest_ms,
+    });
     let cancelled = (unfinished.cancelled > 0).then_some(Warning::Cancelled {
         count: unfinished.cancelled,
     });
@@ -344,9 +322,16 @@ fn thirds(seconds: &[SecondTotals]) -> Option<(&[SecondTotals], &[SecondTotals])
 }
 
 fn per_s(seconds: &[SecondTotals]) -> Option<f64> {
-    let time_s: f64 = seconds.iter().map(|second| second.seconds).sum();
-    let count: u64 = seconds.iter().map(|second| second.transactions).sum();
-    (time_s > 0.0 && count > 0).then(|| count as f64 / time_s)
+    ratio(&throughputs(seconds)).filter(|per_s| *per_s > 0.0)
+}
+
+fn throughputs(seconds: &[SecondTotals]) -> Vec<Part> {
+    seconds.iter().map(SecondTotals::throughput).collect()
+}
+
+fn off_mean(seconds: &[SecondTotals]) -> Option<Vec<f64>> {
+    let parts = throughputs(seconds);
+    Some(residuals(&parts, ratio(&parts)?))
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! The columns of report tables: numbers of a trial and metrics.
 
-use crate::fault::FaultRecord;
 use crate::interval::Estimate;
 use crate::ledger::LedgerSummary;
 use crate::metric::{Brackets, METRICS, Metric, split};
 use crate::quantile::Range;
 use crate::recovery::{self, Observation};
-use crate::space::Space;
 use crate::summary::{LatencySummary, TrialSummary};
 
-/// A number of a trial that is not a metric.
+/// A number of a trial that is not a metric; `None` if it was not measured.
 struct Number {
     name: &'static str,
     unit: &'static str,
@@ -17,60 +15,29 @@ struct Number {
     of: fn(&TrialSummary) -> Option<Estimate>,
 }
 
+#[rustfmt::skip] // A line for each.
 const NUMBERS: &[Number] = &[
     number("tps", "1/s", "tps", |trial| trial.transactions.per_s),
-    number("statements_per_s", "1/s", "statements/s", |trial| {
-        trial.statements.per_s
-    }),
+    number("statements_per_s", "1/s", "statements/s", |trial| trial.statements.per_s),
     number("errors", "", "errors", |trial| count(trial.failures())),
     number("restarts", "", "restarts", |trial| count(trial.restarts())),
-    number("reconnects", "", "reconnects", |trial| {
-        count(trial.reconnects)
-    }),
+    number("reconnects", "", "reconnects", |trial| count(trial.reconnects)),
     number("formation_s", "s", "formation", |trial| {
-        let times = trial.instances.iter().filter_map(|one| one.formation_s);
-        times.reduce(f64::max).map(Estimate::exact)
+        exact(trial.instances.iter().filter_map(|one| one.formation_s).reduce(f64::max))
     }),
-    number("startup_s", "s", "startup", |trial| {
-        let reset = trial.reset.as_ref()?;
-        reset.startup_s.map(Estimate::exact)
-    }),
-    number("ledger.acknowledged", "", "acknowledged", |trial| {
-        ledger(trial, |ledger| Some(ledger.acknowledged))
-    }),
-    number("ledger.lost", "", "lost", |trial| {
-        ledger(trial, |ledger| ledger.found(ledger.lost))
-    }),
-    number("ledger.behind", "", "behind", |trial| {
-        ledger(trial, |ledger| ledger.found(ledger.behind))
-    }),
-    number("ledger.phantom", "", "phantom", |trial| {
-        ledger(trial, |ledger| ledger.found(ledger.phantom))
-    }),
-    number("ledger.duplicated", "", "duplicated", |trial| {
-        ledger(trial, |ledger| ledger.found(ledger.duplicated))
-    }),
-    number("ledger.stale_reads", "", "stale reads", |trial| {
-        ledger(trial, LedgerSummary::stale)
-    }),
-    number("ledger.diverged", "", "diverged members", |trial| {
-        ledger(trial, |ledger| ledger.found(ledger.diverged))
-    }),
-    number("space.data_bytes", "bytes", "data bytes", |trial| {
-        space(trial, |space| Some(space.data_bytes as f64))
-    }),
-    number("space.used_bytes", "bytes", "used bytes", |trial| {
-        space(trial, |space| space.used_bytes.map(|bytes| bytes as f64))
-    }),
-    number("space.savings_pct", "%", "space saved", |trial| {
-        space(trial, Space::savings_pct)
-    }),
-    number("fault.at_s", "s", "fault at", |trial| {
-        first_fault(trial, |fault| Some(fault.asked_s))
-    }),
-    number("fault.effect_s", "s", "effect at", |trial| {
-        first_fault(trial, |fault| fault.effect_s)
-    }),
+    number("startup_s", "s", "startup", |trial| exact(trial.reset.as_ref()?.startup_s)),
+    number("ledger.acknowledged", "", "acknowledged", |trial| ledger(trial, |one| Some(one.acknowledged))),
+    number("ledger.lost", "", "lost", |trial| ledger(trial, |one| one.found(one.lost))),
+    number("ledger.behind", "", "behind", |trial| ledger(trial, |one| one.found(one.behind))),
+    number("ledger.phantom", "", "phantom", |trial| ledger(trial, |one| one.found(one.phantom))),
+    number("ledger.duplicated", "", "duplicated", |trial| ledger(trial, |one| one.found(one.duplicated))),
+    number("ledger.stale_reads", "", "stale reads", |trial| ledger(trial, LedgerSummary::stale)),
+    number("ledger.diverged", "", "diverged members", |trial| ledger(trial, |one| one.found(one.diverged))),
+    number("space.data_bytes", "bytes", "data bytes", |trial| count(trial.space.as_ref()?.data_bytes)),
+    number("space.used_bytes", "bytes", "used bytes", |trial| count(trial.space.as_ref()?.used_bytes?)),
+    number("space.savings_pct", "%", "space saved", |trial| exact(trial.space.as_ref()?.savings_pct())),
+    number("fault.at_s", "s", "fault at", |trial| exact(Some(trial.faults.first()?.asked_s))),
+    number("fault.effect_s", "s", "effect at", |trial| exact(trial.faults.first()?.effect_s)),
 ];
 
 /// Texts about a trial's first fault, which tables of numbers cannot show.
@@ -90,18 +57,12 @@ const fn number(
     }
 }
 
+fn exact(value: Option<f64>) -> Option<Estimate> {
+    value.map(Estimate::exact)
+}
+
 fn count(count: u64) -> Option<Estimate> {
-    Some(Estimate::exact(count as f64))
-}
-
-/// A number about the disk space of a trial's data.
-fn space(trial: &TrialSummary, of: fn(&Space) -> Option<f64>) -> Option<Estimate> {
-    of(trial.space.as_ref()?).map(Estimate::exact)
-}
-
-/// A time of a trial's first fault.
-fn first_fault(trial: &TrialSummary, of: fn(&FaultRecord) -> Option<f64>) -> Option<Estimate> {
-    of(trial.faults.first()?).map(Estimate::exact)
+    exact(Some(count as f64))
 }
 
 /// How the values of a point's repeats become one.
@@ -131,47 +92,26 @@ fn ledger(trial: &TrialSummary, of: fn(&LedgerSummary) -> Option<u64>) -> Option
     count(counts.iter().sum())
 }
 
-/// A statistic of a distribution of times.
-struct Statistic {
-    name: &'static str,
-    heading: &'static str,
-    /// The percentile as a share (0 to 1); `None` for other statistics.
-    share: Option<f64>,
-    of: fn(LatencySummary) -> Estimate,
-}
+/// A statistic of a distribution of times: name, heading, and the percentile as a share (0 to 1);
+/// `None` for other statistics.
+type Statistic = (
+    &'static str,
+    &'static str,
+    Option<f64>,
+    fn(LatencySummary) -> Estimate,
+);
 
+#[rustfmt::skip] // A line for each.
 const STATISTICS: [Statistic; 8] = [
-    statistic("mean", "mean", None, |times| times.mean),
-    statistic("p50", "50 %", Some(0.5), |times| Estimate::exact(times.p50)),
-    statistic("p75", "75 %", Some(0.75), |times| {
-        Estimate::exact(times.p75)
-    }),
-    statistic("p90", "90 %", Some(0.9), |times| Estimate::exact(times.p90)),
-    statistic("p95", "95 %", Some(0.95), |times| {
-        Estimate::exact(times.p95)
-    }),
-    statistic("p99", "99 %", Some(0.99), |times| {
-        Estimate::exact(times.p99)
-    }),
-    statistic("p999", "99.9 %", Some(0.999), |times| {
-        Estimate::exact(times.p999)
-    }),
-    statistic("max", "max", None, |times| Estimate::exact(times.max)),
+    ("mean", "mean", None, |times| times.mean),
+    ("p50", "50 %", Some(0.5), |times| Estimate::exact(times.p50)),
+    ("p75", "75 %", Some(0.75), |times| Estimate::exact(times.p75)),
+    ("p90", "90 %", Some(0.9), |times| Estimate::exact(times.p90)),
+    ("p95", "95 %", Some(0.95), |times| Estimate::exact(times.p95)),
+    ("p99", "99 %", Some(0.99), |times| Estimate::exact(times.p99)),
+    ("p999", "99.9 %", Some(0.999), |times| Estimate::exact(times.p999)),
+    ("max", "max", None, |times| Estimate::exact(times.max)),
 ];
-
-const fn statistic(
-    name: &'static str,
-    heading: &'static str,
-    share: Option<f64>,
-    of: fn(LatencySummary) -> Estimate,
-) -> Statistic {
-    Statistic {
-        name,
-        heading,
-        share,
-        of,
-    }
-}
 
 /// Distributions of times: name, heading, and field of a trial.
 type Times = (
@@ -212,7 +152,7 @@ pub fn full_name(column: &str) -> String {
         return format!("{}{CHANGE}", full_name(of));
     }
     let (response, ..) = TIMES[0];
-    match STATISTICS.iter().any(|statistic| statistic.name == column) {
+    match STATISTICS.iter().any(|(name, ..)| *name == column) {
         true => format!("{response}.{column}"),
         false => column.to_owned(),
     }
@@ -228,7 +168,7 @@ fn find(column: &str) -> Option<Column> {
     let time = column.rsplit_once('.').and_then(|(times, statistic)| {
         Some(Column::Time(
             TIMES.iter().find(|(name, ..)| *name == times)?,
-            STATISTICS.iter().find(|s| s.name == statistic)?,
+            STATISTICS.iter().find(|(name, ..)| *name == statistic)?,
         ))
     });
     time.or_else(|| Metric::find(column).map(Column::Metric))
@@ -242,7 +182,7 @@ pub fn value(trial: &TrialSummary, column: &str) -> Option<Estimate> {
             let found = trial.faults.first()?.recovery.as_ref()?;
             (number.of)(found).map(Estimate::exact)
         }
-        Column::Time((.., times), statistic) => times(trial).map(statistic.of),
+        Column::Time((.., times), (.., of)) => times(trial).map(of),
         Column::Metric(_) => Some(Estimate::exact(trial.metrics.get(column)?.mean)),
     }
 }
@@ -257,11 +197,11 @@ pub fn observation(trial: &TrialSummary, column: &str) -> Option<Observation> {
 
 /// The confidence interval of a trial's percentile; `None` if unknown, and for any other column.
 pub fn range(trial: &TrialSummary, column: &str) -> Option<Range> {
-    let Column::Time((.., times), statistic) = find(column)? else {
+    let Column::Time((.., times), (name, ..)) = find(column)? else {
         return None;
     };
     let times = times(trial)?;
-    match statistic.name {
+    match *name {
         "p95" => times.p95_range,
         "p99" => times.p99_range,
         _ => None,
@@ -283,7 +223,7 @@ pub fn estimate(trial: &TrialSummary, column: &str) -> Option<Estimate> {
 /// The percentile as a share (0 to 1); `None` for any other column.
 pub fn percentile(column: &str) -> Option<f64> {
     match find(column)? {
-        Column::Time(_, statistic) => statistic.share,
+        Column::Time(_, (_, _, share, _)) => *share,
         Column::Number(_) | Column::Recovery(_) | Column::Metric(_) => None,
     }
 }
@@ -309,7 +249,7 @@ pub fn all_names() -> Vec<String> {
     let numbers = NUMBERS.iter().map(|number| number.name.to_owned());
     let times = TIMES.iter().flat_map(|(times, ..)| {
         let statistics = STATISTICS.iter();
-        statistics.map(move |statistic| format!("{times}.{}", statistic.name))
+        statistics.map(move |(name, ..)| format!("{times}.{name}"))
     });
     let metrics = METRICS.iter().flat_map(Metric::patterns);
     let recovery = recovery::numbers().map(|number| number.name.to_owned());
@@ -326,7 +266,7 @@ pub fn heading(column: &str) -> String {
     match find(column) {
         Some(Column::Number(number)) => number.heading.to_owned(),
         Some(Column::Recovery(number)) => number.heading.to_owned(),
-        Some(Column::Time((_, times, _), statistic)) => format!("{times} {}", statistic.heading),
+        Some(Column::Time((_, times, _), (_, heading, ..))) => format!("{times} {heading}"),
         Some(Column::Metric(metric)) => match (metric.brackets, split(column).1) {
             (Brackets::Always(what) | Brackets::Optional(what), Some(of)) => {
                 format!("{} ({what} {of})", metric.heading)

@@ -18,10 +18,8 @@
 //! procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15,
 //! 1987), each at half the level, so that the interval that is shown says the same.
 //! `verdict.rs` has the verdicts and their words, `family.rs` sets the levels of many
-//! comparisons, `power.rs` says how many repeats would lead to a verdict, and `average.rs`
-//! averages over points.
+//! comparisons, and `power.rs` says how many repeats would lead to a verdict.
 
-mod average;
 mod family;
 mod power;
 mod verdict;
@@ -31,7 +29,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use average::average;
 pub use family::{Gated, decide};
 pub use power::{FEWEST_REPEATS, MOST_REPEATS, POWER};
 pub use verdict::{Decision, NoVerdict};
@@ -45,7 +42,6 @@ pub const LEAST: f64 = 0.02;
 /// Family-wise error rate: the probability (0 to 1) that a family without any difference shows one.
 pub const ERROR_RATE: f64 = 1.0 - CONFIDENCE;
 
-/// Which direction is an improvement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sense {
@@ -55,7 +51,6 @@ pub enum Sense {
     LowerIsBetter,
 }
 
-/// The conditions of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Question {
     pub sense: Sense,
@@ -85,17 +80,9 @@ pub struct Measured {
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Method {
     /// A ratio for each block that has both sides.
-    Blocks {
-        /// Number of such blocks.
-        blocks: usize,
-    },
+    Blocks { blocks: usize },
     /// All runs of one side against all runs of the other.
-    Runs {
-        /// Runs of the base.
-        base: usize,
-        /// Runs of the new side.
-        new: usize,
-    },
+    Runs { base: usize, new: usize },
     /// A side has a single run, so there is no interval.
     SingleRun,
 }
@@ -110,7 +97,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// A change in percent of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
     pub value: f64,
@@ -118,14 +104,11 @@ pub struct Change {
     pub interval: Option<Range>,
 }
 
-/// A mean log ratio and its error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LogRatio {
     /// Natural logarithm of new over base.
     pub mean: f64,
-    /// Standard error of the mean.
     pub error: f64,
-    /// Degrees of freedom of the error.
     pub degrees: f64,
     /// Standard deviation of the log ratio of one run of each side.
     pub spread: f64,
@@ -137,15 +120,12 @@ pub struct LogRatio {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
     pub question: Question,
-    /// Geometric mean of the base.
     pub base: f64,
-    /// Geometric mean of the new side.
     pub new: f64,
     /// By how many percent the new mean exceeds the base's.
     pub change_pct: Change,
     /// Confidence level (0 to 1) of the interval, at which the verdict was decided.
     pub confidence: f64,
-    /// What the interval is computed from.
     pub method: Method,
     /// The change on the logarithmic scale; `None` with a single run on a side.
     pub log_ratio: Option<LogRatio>,
@@ -156,7 +136,6 @@ pub struct Comparison {
     pub decision: Decision,
 }
 
-/// Why there is no comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoComparison {
     /// One side has no trial with the number.
@@ -236,6 +215,36 @@ pub fn compare(
         None => found.settle(ERROR_RATE, p.unwrap_or(1.0)),
     }
     Ok(found)
+}
+
+/// Compares two sides by their geometric means over several points. Trials of one repeat ran in the
+/// same block and share its noise, so points are averaged within each repeat, and the interval is
+/// over the repeats. Repeats that lack a point are left out.
+pub fn average(
+    points: &[[&[Measured]; 2]],
+    question: &Question,
+) -> Result<Comparison, NoComparison> {
+    let side = |side: usize| over_points(points.iter().map(|point| point[side]));
+    compare(&side(0), &side(1), question)
+}
+
+/// One value for each repeat that all points have.
+fn over_points<'a>(points: impl Iterator<Item = &'a [Measured]>) -> Vec<Measured> {
+    let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut count = 0;
+    for trials in points {
+        count += 1;
+        for trial in trials {
+            let of_repeat = logs.entry(trial.repeat).or_default();
+            of_repeat.push(trial.value.value.ln());
+        }
+    }
+    let whole = logs.into_iter().filter(|(_, logs)| logs.len() == count);
+    let measured = whole.map(|(repeat, logs)| Measured {
+        repeat,
+        value: Estimate::exact(mean(&logs).exp()),
+    });
+    measured.collect()
 }
 
 impl Comparison {

@@ -14,10 +14,7 @@ const APART: Question = Question {
 fn trials(values: &[f64]) -> Vec<Measured> {
     let trial = |(repeat, value): (u32, &f64)| Measured {
         repeat,
-        value: Estimate {
-            value: *value,
-            half_width: None,
-        },
+        value: Estimate::exact(*value),
     };
     (1..).zip(values).map(trial).collect()
 }

@@ -10,7 +10,6 @@ pub struct Until {
     /// Target precision: half of the 95 % interval of the mean throughput, as a share of the mean
     /// (0 to 1).
     pub ci: f64,
-    /// Minimum duration of the measurement, in seconds.
     pub least_s: f64,
 }
 
@@ -27,20 +26,15 @@ impl Until {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ended {
-    /// The mean throughput reached its target precision.
     Sure {
-        /// Duration of the measurement, in seconds.
         after_s: f64,
-        /// Its maximum duration, in seconds.
         at_most_s: f64,
         /// Half of the 95 % interval at the end, as a share of the mean (0 to 1).
         reached: f64,
     },
     /// The server clearly could not keep up with the arrivals.
     Overloaded {
-        /// Duration of the measurement, in seconds.
         after_s: f64,
-        /// Its maximum duration, in seconds.
         at_most_s: f64,
         /// Arrivals that were due but not started.
         backlog: u64,
@@ -48,7 +42,6 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Seconds of measurement that ending early saved.
     pub fn saved_s(&self) -> f64 {
         let (Self::Sure {
             after_s, at_most_s, ..

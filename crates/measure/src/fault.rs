@@ -89,11 +89,9 @@ impl fmt::Display for Scrub {
 pub struct Promotion {
     /// The node to promote, counted from 1; `None` if no node could be promoted.
     pub node: Option<u32>,
-    /// When the promotion was requested.
     pub asked_s: f64,
     /// When the node became the primary; `None` if it never did.
     pub done_s: Option<f64>,
-    /// Why the promotion failed.
     pub error: Option<String>,
 }
 
@@ -194,7 +192,6 @@ pub struct Recovery {
     /// Columns whose times are right-censored, such as `recovery.back_s`: what they measure had not
     /// happened by the end of the observation.
     pub censored: Vec<String>,
-    /// The first error of the load.
     pub first_error_s: Option<f64>,
     /// When another member's view first showed the change.
     pub detected_s: Option<f64>,
@@ -233,7 +230,6 @@ pub struct Recovery {
     pub after: Option<Estimate>,
     /// The 99th percentile of response times before the fault, in milliseconds.
     pub p99_before_ms: Option<f64>,
-    /// The 99th percentile until throughput was back.
     pub p99_during_ms: Option<f64>,
     pub p99_after_ms: Option<f64>,
     /// Errors of the load until the end of the observation, by code.

@@ -21,7 +21,6 @@ pub struct FoundMax {
     pub repeat: u32,
     /// The limited column, for example `response_ms.p99`.
     pub column: String,
-    /// The limit, in milliseconds.
     pub limit_ms: f64,
     /// Throughput of the closed loop at the start, in transactions per second.
     pub capacity_per_s: Option<f64>,
@@ -30,7 +29,6 @@ pub struct FoundMax {
     pub end: SearchEnd,
 }
 
-/// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchStep {
     pub trial: u32,
@@ -38,29 +36,23 @@ pub struct SearchStep {
     pub rate_per_s: f64,
     /// Completed transactions per second.
     pub achieved_per_s: Option<f64>,
-    /// The mean response time, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Value of the limited column, in milliseconds.
     pub value_ms: Option<f64>,
     /// Whether this was a longer trial that confirms a rate.
     pub long: bool,
     pub verdict: StepVerdict,
-    /// Why the verdict may be due to chance.
     pub caveats: Vec<StepCaveat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepVerdict {
-    /// Within the limit.
     Held,
-    /// Above the limit.
     TooSlow,
     /// Arrivals exceeded throughput, so response times grow without bound.
     Overloaded,
-    /// The load never became steady.
     Unsteady,
-    /// Nothing was measured.
     Nothing,
 }
 
@@ -97,7 +89,6 @@ pub struct AtRate {
     pub value_ms: Option<f64>,
     /// Whether arrivals exceeded throughput, so that times depend on the length of the trial.
     pub is_overloaded: bool,
-    /// Whether this is the result of a longer trial.
     pub is_long: bool,
     /// Why the result may be due to chance, for any of its trials.
     pub caveats: Vec<StepCaveat>,
@@ -108,30 +99,17 @@ pub struct AtRate {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SearchEnd {
     /// The highest rate that holds the limit and the lowest that does not are confirmed.
-    Found {
-        /// The highest rate that holds the limit.
-        held_per_s: f64,
-        /// The lowest rate that exceeds it.
-        failed_per_s: f64,
-    },
-    /// The maximum number of trials was reached.
+    Found { held_per_s: f64, failed_per_s: f64 },
     OutOfTrials {
-        /// The highest rate that held the limit.
         held_per_s: Option<f64>,
-        /// The lowest rate that exceeded it.
         failed_per_s: Option<f64>,
     },
     /// Even a small fraction of the capacity exceeded the limit.
-    NoRate {
-        /// The lowest rate that was tried.
-        failed_per_s: f64,
-    },
+    NoRate { failed_per_s: f64 },
     /// The closed loop completed nothing, a trial failed, or the user interrupted.
     Stopped {
         reason: String,
-        /// The highest rate that held the limit.
         held_per_s: Option<f64>,
-        /// The lowest rate that exceeded it.
         failed_per_s: Option<f64>,
     },
 }
@@ -157,29 +135,37 @@ impl fmt::Display for StepCaveat {
     }
 }
 
+impl SearchEnd {
+    /// The highest rate that held the limit, and the lowest that exceeded it.
+    fn bounds_per_s(&self) -> [Option<f64>; 2] {
+        match *self {
+            Self::Found {
+                held_per_s,
+                failed_per_s,
+            } => [Some(held_per_s), Some(failed_per_s)],
+            Self::NoRate { failed_per_s } => [None, Some(failed_per_s)],
+            Self::OutOfTrials {
+                held_per_s,
+                failed_per_s,
+            }
+            | Self::Stopped {
+                held_per_s,
+                failed_per_s,
+                ..
+            } => [held_per_s, failed_per_s],
+        }
+    }
+}
+
 impl FoundMax {
     /// The highest rate that held the limit, as far as is known.
     pub fn held(&self) -> Option<AtRate> {
-        let rate = match &self.end {
-            SearchEnd::Found { held_per_s, .. } => Some(*held_per_s),
-            SearchEnd::OutOfTrials { held_per_s, .. } | SearchEnd::Stopped { held_per_s, .. } => {
-                *held_per_s
-            }
-            SearchEnd::NoRate { .. } => None,
-        }?;
-        self.at(rate)
+        self.at(self.end.bounds_per_s()[0]?)
     }
 
     /// The lowest rate that exceeded the limit, as far as is known.
     pub fn failed(&self) -> Option<AtRate> {
-        let rate = match &self.end {
-            SearchEnd::Found { failed_per_s, .. } | SearchEnd::NoRate { failed_per_s } => {
-                Some(*failed_per_s)
-            }
-            SearchEnd::OutOfTrials { failed_per_s, .. }
-            | SearchEnd::Stopped { failed_per_s, .. } => *failed_per_s,
-        }?;
-        self.at(rate)
+        self.at(self.end.bounds_per_s()[1]?)
     }
 
     fn at(&self, rate_per_s: f64) -> Option<AtRate> {

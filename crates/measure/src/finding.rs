@@ -26,14 +26,8 @@ pub enum Level {
 }
 
 impl Level {
-    /// The most severe level first.
-    pub const ALL: [Level; 5] = [
-        Level::Severe,
-        Level::Warning,
-        Level::Note,
-        Level::Unknown,
-        Level::Passed,
-    ];
+    #[rustfmt::skip]
+    pub const ALL: [Self; 5] = [Self::Severe, Self::Warning, Self::Note, Self::Unknown, Self::Passed];
 
     /// This level if there is a problem.
     pub fn when(self, is_found: bool) -> Level {
@@ -41,7 +35,6 @@ impl Level {
     }
 }
 
-/// As in JSON and in tables.
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -65,9 +58,7 @@ pub struct Finding {
     /// The file or setting that was read, and its value.
     #[serde(alias = "seen")]
     pub observed: String,
-    /// Why the check matters, in one sentence.
     pub why: String,
-    /// The source of the advice.
     pub source: String,
     /// Usually a command; `None` if there is no remedy or none is needed.
     #[serde(alias = "mend")]

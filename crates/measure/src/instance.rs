@@ -12,11 +12,9 @@ pub struct InstanceSummary {
     pub number: u32,
     /// The address without the password.
     pub server: String,
-    /// Completed transactions.
     pub transactions: Rate,
     /// From the intended start to the end; `None` if no transaction completed.
     pub response_ms: Option<LatencySummary>,
-    /// Number of errors of all codes.
     pub errors: u64,
     /// Number of errors after which the transaction was restarted.
     pub restarts: u64,
@@ -35,13 +33,13 @@ pub struct InstanceSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ServerProcess {
-    /// The process runs on this host.
     Found {
-        /// Process ID.
         pid: u32,
     },
     /// The process runs elsewhere, or this user cannot see it.
-    NotFound { reason: String },
+    NotFound {
+        reason: String,
+    },
 }
 
 /// How a trial's servers got their data.
@@ -70,11 +68,9 @@ pub struct Reset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetHow {
-    /// Copied from an existing template.
     Copied,
     /// The template was built first, then copied.
     BuiltAndCopied,
-    /// Built for this trial.
     Rebuilt,
     /// Left in the state after the previous trial.
     Kept,

@@ -27,10 +27,8 @@ const ROUNDING: f64 = 1e-9;
 /// Confidence level: the share of intervals that cover the true mean.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A value with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value, in the unit of its name.
     pub value: f64,
     /// Half of the 95 % confidence interval: the true mean is within `value ± half_width`. `None`
     /// if too little was measured.
@@ -38,7 +36,6 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
         Self {
             value,
@@ -58,18 +55,12 @@ impl Estimate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoInterval {
     #[error("{points} seconds are too few for a confidence interval, which needs {MIN_POINTS}")]
-    TooShort {
-        /// Number of seconds.
-        points: usize,
-    },
+    TooShort { points: usize },
     /// The values fluctuate so slowly that they amount to only a few independent ones.
     #[error(
         "the seconds are too strongly correlated: {points} are too few for a confidence interval"
     )]
-    Wandering {
-        /// Number of seconds.
-        points: usize,
-    },
+    Wandering { points: usize },
     /// Nothing happened, so there is no mean.
     #[error("nothing was counted")]
     Nothing,

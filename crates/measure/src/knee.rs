@@ -5,7 +5,6 @@
 //! from its first to its last point. This is the offline form, without smoothing: a search has few
 //! points, each of them a trial of its own.
 
-/// Minimum number of points.
 const MIN_POINTS: usize = 5;
 /// A curve that stays closer to the line has no knee.
 const MIN_BEND: f64 = 0.1;

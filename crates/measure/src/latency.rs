@@ -3,7 +3,6 @@
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
 
-/// Finest resolution, in nanoseconds.
 const LOWEST_NS: u64 = 64;
 /// Longest duration, about 73 minutes; longer ones are recorded as this.
 const HIGHEST_NS: u64 = 1 << 42;
@@ -85,7 +84,6 @@ impl Latency {
 }
 
 impl TotalLatency {
-    /// Adds the durations of one second.
     pub fn accumulate(&mut self, second: &Latency) {
         for bucket in second.histogram.iter_recorded() {
             let count = u64::from(bucket.count_at_value());
@@ -115,7 +113,6 @@ impl Buckets {
         }
     }
 
-    /// Adds all durations to a histogram.
     pub(crate) fn add_to(&self, latency: &mut TotalLatency) {
         for &(duration_ns, count) in &self.counts {
             let recorded = latency.histogram.record_n(duration_ns, count);
@@ -156,7 +153,6 @@ impl<C: Counter> Latency<C> {
         self.histogram.len()
     }
 
-    /// The exact sum in nanoseconds.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
@@ -205,7 +201,6 @@ impl<C: Counter> Latency<C> {
         bytes
     }
 
-    /// The crate's histogram, for iterating over its buckets.
     pub fn histogram(&self) -> &Histogram<C> {
         &self.histogram
     }

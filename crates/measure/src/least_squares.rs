@@ -7,7 +7,6 @@ const MOST_STEPS: usize = 500;
 /// A step that reduces the squares by a smaller share is the last one.
 const DONE: f64 = 1e-14;
 
-/// A fitted curve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fit<const P: usize> {
     pub(crate) values: [f64; P],
@@ -15,7 +14,6 @@ pub(crate) struct Fit<const P: usize> {
     pub(crate) free: [bool; P],
     /// Their covariances, from the residuals; 0 of those that were not fitted.
     pub(crate) covariance: [[f64; P]; P],
-    /// Squares of the residuals.
     pub(crate) squares: f64,
     /// Share (up to 1) of the variance of the points that the curve explains.
     pub(crate) r_squared: f64,
@@ -149,7 +147,6 @@ impl<const P: usize> Fit<P> {
         variance.max(0.0).sqrt()
     }
 
-    /// Standard error of a parameter.
     pub(crate) fn error_of(&self, parameter: usize) -> f64 {
         self.covariance[parameter][parameter].max(0.0).sqrt()
     }

@@ -26,9 +26,7 @@ pub struct Transfer {
     pub user: i64,
     /// Number of the transfer among those of its user, counted from 1.
     pub sequence: i64,
-    /// The account that the amount is taken from.
     pub from: i64,
-    /// The account that the amount is added to.
     pub to: i64,
     pub amount: i64,
 }
@@ -53,7 +51,6 @@ impl fmt::Display for Transfer {
 /// The verdict on the acknowledged commits of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LedgerSummary {
-    /// Transfers whose commit was acknowledged.
     pub acknowledged: u64,
     /// Transfers that the server refused or rolled back.
     pub failed: u64,
@@ -72,15 +69,12 @@ pub struct LedgerSummary {
     pub duplicated: u64,
     /// Reads of members that missed a transfer acknowledged before they began.
     pub stale_reads: u64,
-    /// Total number of reads of members.
     pub replica_reads: u64,
     /// Reads that found less than an earlier read of the same member.
     pub backward_reads: u64,
-    /// Reads that found a failed transfer.
     pub aborted_reads: u64,
     /// Transfers that were read and did not fail, but are missing on the primary.
     pub vanished_reads: u64,
-    /// Maximum staleness of a read, in milliseconds.
     pub staleness_max_ms: Option<f64>,
     /// Members whose accounts or transfers differ from the primary's.
     pub diverged: u64,

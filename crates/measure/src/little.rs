@@ -26,7 +26,6 @@ pub(crate) const OPEN: f64 = 0.2;
 /// …and this many users.
 pub(crate) const OPEN_USERS: f64 = 2.0;
 
-/// Both sides of Little's law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Little {
     /// Virtual users (closed loop), or the mean number of transactions served and waiting (open
@@ -34,7 +33,6 @@ pub struct Little {
     pub users: f64,
     /// Throughput times the time in the system, which should equal `users`.
     pub accounted: f64,
-    /// Allowed difference, in users.
     pub allowed: f64,
 }
 
@@ -105,15 +103,11 @@ mod tests {
     use crate::check::tests::trial;
 
     fn with(threads: u32, per_s: f64, response_ms: f64, think_s: f64) -> TrialSummary {
-        let exact = |value| Estimate {
-            value,
-            half_width: None,
-        };
         let mut trial = trial();
         trial.setup.planned.load.threads = threads;
         trial.setup.planned.load.think = std::time::Duration::from_secs_f64(think_s);
-        trial.transactions.per_s = Some(exact(per_s));
-        trial.response_ms.as_mut().unwrap().mean = exact(response_ms);
+        trial.transactions.per_s = Some(Estimate::exact(per_s));
+        trial.response_ms.as_mut().unwrap().mean = Estimate::exact(response_ms);
         trial
     }
 

@@ -20,9 +20,7 @@ pub use table::METRICS;
 pub struct MonitorPoint {
     /// Start of the interval on the load's clock, in seconds.
     pub t_s: f64,
-    /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// By name.
     pub values: BTreeMap<String, f64>,
 }
 
@@ -43,7 +41,6 @@ impl MonitorPoint {
     }
 }
 
-/// One metric over the measure phase of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricSummary {
     /// Over the whole phase: for counters, their growth divided by its length; for shares, the
@@ -54,7 +51,6 @@ pub struct MetricSummary {
     pub max: f64,
 }
 
-/// By name.
 pub type Metrics = BTreeMap<String, MetricSummary>;
 
 /// A metric: a row of [`METRICS`].
@@ -62,12 +58,10 @@ pub type Metrics = BTreeMap<String, MetricSummary>;
 pub struct Metric {
     /// Name without brackets, for example `disk.read_iops`.
     pub name: &'static str,
-    /// Whether there may be several.
     pub brackets: Brackets,
     /// For example `%`, `MB/s`; empty for a plain number.
     pub unit: &'static str,
     pub reading: Reading,
-    /// The group in which the metric is shown.
     pub group: Group,
     /// Short enough for the head of a table.
     pub heading: &'static str,
@@ -95,73 +89,45 @@ pub enum Reading {
     Level,
 }
 
-/// Metrics that share a figure or a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// How the CPUs spent their time.
-    Cpu,
-    /// CPU and memory of the servers and of the generator.
-    Processes,
-    /// The devices under the data directories.
-    Disk,
-    Network,
-    /// Time in which tasks stalled for lack of a resource.
-    Pressure,
-    Memory,
-    /// The servers' page caches.
-    Cache,
-    /// Reads and writes of the servers.
-    ServerIo,
-    Log,
-    Locks,
-    /// Transactions and rows, as counted by the servers.
-    Work,
-    /// Removal of old row versions.
-    Vacuum,
-    /// How far replicas are behind.
-    Replication,
-    Monitor,
+/// Defines the groups in the order of the table, each with the title of its figures.
+macro_rules! groups {
+    ($($group:ident = $title:literal,)+) => {
+        /// Metrics that share a figure or a table.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Group {
+            $($group,)+
+        }
+
+        impl Group {
+            pub const ALL: [Self; [$(Self::$group),+].len()] = [$(Self::$group),+];
+
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Self::$group => $title,)+
+                }
+            }
+        }
+    };
+}
+
+groups! {
+    Cpu = "CPU",
+    Processes = "Servers and generator",
+    Disk = "Disks",
+    Network = "Network",
+    Pressure = "Pressure",
+    Memory = "Memory",
+    Cache = "Server cache",
+    ServerIo = "Server IO",
+    Log = "Server log",
+    Locks = "Row locks",
+    Work = "Transactions and rows",
+    Vacuum = "Vacuum",
+    Replication = "Replication",
+    Monitor = "Monitors",
 }
 
 impl Group {
-    /// In the order of the table.
-    pub const ALL: [Self; 14] = [
-        Self::Cpu,
-        Self::Processes,
-        Self::Disk,
-        Self::Network,
-        Self::Pressure,
-        Self::Memory,
-        Self::Cache,
-        Self::ServerIo,
-        Self::Log,
-        Self::Locks,
-        Self::Work,
-        Self::Vacuum,
-        Self::Replication,
-        Self::Monitor,
-    ];
-
-    /// Title of the group's figures.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU",
-            Self::Processes => "Servers and generator",
-            Self::Disk => "Disks",
-            Self::Network => "Network",
-            Self::Pressure => "Pressure",
-            Self::Memory => "Memory",
-            Self::Cache => "Server cache",
-            Self::ServerIo => "Server IO",
-            Self::Log => "Server log",
-            Self::Locks => "Row locks",
-            Self::Work => "Transactions and rows",
-            Self::Vacuum => "Vacuum",
-            Self::Replication => "Replication",
-            Self::Monitor => "Monitors",
-        }
-    }
-
     /// Whether servers count these metrics themselves.
     pub fn is_of_server_counters(self) -> bool {
         matches!(

@@ -2,8 +2,7 @@
 
 use crate::metric::split;
 
-/// Maximum number of programs that are named.
-const MOST_NAMED: usize = 3;
+pub(crate) const MOST_NAMED: usize = 3;
 /// The share of all CPUs (0 to 1) above which other programs distort a trial.
 const DISTORTING: f64 = 0.15;
 
@@ -12,14 +11,8 @@ const DISTORTING: f64 = 0.15;
 pub fn distorting<'a>(
     metrics: impl Iterator<Item = (&'a str, f64)> + Clone,
 ) -> Option<(f64, String)> {
-    let is_core = |name: &str| name.starts_with("cpu[") && name.ends_with("].idle");
-    let cpus = metrics.clone().filter(|(name, _)| is_core(name)).count();
-    let named = metrics.filter_map(|(name, cpu_pct)| match split(name) {
-        (metric, Some(program)) if metric == "other.cpu" => Some((program, cpu_pct)),
-        _ => None,
-    });
-    let mut programs: Vec<(&str, f64)> = named.collect();
-    programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let cpus = cpus(metrics.clone().map(|(name, _)| name));
+    let programs = programs(metrics);
     let used_pct: f64 = programs.iter().map(|(_, cpu_pct)| cpu_pct).sum();
     // Ticks of the clock and the looks at them do not coincide.
     let share = (used_pct / 100.0 / cpus.max(1) as f64).min(1.0);
@@ -28,6 +21,24 @@ pub fn distorting<'a>(
         .map(|(name, cpu_pct)| format!("{name} {cpu_pct:.0} % of one CPU"))
         .collect();
     (share > DISTORTING).then(|| (share, busiest.join(", ")))
+}
+
+/// Other programs and their shares of one CPU in percent, the busiest first.
+pub(crate) fn programs<'a>(metrics: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, f64)> {
+    let named = metrics.filter_map(|(name, cpu_pct)| match split(name) {
+        (metric, Some(program)) if metric == "other.cpu" => Some((program, cpu_pct)),
+        _ => None,
+    });
+    let mut programs: Vec<(&str, f64)> = named.collect();
+    programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    programs
+}
+
+/// Number of CPUs that are among the metrics.
+pub(crate) fn cpus<'a>(metrics: impl Iterator<Item = &'a str>) -> usize {
+    metrics
+        .filter(|name| name.starts_with("cpu[") && name.ends_with("].idle"))
+        .count()
 }
 
 #[cfg(test)]

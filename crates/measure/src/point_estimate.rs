@@ -16,9 +16,7 @@ pub struct PointEstimate {
     pub range: Option<Range>,
     /// Whether the true number is larger: the event had not happened when the observation ended.
     pub is_censored: bool,
-    /// Whether the maximum of `range` is censored.
     pub is_max_censored: bool,
-    /// Trials that have the number.
     pub trials: usize,
     /// Whether this is a percentile that only a few transactions exceed in some trial.
     pub few_slower: bool,
@@ -56,7 +54,6 @@ impl PointEstimate {
         }
     }
 
-    /// Combines several repeats.
     fn over(column: &str, seen: impl Iterator<Item = Observation> + Clone) -> Self {
         let Some(all) = Distribution::of(seen.clone()) else {
             return Self::default();
@@ -99,7 +96,6 @@ impl PointEstimate {
         mean.half_width.or(self.range.map(side))
     }
 
-    /// The longer side of the interval.
     pub(crate) fn longer_side(&self) -> Option<f64> {
         let down = self.reach(f64::NEG_INFINITY)?;
         Some(down.max(self.reach(f64::INFINITY)?))

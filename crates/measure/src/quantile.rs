@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::interval::{Part, half_width, student_t};
 use crate::latency::{Buckets, Latency, TotalLatency, ms};
 
-/// Maximum number of stretches.
 const MOST: usize = 32;
 /// Minimum number of transactions that must be slower than a percentile.
 pub const FEWEST_SLOWER: f64 = 10.0;
@@ -32,16 +31,13 @@ pub fn is_known(transactions: u64, percentile: f64) -> bool {
 /// A 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
-    /// In the unit of the number's name.
     pub low: f64,
-    /// In the unit of the number's name.
     pub high: f64,
 }
 
 /// Histograms of equally long stretches of a run, in the order of time.
 #[derive(Debug, Clone)]
 pub(crate) struct Stretches {
-    /// Length of each stretch, in seconds.
     length: usize,
     full: Vec<Buckets>,
     /// The stretch that is being filled, and its number of seconds so far.
@@ -57,7 +53,6 @@ impl Stretches {
         }
     }
 
-    /// Adds the next second.
     pub(crate) fn add(&mut self, second: &Latency) {
         self.filling.0.accumulate(second);
         self.filling.1 += 1;
@@ -104,14 +99,9 @@ impl Stretches {
             .iter()
             .for_each(|stretch| stretch.add_to(&mut all));
         let value_ns = all.quantile_ns(quantile)?;
-        let parts: Vec<Part> = self
-            .full
-            .iter()
-            .map(|part| slower(part, value_ns))
-            .collect();
-        let half = half_width(&parts)
-            .ok()?
-            .max(independent(quantile, all.count()));
+        let parts = self.full.iter().map(|part| slower(part, value_ns));
+        let half = half_width(&parts.collect::<Vec<_>>()).ok()?;
+        let half = half.max(independent(quantile, all.count()));
         let (low, high) = (quantile - half, quantile + half);
         let slower = (1.0 - quantile) * all.count() as f64;
         if low <= 0.0 || high >= 1.0 || slower < FEWEST_SLOWER {

@@ -31,13 +31,10 @@ use throughput::Throughput;
 /// Observations of an instance during a trial. Times are on the trial's clock, in seconds.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// When the measure phase began.
     pub measured_from_s: f64,
-    /// When the load ended.
     pub end_s: f64,
     /// Completed transactions at each time.
     pub counts: Counts,
-    /// Response times of each second of the load.
     pub seconds: Vec<ResponseSecond>,
     /// Errors of the load, in order of time.
     pub errors: Vec<TimedError>,
@@ -62,7 +59,6 @@ pub struct TimedError {
 /// The load's first transaction that started after a fault's effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstWrite {
-    /// When the fault took effect.
     pub since_s: f64,
     /// When the transaction completed; `None` if none did.
     pub end_s: Option<f64>,
@@ -73,7 +69,6 @@ pub struct FirstWrite {
 struct Window {
     asked_s: f64,
     effect_s: f64,
-    /// The zero of the recovery's times.
     origin_s: f64,
     /// When healing was requested, and when it was complete.
     heal_s: Option<f64>,
@@ -204,13 +199,11 @@ fn by_code<'a>(errors: impl Iterator<Item = &'a TimedError>, origin_s: f64) -> V
     codes.into_values().filter_map(of_code).collect()
 }
 
-/// Maximum number of errors within any second.
 fn most_per_s(errors: &[&TimedError]) -> u64 {
     let within = |(index, first): (usize, &&TimedError)| {
         let later = errors.iter().skip(index);
-        later
-            .take_while(|error| error.at_s < first.at_s + 1.0)
-            .count() as u64
+        let within = later.take_while(|error| error.at_s < first.at_s + 1.0);
+        within.count() as u64
     };
     errors.iter().enumerate().map(within).max().unwrap_or(0)
 }

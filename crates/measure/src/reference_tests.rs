@@ -14,97 +14,38 @@ fn page() -> String {
 fn docs_statistics_md_names_the_limits() {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let seconds = |count: usize| format!("{count} s");
+    #[rustfmt::skip]
     let rows = [
-        (
-            "confidence level of intervals",
-            percent(interval::CONFIDENCE),
-        ),
-        (
-            "shortest run with an interval",
-            seconds(interval::MIN_POINTS),
-        ),
-        (
-            "fewest runs of a point with an interval in tables",
-            interval::FEWEST_RUNS.to_string(),
-        ),
-        (
-            "fewest transactions slower than a percentile that has a range or is compared",
-            quantile::FEWEST_SLOWER.to_string(),
-        ),
-        (
-            "shortest measurement that is tested for steady state",
-            seconds(steady::MIN_SECONDS),
-        ),
-        (
-            "shift of the mean that marks the end of a warm-up",
-            percent(steady::MATTERS),
-        ),
+        ("confidence level of intervals", percent(interval::CONFIDENCE)),
+        ("shortest run with an interval", seconds(interval::MIN_POINTS)),
+        ("fewest runs of a point with an interval in tables", interval::FEWEST_RUNS.to_string()),
+        ("fewest transactions slower than a percentile that has a range or is compared",
+            quantile::FEWEST_SLOWER.to_string()),
+        ("shortest measurement that is tested for steady state", seconds(steady::MIN_SECONDS)),
+        ("shift of the mean that marks the end of a warm-up", percent(steady::MATTERS)),
         ("smallest drift reported", percent(steady::DRIFT)),
-        (
-            "probability of reporting drift where there is none",
-            percent(steady::CHANCE),
-        ),
-        (
-            "shortest level of a trial's seconds",
-            seconds(change_point::SECONDS.shortest),
-        ),
-        (
-            "shortest level of a history, in results",
-            change_point::RESULTS.shortest.to_string(),
-        ),
-        (
-            "smallest change of level reported for a trial",
-            percent(change_point::MATTERS),
-        ),
-        (
-            "fewest sizes for a scalability law",
-            scale::MIN_POINTS.to_string(),
-        ),
-        (
-            "least variance that a scalability law must explain",
-            percent(scale::LEAST_R_SQUARED),
-        ),
-        (
-            "probability of rejecting a scalability law that holds",
-            percent(scale::goodness_of_fit::CHANCE),
-        ),
-        (
-            "error at one size that never rejects a scalability law",
-            percent(scale::goodness_of_fit::MATTERS),
-        ),
-        (
-            "farthest peak reported, relative to the largest size measured",
-            scale::FARTHEST.to_string(),
-        ),
-        (
-            "deviation from Little's law in a closed loop, more than",
-            format!("{} and what its edges allow", percent(little::CLOSED)),
-        ),
-        (
-            "deviation from Little's law in an open loop, more than",
-            format!("{} and {} users", percent(little::OPEN), little::OPEN_USERS),
-        ),
+        ("probability of reporting drift where there is none", percent(steady::CHANCE)),
+        ("shortest level of a trial's seconds", seconds(change_point::SECONDS.shortest)),
+        ("shortest level of a history, in results", change_point::RESULTS.shortest.to_string()),
+        ("smallest change of level reported for a trial", percent(change_point::MATTERS)),
+        ("fewest sizes for a scalability law", scale::MIN_POINTS.to_string()),
+        ("least variance that a scalability law must explain", percent(scale::LEAST_R_SQUARED)),
+        ("probability of rejecting a scalability law that holds",
+            percent(scale::goodness_of_fit::CHANCE)),
+        ("error at one size that never rejects a scalability law",
+            percent(scale::goodness_of_fit::MATTERS)),
+        ("farthest peak reported, relative to the largest size measured", scale::FARTHEST.to_string()),
+        ("deviation from Little's law in a closed loop, more than",
+            format!("{} and what its edges allow", percent(little::CLOSED))),
+        ("deviation from Little's law in an open loop, more than",
+            format!("{} and {} users", percent(little::OPEN), little::OPEN_USERS)),
         ("smallest difference that matters", percent(compare::LEAST)),
-        (
-            "family-wise error rate of comparisons",
-            percent(compare::ERROR_RATE),
-        ),
-        (
-            "power: share of cases in which the repeats needed yield a verdict",
-            percent(compare::POWER),
-        ),
-        (
-            "largest number of repeats needed that is reported",
-            apart(&compare::MOST_REPEATS.to_string()),
-        ),
-        (
-            "smallest number of repeats needed that is reported after a single run",
-            compare::FEWEST_REPEATS.to_string(),
-        ),
-        (
-            "first look at a trial with a target precision",
-            seconds(until::FIRST_CHECK_S),
-        ),
+        ("family-wise error rate of comparisons", percent(compare::ERROR_RATE)),
+        ("power: share of cases in which the repeats needed yield a verdict", percent(compare::POWER)),
+        ("largest number of repeats needed that is reported", apart(&compare::MOST_REPEATS.to_string())),
+        ("smallest number of repeats needed that is reported after a single run",
+            compare::FEWEST_REPEATS.to_string()),
+        ("first look at a trial with a target precision", seconds(until::FIRST_CHECK_S)),
     ];
     let expected = rows.map(|(name, value)| format!("| {name} | {value} |"));
     let page = page();

@@ -30,7 +30,6 @@ pub struct RunResult {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Design {
     pub trials: u32,
-    /// Number of trials of each point.
     pub repeats: u32,
     /// The keys in which trials differ, slowest first; `variant` is one of them.
     pub axes: Vec<String>,
@@ -44,7 +43,6 @@ pub struct Design {
 /// A table of a report: a row for each value of a key, a column for each number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// The key, for example `topology.instances`.
     pub rows: String,
     /// The numbers, for example `tps`, `response_ms.p99`, `cpu.user`.
     pub columns: Vec<String>,
@@ -67,11 +65,9 @@ pub struct Environment {
     /// CPUs that this process may use.
     pub cores: Option<u64>,
     pub memory_bytes: Option<u64>,
-    /// The CPU frequency governor, for example `performance`.
     pub governor: Option<String>,
     /// Online CPUs: hardware threads.
     pub cpu_threads: Option<u64>,
-    /// Physical cores.
     pub cpu_cores: Option<u64>,
     pub cpu_sockets: Option<u64>,
     pub numa_nodes: Option<u64>,
@@ -96,7 +92,6 @@ pub struct Environment {
 #[serde(default)]
 pub struct Place {
     pub path: String,
-    /// The mount point of its file system.
     pub mount_point: Option<String>,
     /// Type of the file system, for example `ext4`.
     pub file_system: Option<String>,
@@ -113,7 +108,6 @@ pub struct Place {
 pub struct Disk {
     /// The kernel's name, for example `nvme0n1`.
     pub name: String,
-    /// The model that the disk reports.
     pub model: Option<String>,
     pub bytes: Option<u64>,
     /// The I/O scheduler, for example `mq-deadline`.

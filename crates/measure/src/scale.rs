@@ -1,5 +1,4 @@
-//! How a system scales: the Universal Scalability Law, with those of Amdahl and Gustafson
-//! beside it.
+//! How a system scales: the Universal Scalability Law, with Amdahl's beside it.
 //!
 //! Gunther (*Guerrilla Capacity Planning*, 2007; "A general theory of computational
 //! scalability based on rational functions", 2008): with N users (or instances, or nodes)
@@ -9,9 +8,7 @@
 //! λ is what one does alone, σ (contention) the share of the work that waits for its turn,
 //! κ (coherency) what every pair costs by agreeing with each other. With κ = 0 it is
 //! Amdahl's law ("Validity of the single processor approach", AFIPS 1967); with κ above 0
-//! throughput has a peak, at √((1 − σ)/κ), and falls behind it. Gustafson ("Reevaluating
-//! Amdahl's law", Communications of the ACM 31, 1988) lets the work grow with N:
-//! X(N) = λ(N − s(N − 1)).
+//! throughput has a peak, at √((1 − σ)/κ), and falls behind it.
 //!
 //! Fitted by least squares on the logarithm of throughput, whose noise is multiplicative, and
 //! without what the trials of a block share (`blocks.rs`); intervals are those of the linearized
@@ -30,7 +27,7 @@ use crate::interval::Estimate;
 use crate::summary::TrialSummary;
 use blocks::adjusted;
 use bound::{Cost, highest};
-use laws::{alone, fit, gustafson_law, parameter, peak, serial, universal, universal_law};
+use laws::{alone, fit, parameter, peak, serial, universal, universal_law};
 
 pub use goodness_of_fit::GoodnessOfFit;
 
@@ -42,12 +39,10 @@ pub const LEAST_R_SQUARED: f64 = 0.9;
 /// A peak is not reported beyond this multiple of the largest measured size.
 pub(crate) const FARTHEST: f64 = 10.0;
 
-/// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
     /// Number of users, instances, or nodes; above 0.
     pub size: f64,
-    /// In transactions per second.
     pub per_s: f64,
     /// Half of the 95 % interval of the point's own seconds, if it has one.
     pub half_width: Option<f64>,
@@ -68,7 +63,6 @@ impl Observation {
     }
 }
 
-/// A law with one serial share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Serial {
     /// λ: throughput of a single user, in transactions per second.
@@ -80,18 +74,15 @@ pub struct Serial {
     pub r_squared: f64,
 }
 
-/// Where throughput is highest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// Number of users at the peak; no interval if the peak may be infinitely far away.
     pub size: Estimate,
-    /// Throughput at the peak, in transactions per second.
     pub per_s: Estimate,
     /// Whether so many users were measured; otherwise the peak is extrapolated.
     pub is_measured: bool,
 }
 
-/// How a system scales.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// λ: throughput of a single user, in transactions per second.
@@ -112,8 +103,6 @@ pub struct Scaling {
     pub peak: Option<Peak>,
     /// `None` if the law fits only with a share outside 0 to 1.
     pub amdahl: Option<Serial>,
-    /// `None` if the law fits only with a share outside 0 to 1.
-    pub gustafson: Option<Serial>,
 }
 
 impl Scaling {
@@ -125,46 +114,29 @@ impl Scaling {
 
     /// Throughput at `size` by Amdahl's law, in transactions per second.
     pub fn amdahl_per_s(&self, size: f64) -> Option<f64> {
-        Some(universal_law(size, &self.amdahl?.parameters()).0)
-    }
-
-    /// Throughput at `size` by Gustafson's law, in transactions per second.
-    pub fn gustafson_per_s(&self, size: f64) -> Option<f64> {
-        Some(gustafson_law(size, &self.gustafson?.parameters()).0)
+        let Serial {
+            alone_per_s, share, ..
+        } = self.amdahl?;
+        Some(universal_law(size, &[alone_per_s.value, share.value, 0.0]).0)
     }
 }
 
-impl Serial {
-    fn parameters(&self) -> laws::Parameters {
-        [self.alone_per_s.value, self.share.value, 0.0]
-    }
-}
-
-/// Why no scalability law was fitted.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoLaw {
     #[error(
         "fitting its three parameters takes at least {MIN_POINTS} different sizes, and only \
          {points} were measured"
     )]
-    TooFew {
-        /// Number of different sizes.
-        points: usize,
-    },
-    /// A point that cannot have been measured.
+    TooFew { points: usize },
     #[error("invalid point: size {size}, {per_s} transactions/s")]
     BadPoint { size: f64, per_s: f64 },
-    /// The fit did not converge.
     #[error("the fit did not converge")]
     NotFound,
     #[error(
         "it explains only {:.0} % of the variance; something other than contention and coherency \
          affects throughput", 100.0 * .r_squared
     )]
-    BadFit {
-        /// Share of the variance that the law explains.
-        r_squared: f64,
-    },
+    BadFit { r_squared: f64 },
     /// The law misses a size by more than chance (lack of fit).
     #[error(
         "lack of fit: at {size} it is off by {:+.0} %, which happens by chance in one of {:.0} \
@@ -184,19 +156,14 @@ pub enum NoLaw {
          such as a cold cache, slowed the small sizes"
     )]
     Superlinear,
-    /// All work is serialized.
     #[error("throughput does not grow with the size")]
     Serial,
 }
 
 /// Fits the laws. Several points of one size are repeats.
 pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
-    let is_bad = |point: &&Observation| {
-        !(point.size > 0.0
-            && point.size.is_finite()
-            && point.per_s > 0.0
-            && point.per_s.is_finite())
-    };
+    let is_positive = |value: f64| value > 0.0 && value.is_finite();
+    let is_bad = |point: &&Observation| !(is_positive(point.size) && is_positive(point.per_s));
     if let Some(Observation { size, per_s, .. }) = points.iter().find(is_bad).copied() {
         return Err(NoLaw::BadPoint { size, per_s });
     }
@@ -204,18 +171,15 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     if sizes.len() < MIN_POINTS {
-        return Err(NoLaw::TooFew {
-            points: sizes.len(),
-        });
+        let points = sizes.len();
+        return Err(NoLaw::TooFew { points });
     }
     let data = adjusted(points);
     let each = points.iter().map(|point| point.per_s / point.size);
     let guess = each.fold(0.0, f64::max);
     let largest = sizes.last().copied().unwrap_or(0.0);
-    let (no_costs, one_cost) = ([true, false, false], [true, true, false]);
-    let line = fit(&data, universal_law, [guess, 0.0, 0.0], no_costs).ok_or(NoLaw::NotFound)?;
-    let amdahl = fit(&data, universal_law, [guess, 0.05, 0.0], one_cost);
-    let gustafson = fit(&data, gustafson_law, [guess, 0.5, 0.0], one_cost);
+    let line = fit(&data, [guess, 0.0, 0.0], [true, false, false]).ok_or(NoLaw::NotFound)?;
+    let amdahl = fit(&data, [guess, 0.05, 0.0], [true, true, false]);
     let found = universal(&data, guess, amdahl, line)?;
     let per_s = |size: f64| universal_law(size, &found.values).0;
     let parameters = found.free.iter().filter(|free| **free).count();
@@ -236,7 +200,6 @@ pub fn scaling(points: &[Observation]) -> Result<Scaling, NoLaw> {
         goodness_of_fit,
         peak: peak(&found, largest, &data),
         amdahl: amdahl.and_then(|fit| serial(fit, line, &data)),
-        gustafson: gustafson.and_then(|fit| serial(fit, line, &data)),
     })
 }
 

@@ -1,9 +1,9 @@
 //! What a summary keeps of each second.
 
 use crate::interval::Part;
+use crate::series::mean;
 use crate::slice::{Busy, Second};
 
-/// The totals of one second of the measure phase.
 #[derive(Debug, Clone)]
 pub(crate) struct SecondTotals {
     pub(crate) seconds: f64,
@@ -31,11 +31,10 @@ impl SecondTotals {
 
     /// Adds the rest of a phase, which is shorter than a second.
     pub(crate) fn extend(&mut self, rest: &Self) {
-        let (mine, theirs) = (self.seconds, rest.seconds);
-        let mean = |a: f64, b: f64| finite((a * mine + b * theirs) / (mine + theirs));
+        let weights = [self.seconds, rest.seconds];
         for (busy, rest) in self.workers.iter_mut().zip(&rest.workers) {
-            busy.running = mean(busy.running, rest.running).unwrap_or(0.0);
-            busy.waiting = mean(busy.waiting, rest.waiting).unwrap_or(0.0);
+            busy.running = mean([busy.running, rest.running].map(Some), weights).unwrap_or(0.0);
+            busy.waiting = mean([busy.waiting, rest.waiting].map(Some), weights).unwrap_or(0.0);
         }
         self.seconds += rest.seconds;
         self.transactions += rest.transactions;

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latency, ms};
 use crate::slice::{Busy, Phase, SHORTEST_SECOND_NS, Second};
+use crate::values::both;
 
 /// One second of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
     /// Start, in seconds from the load's origin.
     pub t_s: f64,
-    /// Length, in seconds.
     pub seconds: f64,
     pub phase: Phase,
     /// Completed transactions per second; `None` if no time passed.
@@ -21,11 +21,9 @@ pub struct SeriesPoint {
     pub response_ms: Option<SeriesLatency>,
     /// 99th percentile of the service time; open loop only.
     pub service_p99_ms: Option<f64>,
-    /// Number of errors of all codes.
     pub errors: u64,
     /// Number of errors after which the transaction was restarted.
     pub restarts: u64,
-    /// Connections that were lost and reopened.
     pub reconnects: u64,
     /// Arrivals that were due but not started at the end of the second; open loop only.
     pub backlog: Option<u64>,
@@ -36,7 +34,6 @@ pub struct SeriesPoint {
     pub workers: Vec<Busy>,
 }
 
-/// Durations of one second, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeriesLatency {
     pub mean: f64,
@@ -47,13 +44,6 @@ pub struct SeriesLatency {
 }
 
 impl SeriesLatency {
-    fn longest(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        match (one, other) {
-            (Some(one), Some(other)) => Some(one.largest(other)),
-            (one, other) => one.or(other),
-        }
-    }
-
     fn largest(self, other: Self) -> Self {
         Self {
             mean: self.mean.max(other.mean),
@@ -91,10 +81,10 @@ impl SeriesPoint {
         self.restarts = self.restarts.saturating_add(next.restarts);
         self.reconnects = self.reconnects.saturating_add(next.reconnects);
         self.backlog = self.backlog.max(next.backlog);
-        self.service_p99_ms = largest(self.service_p99_ms, next.service_p99_ms);
-        self.lateness_p99_ms = largest(self.lateness_p99_ms, next.lateness_p99_ms);
-        self.response_ms = SeriesLatency::longest(self.response_ms, next.response_ms);
-        self.delay_ms = SeriesLatency::longest(self.delay_ms, next.delay_ms);
+        self.service_p99_ms = both(self.service_p99_ms, next.service_p99_ms, f64::max);
+        self.lateness_p99_ms = both(self.lateness_p99_ms, next.lateness_p99_ms, f64::max);
+        self.response_ms = both(self.response_ms, next.response_ms, SeriesLatency::largest);
+        self.delay_ms = both(self.delay_ms, next.delay_ms, SeriesLatency::largest);
         true
     }
 
@@ -105,21 +95,9 @@ impl SeriesPoint {
 }
 
 /// The weighted mean of the values that are present; `None` if none is.
-pub(crate) fn mean(values: [Option<f64>; 2], weights: [f64; 2]) -> Option<f64> {
-    match values {
-        [Some(a), Some(b)] => {
-            let both = (a * weights[0] + b * weights[1]) / (weights[0] + weights[1]);
-            Some(both).filter(|mean| mean.is_finite())
-        }
-        [a, b] => a.or(b),
-    }
-}
-
-fn largest(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
-    }
+pub(crate) fn mean([one, other]: [Option<f64>; 2], weights: [f64; 2]) -> Option<f64> {
+    let mean = |a, b| (a * weights[0] + b * weights[1]) / (weights[0] + weights[1]);
+    both(one, other, mean).filter(|mean| mean.is_finite())
 }
 
 impl From<&Second> for SeriesPoint {

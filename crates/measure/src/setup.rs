@@ -14,7 +14,6 @@ use crate::metric::Metrics;
 /// The setup of a trial: its plan, and what dyno found when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The trial as the study planned it.
     pub planned: plan::Trial,
     /// When a reply counted as received; differs from the plan if the kernel did not stamp replies.
     pub reply_time: ReplyTime,
@@ -26,7 +25,6 @@ pub struct Setup {
     pub tls: Option<String>,
     /// Threads of the generator that drive the virtual users, for each server.
     pub workers: u32,
-    /// Number of tables that the workload used.
     pub tables: u32,
     /// The directory that held the data of servers that dyno started.
     pub directory: Option<String>,
@@ -34,7 +32,6 @@ pub struct Setup {
     /// `None` if that adds nothing to the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// Whether the servers ran in guests whose CPUs were emulated.
     #[serde(default)]
     pub emulated: bool,
     /// Whether the engine ran in the workers' threads, so that their CPU time includes its own.
@@ -72,9 +69,7 @@ pub struct StatementKind {
 /// Transactions that were still running when the load stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// Number of transactions that were running at the end of the measurement.
     pub count: u64,
-    /// Age of the oldest one, in milliseconds.
     pub oldest_ms: Option<f64>,
     /// Number of them that did not complete in time and were canceled.
     pub cancelled: u64,
@@ -93,14 +88,10 @@ pub enum Outcome {
     ServerLost {
         /// When the last transaction completed, in milliseconds on the trial's clock.
         at_ms: u64,
-        /// Why virtual users could not continue.
         error: String,
     },
     /// By an error that the study does not ignore.
-    Stopped {
-        /// The server's message.
-        error: String,
-    },
+    Stopped { error: String },
     /// By the laboratory, for example because a server died.
     Failed { reason: String },
 }
@@ -131,9 +122,7 @@ pub struct Input {
     pub started_at: Option<String>,
     pub setup: Setup,
     pub unfinished: Unfinished,
-    /// The results of each server.
     pub instances: Vec<InstanceSummary>,
-    /// The monitors' metrics of the measure phase.
     pub metrics: Metrics,
     pub reset: Option<Reset>,
     /// `None` unless the trial was ended early.

@@ -13,10 +13,8 @@ use crate::scale::Scaling;
 /// Relative rounding error in a number of servers.
 const ROUNDING: f64 = 1e-9;
 
-/// What is needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Need {
-    /// Transactions per second.
     pub per_s: f64,
     /// Share of its own throughput (above 0, up to 1) that each server adds; exact without an
     /// interval.
@@ -25,21 +23,16 @@ pub struct Need {
     pub price: Option<f64>,
 }
 
-/// Confidence interval of a number of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRange {
-    /// Lower bound.
     pub fewest: u64,
     /// Upper bound; `None` if the interval of the throughput includes 0.
     pub most: Option<u64>,
 }
 
-/// The plan for one number of instances per server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Instances on each server.
     pub instances: u32,
-    /// Throughput of one server, in transactions per second.
     pub per_s: Estimate,
     pub servers: u64,
     /// 95 % interval of `servers`; `None` if the throughput has none.
@@ -53,10 +46,8 @@ pub struct Choice {
 
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoPlan {
-    /// The need is not positive.
     #[error("the need must be above 0 transactions/s, not {0}")]
     Need(f64),
-    /// The efficiency is out of range.
     #[error("the efficiency must be above 0 and at most 1, not {0}")]
     Efficiency(f64),
 }
@@ -113,10 +104,9 @@ fn servers(need_per_s: f64, added_per_s: f64) -> u64 {
 }
 
 /// The efficiency of several servers that the law of scaling over the instances of one server
-/// suggests: 1 − σ. That is what each further server adds in Gustafson's reading of the serial
-/// share, where the work grows with the servers, as it does if each brings its own instances. κ is
-/// left out: pairs of instances pay it for sharing caches, memory, and a kernel, which servers do
-/// not share. This stands in for a measurement of several servers: no number of a single server
+/// suggests: 1 − σ. That is what each further server adds if the work grows with the servers, as it
+/// does if each brings its own instances (Gustafson's reading of a serial share). κ is left out:
+/// pairs of instances pay it for sharing caches, memory, and a kernel, which servers do not share. This stands in for a measurement of several servers: no number of a single server
 /// includes the cost of their network. Above 0 and at most 1, because no server adds more than it
 /// gives alone.
 ///
@@ -147,13 +137,6 @@ mod tests {
     use super::*;
     use crate::scale::{self, Observation};
 
-    fn exact(value: f64) -> Estimate {
-        Estimate {
-            value,
-            half_width: None,
-        }
-    }
-
     fn sure(value: f64, half: f64) -> Estimate {
         Estimate {
             value,
@@ -162,13 +145,13 @@ mod tests {
     }
 
     fn capacity(instances: u32, per_s: f64) -> (u32, Estimate) {
-        (instances, exact(per_s))
+        (instances, Estimate::exact(per_s))
     }
 
     fn need(per_s: f64) -> Need {
         Need {
             per_s,
-            efficiency: exact(0.9),
+            efficiency: Estimate::exact(0.9),
             price: Some(10_000.0),
         }
     }
@@ -205,22 +188,23 @@ mod tests {
             plan(&measured, &need).unwrap()[0]
         };
         let range = |fewest, most| Some(ServerRange { fewest, most });
-        let narrow = of(sure(4800.0, 100.0), exact(0.9));
+        let narrow = of(sure(4800.0, 100.0), Estimate::exact(0.9));
         assert_eq!((narrow.servers, narrow.range), (4, range(4, Some(5))));
         // The law's own error, 0.1 of 0.9, makes it 4,320 ± 570, and so 3.48 to 4.53.
         assert_eq!(
             of(sure(4800.0, 100.0), sure(0.9, 0.1)).range,
             range(4, Some(5))
         );
-        assert_eq!(of(sure(4800.0, 9000.0), exact(0.9)).range, range(2, None));
-        assert_eq!(of(exact(4800.0), sure(0.9, 0.1)).range, None);
+        let wild = of(sure(4800.0, 9000.0), Estimate::exact(0.9));
+        assert_eq!(wild.range, range(2, None));
+        assert_eq!(of(Estimate::exact(4800.0), sure(0.9, 0.1)).range, None);
     }
 
     #[test]
     fn no_server_is_added_for_the_rounding_of_numbers() {
         let measured = [capacity(1, 1000.0 * 1.1)];
         let need = Need {
-            efficiency: exact(0.7),
+            efficiency: Estimate::exact(0.7),
             ..need(3.0 * 770.0)
         };
         assert_eq!(plan(&measured, &need).unwrap()[0].servers, 3);
@@ -265,7 +249,7 @@ mod tests {
         assert_eq!(plan(&six, &need(17_000.0)).unwrap()[0].saved, None);
         assert_eq!(plan(&six, &need(0.0)), Err(NoPlan::Need(0.0)));
         let greedy = Need {
-            efficiency: exact(1.5),
+            efficiency: Estimate::exact(1.5),
             ..need(1.0)
         };
         assert_eq!(plan(&six, &greedy), Err(NoPlan::Efficiency(1.5)));

@@ -21,7 +21,6 @@ impl Space {
         Some(100.0 * (1.0 - self.used_bytes? as f64 / unreduced as f64))
     }
 
-    /// Adds the space of another server.
     pub fn add(&mut self, other: &Self) {
         let sum = |one: Option<u64>, two: Option<u64>| one?.checked_add(two?);
         self.data_bytes = self.data_bytes.saturating_add(other.data_bytes);

@@ -89,13 +89,9 @@ impl Summarizer {
         if self.total.delay.count() == 0 {
             input.setup.reply_time = ReplyTime::Program;
         }
+        let lengths_s = self.seconds.iter().map(|second| second.seconds);
         // An empty sum is -0.
-        let measured_s: f64 = self
-            .seconds
-            .iter()
-            .map(|second| second.seconds)
-            .sum::<f64>()
-            + 0.0;
+        let measured_s = lengths_s.sum::<f64>() + 0.0;
         let (reads, writes, others) = self.classes();
         let mut summary = TrialSummary {
             schema_version: SCHEMA_VERSION,
@@ -142,7 +138,6 @@ impl Summarizer {
         summary
     }
 
-    /// Transactions and length of each measured second.
     fn throughputs(&self) -> Vec<Part> {
         self.seconds.iter().map(SecondTotals::throughput).collect()
     }
@@ -180,15 +175,11 @@ impl Summarizer {
     fn classes(&self) -> (u64, u64, u64) {
         let count = |class| {
             let all = self.kinds.iter().zip(&self.total.statements);
-            all.filter(|(kind, _)| kind.class == class)
-                .map(|(_, latency)| latency.count())
-                .sum()
+            let of_class = all.filter(|(kind, _)| kind.class == class);
+            of_class.map(|(_, latency)| latency.count()).sum()
         };
-        (
-            count(StatementClass::Read),
-            count(StatementClass::Write),
-            count(StatementClass::Other),
-        )
+        use StatementClass::{Other, Read, Write};
+        (count(Read), count(Write), count(Other))
     }
 
     fn statements(&self, measured_s: f64) -> Vec<StatementSummary> {

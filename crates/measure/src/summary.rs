@@ -36,34 +36,24 @@ pub struct TrialSummary {
     /// 3339 in UTC with its offset. `None` if the load never began.
     pub started_at: Option<String>,
     pub setup: Setup,
-    /// Length of the measure phase, in seconds.
     pub measured_s: f64,
-    /// Completed transactions.
     pub transactions: Rate,
-    /// Answered statements.
     pub statements: Rate,
-    /// Statements of class `read`.
     pub reads: u64,
-    /// Statements of class `write`.
     pub writes: u64,
-    /// Statements of class `other`.
     pub others: u64,
     /// From the intended start to the end; `None` if no transaction completed.
     pub response_ms: Option<LatencySummary>,
     /// From the actual start to the end; open loop only.
     pub service_ms: Option<LatencySummary>,
-    /// The curve of response time by percentile.
     pub response_curve: Vec<CurvePoint>,
-    /// Each kind of statement that was sent.
     pub by_statement: Vec<StatementSummary>,
-    /// Errors by code.
     pub errors: Vec<ErrorSummary>,
     /// Connections that were lost and reopened.
     pub reconnects: u64,
     /// Statements that look up one row by its key.
     pub lookups: Lookups,
     pub generator: Generator,
-    /// Transactions that were still running at the end.
     pub unfinished: Unfinished,
     /// The results of each server; the numbers above are totals of all servers.
     pub instances: Vec<InstanceSummary>,
@@ -204,15 +194,12 @@ pub struct StatementSummary {
     /// For example `point_select`.
     pub name: String,
     pub class: StatementClass,
-    /// Number of answered statements.
     pub count: u64,
-    /// Statements per second; `None` if no time passed.
     pub per_s: Option<f64>,
     /// From sending to the complete reply; the mean has no interval.
     pub latency_ms: Option<LatencySummary>,
 }
 
-/// Errors with one code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
     /// The engine's own error number, else the SQLSTATE; `network` if the connection failed.
@@ -225,7 +212,6 @@ pub struct ErrorSummary {
 }
 
 impl ErrorSummary {
-    /// Whether the load restarted the transaction.
     pub fn is_restart(&self) -> bool {
         self.action == RESTARTED
     }
@@ -235,7 +221,6 @@ impl ErrorSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Lookups {
     pub count: u64,
-    /// Lookups that found no row.
     pub missed: u64,
     /// `missed` as a share (0 to 1); `None` without lookups.
     pub missed_share: Option<f64>,
@@ -248,7 +233,6 @@ pub struct Generator {
     /// 99th percentile of the lateness with which the generator noticed arrivals, in milliseconds;
     /// open loop only.
     pub lateness_p99_ms: Option<f64>,
-    /// Maximum of that lateness, in milliseconds.
     pub lateness_max_ms: Option<f64>,
     /// How late the generator read replies: from their arrival, as stamped by the kernel, until
     /// they were read. `None` without time stamps.

@@ -10,20 +10,15 @@ use crate::column::unit;
 pub use paired::Paired;
 pub use result::{Baseline, Caveat, ThresholdResult, ThresholdVerdict, judge, points};
 
-/// The keyword for the baseline's value.
 const BASELINE: &str = "baseline";
 const COMPARISONS: &str = "write an operator and a number, such as `< 25`, `>= 1000` or `>= 0.95 * baseline`; \
      the operators are <, <=, >, and >=";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
-    /// `<`
     Less,
-    /// `<=`
     AtMost,
-    /// `>`
     More,
-    /// `>=`
     AtLeast,
 }
 
@@ -70,10 +65,8 @@ impl Compare {
     }
 
     fn sign(self) -> &'static str {
-        Self::ALL
-            .iter()
-            .find(|(_, compare)| *compare == self)
-            .map_or("", |(sign, _)| sign)
+        let found = Self::ALL.iter().find(|(_, compare)| *compare == self);
+        found.map_or("", |(sign, _)| sign)
     }
 }
 
@@ -133,7 +126,6 @@ impl Threshold {
         format!("{} {}", self.compare.sign(), self.limit)
     }
 
-    /// Whether the limit depends on a baseline.
     pub fn is_relative(&self) -> bool {
         matches!(self.limit, Limit::OfBaseline(_))
     }
@@ -169,31 +161,27 @@ fn number(text: &str, unit: &str) -> Result<f64, ThresholdError> {
     let (value, typed) = text.split_at(digits.unwrap_or(text.len()));
     let plain = value.replace('_', "").parse().ok();
     let Some(number) = plain.filter(|number: &f64| number.is_finite()) else {
-        return Err(error(
-            format!("`{}` is not a number", shown(text)),
-            COMPARISONS,
-        ));
+        let message = format!("`{}` is not a number", shown(text));
+        return Err(error(message, COMPARISONS));
     };
     let typed = typed.trim();
     if typed.is_empty() || typed == unit {
         return Ok(number);
     }
-    let per_ms = match unit {
-        "ms" => Some(1.0),
-        "s" => Some(1e-3),
+    let per_ns = match unit {
+        "ms" => Some(1e6),
+        "s" => Some(1e9),
         _ => None,
     };
-    let ms = plan::unit_ns(typed).map(|ns| ns as f64 / 1e6);
-    per_ms
-        .zip(ms)
-        .map(|(per_ms, ms)| number * ms * per_ms)
-        .ok_or_else(|| {
-            let help = match unit {
-                "" => format!("write only the number: {value}"),
-                unit => format!("write `{value}`; the unit of the column is {unit}"),
-            };
-            error(format!("`{}` has another unit", shown(text)), help)
-        })
+    if let (Some(per_ns), Some(ns)) = (per_ns, plan::unit_ns(typed)) {
+        return Ok(number * (ns as f64 / per_ns));
+    }
+    let help = match unit {
+        "" => format!("write only the number: {value}"),
+        unit => format!("write `{value}`; the unit of the column is {unit}"),
+    };
+    let message = format!("`{}` has another unit", shown(text));
+    Err(error(message, help))
 }
 
 fn error(message: impl Into<String>, help: impl Into<String>) -> ThresholdError {

@@ -32,8 +32,13 @@ pub fn percent(part: f64, whole: f64) -> Option<f64> {
 
 /// The sum of the known values.
 pub fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    both(one, other, |one, other| one + other)
+}
+
+/// Two values combined, or the one that is known.
+pub(crate) fn both<T>(one: Option<T>, other: Option<T>, of: impl Fn(T, T) -> T) -> Option<T> {
     match (one, other) {
-        (Some(one), Some(other)) => Some(one + other),
+        (Some(one), Some(other)) => Some(of(one, other)),
         (one, other) => one.or(other),
     }
 }

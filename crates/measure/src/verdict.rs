@@ -8,25 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// The load generator was saturated.
     Generator,
-    /// The host's CPUs were busy.
     Cpu,
     /// Programs that were not part of the trial used most of the CPUs.
     OtherPrograms,
-    /// The servers exhausted their CPU quota.
     CpuQuota,
-    /// Pages had to be read from the disk.
     IoReads,
-    /// Commits waited for the log.
     IoLog,
-    /// The disk was saturated with writes.
     IoWrites,
-    /// Transactions waited for each other's rows.
     Locks,
     /// Sessions waited for the server's locks on its own memory.
     Latches,
-    /// No bottleneck was identified.
     Nothing,
 }
 

@@ -12,29 +12,24 @@ use crate::steady::UnsteadyReason;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Warning {
-    /// The servers ran in guests whose CPUs were emulated.
     Emulated,
     /// A worker of the generator was nearly always busy.
     GeneratorSaturated {
         /// Number of the worker, counted from 0.
         worker: usize,
-        /// Share of the time (0 to 1).
         running: f64,
     },
     /// A worker of the generator had to wait for a CPU.
     GeneratorWaited {
         /// Number of the worker, counted from 0.
         worker: usize,
-        /// Share of the time (0 to 1).
         waiting: f64,
     },
     /// The generator read replies late, and so sent the next statements late.
     GeneratorDelayed {
         /// Share of the transactions' time (0 to 1).
         share: f64,
-        /// Mean delay of a reply, in milliseconds.
         mean_ms: f64,
-        /// 99th percentile of the delay, in milliseconds.
         p99_ms: f64,
     },
     /// Programs outside the trial took CPU time from it.
@@ -48,23 +43,17 @@ pub enum Warning {
     Overloaded {
         /// Arrivals that were due but not started at the end.
         backlog_end: u64,
-        /// Growth of the backlog during the measurement.
         growth: u64,
     },
-    /// Too short for confidence intervals.
     Short {
-        /// Length of the measure phase, in seconds.
         measured_s: f64,
     },
     /// There was no warm-up, so the first seconds of the load count.
     NoWarmup,
-    /// Many lookups found no row.
     Misses {
-        /// Share of lookups (0 to 1).
         share: f64,
         /// Keys are drawn from 1 to this number.
         key_range: u64,
-        /// Rows in each table.
         rows: u64,
     },
     /// The load became steady only during the measurement.
@@ -74,7 +63,6 @@ pub enum Warning {
         /// When the measurement began, in seconds after the load's start.
         warmup_s: f64,
     },
-    /// The measurement was never in steady state.
     NeverSteady {
         #[serde(flatten)]
         reason: UnsteadyReason,
@@ -111,28 +99,28 @@ pub enum Warning {
         /// In order of time; never empty.
         changes: Vec<LevelChange>,
     },
-    /// Seconds in which no transaction completed.
-    Stalled { seconds: u64 },
+    Stalled {
+        seconds: u64,
+    },
     /// Transactions still running at the end had taken longer than any other.
     Unfinished {
         count: u64,
-        /// Age of the oldest, in milliseconds.
         oldest_ms: f64,
     },
-    /// Transactions were cancelled.
-    Cancelled { count: u64 },
-    /// Many transactions were restarted.
+    Cancelled {
+        count: u64,
+    },
     Restarts {
         /// Share of all attempts (0 to 1).
         share: f64,
     },
     /// The servers' logs reached their maximum size before a checkpoint was due.
     ForcedCheckpoints {
-        /// Number of checkpoints that this forced.
         count: u64,
     },
-    /// Connections were lost.
-    Reconnects { count: u64 },
+    Reconnects {
+        count: u64,
+    },
     /// A foreign program took part in a private cluster, was logged in to it, or tried to.
     Strangers {
         /// For example `server 1: a member at 127.0.0.1:4567`, or a line of a server's log.
@@ -147,8 +135,9 @@ pub enum Warning {
         /// What notices it, with the timeouts.
         detector: String,
     },
-    /// The ledger proves nothing.
-    LedgerUnchecked { reason: String },
+    LedgerUnchecked {
+        reason: String,
+    },
     /// The ledger's history is incomplete, because it could no longer be written.
     LedgerStopped {
         /// When recording stopped, in seconds on the trial's clock.

@@ -60,9 +60,8 @@ pub fn other_work(trial: &Trial, baseline: &Trial) -> Option<String> {
     let unlike = keys()
         .zip(pairs)
         .filter(|(_, (theirs, ours))| theirs != ours);
-    let unlike: Vec<String> = unlike
-        .map(|(key, (theirs, ours))| format!("{} {theirs}, here {ours}", key.name))
-        .collect();
+    let unlike = unlike.map(|(key, (theirs, ours))| format!("{} {theirs}, here {ours}", key.name));
+    let unlike: Vec<String> = unlike.collect();
     (!unlike.is_empty()).then(|| unlike.join("; "))
 }
 

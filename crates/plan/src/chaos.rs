@@ -10,11 +10,9 @@ use crate::fault_kind::FaultKind;
 /// A random schedule of faults. The plan contains the faults that were drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chaos {
-    /// The kinds of faults to draw from.
     pub kinds: Vec<FaultKind>,
     /// Mean number of faults per second, above 0.
     pub per_s: f64,
-    /// Seed of the schedule.
     pub seed: u64,
 }
 

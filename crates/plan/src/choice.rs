@@ -20,7 +20,6 @@ macro_rules! choice {
             /// The words, in the order in which they are documented.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// The word for it in a study.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+

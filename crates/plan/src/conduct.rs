@@ -23,9 +23,7 @@ pub struct Conduct {
 /// The detector of the loss of the primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detector {
-    /// Its name, with its timeouts.
     pub text: String,
-    /// Maximum time until detection.
     pub within: Duration,
 }
 
@@ -34,7 +32,6 @@ pub struct Detector {
 pub struct Configured<'a> {
     /// Settings that differ from the servers' defaults.
     pub settings: &'a [(String, Spanned<String>)],
-    /// How many members there are.
     pub members: u32,
     /// How long a cluster manager waits for a primary that does not answer.
     pub ttl: Duration,

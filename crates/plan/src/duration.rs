@@ -16,9 +16,7 @@ const UNITS: [(&str, u64); 6] = [
 /// Why a text is not a duration, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError {
-    /// What is wrong.
     pub message: String,
-    /// What to write instead.
     pub help: String,
 }
 
@@ -148,7 +146,6 @@ pub fn format_duration(duration: Duration) -> String {
     if text.is_empty() { "0s".into() } else { text }
 }
 
-/// Serializes a duration as text.
 pub(crate) mod text {
     use std::time::Duration;
 

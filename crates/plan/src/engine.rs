@@ -5,7 +5,6 @@ use crate::{Conduct, Quorum, alternatives};
 /// An engine that a study can start.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineTraits {
-    /// Its name in a study.
     pub name: &'static str,
     /// The schemes of its databases' URLs.
     pub schemes: &'static [&'static str],
@@ -20,7 +19,6 @@ pub struct EngineTraits {
 /// A kind of replication of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterTraits {
-    /// Its name in a study.
     pub name: &'static str,
     /// Whether the members elect a new primary by themselves.
     pub elects: bool,
@@ -41,7 +39,6 @@ impl EngineTraits {
         these.map(|engine| engine.name).collect()
     }
 
-    /// Names of its kinds of replication.
     pub fn cluster_names(&self) -> Vec<&'static str> {
         self.clusters.iter().map(|kind| kind.name).collect()
     }

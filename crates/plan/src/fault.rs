@@ -49,11 +49,8 @@ pub struct FaultOptions {
     pub volume: FaultVolume,
     /// A device of the volume, from 1.
     pub device: Option<u32>,
-    /// Of a slow device.
     pub limits: DiskLimits,
-    /// The program and its arguments.
     pub command: Vec<String>,
-    /// The command that heals it.
     pub heal_command: Vec<String>,
 }
 
@@ -80,7 +77,6 @@ pub struct SlowLink {
 pub struct Loss {
     /// The share of packets that are dropped, above 0 and below 1.
     pub share: f64,
-    /// Seed of the generator that chooses them.
     pub seed: u64,
 }
 

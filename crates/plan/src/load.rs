@@ -9,56 +9,35 @@ use crate::choice::choice;
 use crate::duration::text;
 use crate::{Spanned, key};
 
-/// What each server holds before the trial.
+/// What each server holds before the trial: the keys of `[data]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
-    /// Number of tables.
     pub tables: u32,
-    /// Rows in each table.
     pub rows: u64,
-    /// Seed of every random choice.
     pub seed: u64,
-    /// Whether `id` is an auto-increment column.
     pub auto_inc: bool,
-    /// Whether column `k` is indexed.
     pub create_secondary: bool,
-    /// A secondary index on `id` in place of the primary key.
     pub secondary: bool,
-    /// Storage engine of the tables; the caller knows which names are safe. `None`: the
-    /// database's transactional one.
+    /// The caller knows which names are safe. `None`: the database's transactional one.
     pub storage_engine: Option<String>,
 }
 
-/// What one transaction holds.
+/// What one transaction consists of: the keys of `[transaction]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
-    /// Selects of one row.
     pub point_selects: u32,
-    /// Whether there are range selects at all.
     pub range_selects: bool,
-    /// Plain range selects.
     pub simple_ranges: u32,
-    /// Range selects with `SUM()`.
     pub sum_ranges: u32,
-    /// Range selects with `ORDER BY`.
     pub order_ranges: u32,
-    /// Range selects with `DISTINCT`.
     pub distinct_ranges: u32,
-    /// Rows of a range select, at least 1.
     pub range_size: u64,
-    /// Updates of the indexed column.
     pub index_updates: u32,
-    /// Updates of another column.
     pub non_index_updates: u32,
-    /// Pairs of delete and insert.
     pub delete_inserts: u32,
-    /// Whether BEGIN and COMMIT are left out.
     pub skip_trx: bool,
-    /// Keys of a `select_random_points`, at least 1.
     pub random_points: u32,
-    /// Ranges of a `select_random_ranges`, at least 1.
     pub number_of_ranges: u32,
-    /// Width of each of them.
     pub delta: u64,
 }
 
@@ -84,7 +63,7 @@ defaults!(Transaction, "transaction", {
     index_updates non_index_updates delete_inserts skip_trx random_points number_of_ranges delta
 });
 
-/// What the virtual users of each server do.
+/// What the virtual users of each server do: the keys of `[load]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Name of the workload; the caller knows which exist.
@@ -93,22 +72,17 @@ pub struct Load {
     pub distribution: Spanned<String>,
     /// Highest key that transactions choose; `None`: the number of rows.
     pub key_range: Option<u64>,
-    /// How statements are sent.
     pub protocol: StatementProtocol,
-    /// When a reply counts as received.
     pub reply_time: ReplyTime,
-    /// Virtual users of each server.
     pub threads: u32,
     /// Whether every table and index is read once before the warm-up.
     pub preload: bool,
-    /// Load before the measurement.
     #[serde(with = "text")]
     pub warmup: Duration,
     /// Length of the measurement; with `until` its minimum, with `find_max` that of a
     /// step. Zero: no limit; `events` ends it.
     #[serde(with = "text")]
     pub time: Duration,
-    /// When the measurement may end.
     pub until: Option<Until>,
     /// The search for the highest rate, in place of a single trial.
     pub find_max: Option<FindMax>,
@@ -117,12 +91,10 @@ pub struct Load {
     /// Mean arrivals per second for each server; `None`: a closed loop, in which a virtual user
     /// starts its next transaction when the last one has ended.
     pub rate: Option<f64>,
-    /// How those arrivals are spaced.
     pub arrivals: Arrivals,
     /// Mean pause of a virtual user after each transaction.
     #[serde(with = "text")]
     pub think: Duration,
-    /// How those pauses are distributed.
     pub think_distribution: ThinkDistribution,
 }
 
@@ -141,7 +113,6 @@ impl Load {
         }
     }
 
-    /// When transactions start.
     pub fn pace(&self) -> Pace {
         let arrivals = self.arrivals;
         let open = |per_s| Pace::Open { per_s, arrivals };
@@ -154,7 +125,6 @@ impl Load {
 pub struct Until {
     /// Half width of the confidence interval of the mean throughput, as a share of the mean.
     pub ci: f64,
-    /// The longest measurement.
     #[serde(with = "text")]
     pub max: Duration,
 }
@@ -162,7 +132,6 @@ pub struct Until {
 /// A search for the highest rate at which response times stay within a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindMax {
-    /// What is limited.
     pub of: Limited,
     #[serde(with = "text")]
     pub limit: Duration,
@@ -193,7 +162,6 @@ choice! {
     StatementProtocol {
         /// Prepared once for each connection, executed by number.
         Prepared = "prepared",
-        /// As text each time.
         Text = "text",
     }
 }
@@ -229,7 +197,6 @@ pub enum Pace {
     Open {
         /// Mean arrivals per second, for all virtual users of a server.
         per_s: f64,
-        /// How the arrivals are spaced.
         arrivals: Arrivals,
     },
 }
@@ -247,9 +214,7 @@ impl fmt::Display for Pace {
 /// How long a virtual user pauses after each transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Think {
-    /// The mean pause.
     pub mean: Duration,
-    /// How pauses are distributed.
     pub distribution: ThinkDistribution,
 }
 
@@ -277,11 +242,9 @@ impl Think {
 choice! {
     /// How pauses of a virtual user are distributed.
     ThinkDistribution {
-        /// All are the mean.
         Constant = "constant",
         /// Evenly from zero to twice the mean.
         Uniform = "uniform",
-        /// Exponentially: memoryless.
         Exponential = "exponential",
     }
 }

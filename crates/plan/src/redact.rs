@@ -20,7 +20,6 @@ const WORDS: [&str; 9] = [
 /// Text without its passwords that maps offsets back to the original.
 #[derive(Debug, Clone, Default)]
 pub struct Redacted {
-    /// The text without its passwords.
     pub text: String,
     cuts: Vec<(Range<usize>, usize)>,
 }

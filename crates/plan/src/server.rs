@@ -31,15 +31,11 @@ impl ServerSpec {
 pub struct LoginSpec {
     /// TLS mode; `None`: the other keys imply it.
     pub tls_mode: Option<TlsMode>,
-    /// File of trusted authorities.
     pub tls_ca: Option<PathBuf>,
-    /// File of the client's certificate.
     pub tls_cert: Option<PathBuf>,
-    /// File of its key.
     pub tls_key: Option<PathBuf>,
     /// Whether to accept any public key that the server presents.
     pub get_server_public_key: bool,
-    /// File of the server's RSA public key.
     pub server_public_key_path: Option<PathBuf>,
     /// Whether the password may be sent in clear text.
     pub enable_cleartext_plugin: bool,
@@ -48,7 +44,6 @@ pub struct LoginSpec {
 choice! {
     /// Whether to use TLS, and what to verify.
     TlsMode {
-        /// No TLS.
         Disable = "disable",
         /// TLS if the server offers it; the certificate is not verified.
         Preferred = "preferred",
@@ -62,7 +57,6 @@ choice! {
 }
 
 impl TlsMode {
-    /// Whether the server's certificate is verified.
     pub fn verifies(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
     }
@@ -85,7 +79,6 @@ pub struct EngineSpec {
     /// without duplicates. Values have no control characters and at most 1,000 bytes,
     /// but are not yet quoted for the file.
     pub config: Vec<(String, Spanned<String>)>,
-    /// How a trial gets its data.
     pub reset: Reset,
     /// Whether new data is on disk and out of the page cache before its server starts.
     pub cold_data: bool,

@@ -15,9 +15,7 @@ choice! {
         Process = "process",
         /// Processes of this host in control groups with limits.
         Limited = "limited",
-        /// A container on this host.
         Container = "container",
-        /// A guest of QEMU on this host.
         Vm = "vm",
         /// Processes of another host, which dyno reaches over ssh.
         Ssh = "ssh",
@@ -46,7 +44,6 @@ choice! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Site {
     pub kind: Spanned<SiteKind>,
-    /// The program that sets up its container.
     #[serde(default)]
     pub runtime: Runtime,
     /// Its limits.
@@ -85,7 +82,6 @@ pub struct Limits {
     /// The CPUs on which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpuset: Option<Spanned<CpuSet>>,
-    /// Memory in bytes, its page cache included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Spanned<u64>>,
 }

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The place of a value: in the file, in an override, or nowhere (a default).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// What the offsets count in.
     pub origin: Origin,
-    /// First byte.
     pub start: usize,
     /// The byte after the last.
     pub end: usize,
@@ -19,9 +17,7 @@ pub struct Span {
 /// which problems are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// The study file.
     File,
-    /// The override with this index.
     Override(usize),
     /// A default, which has no text.
     Nowhere,
@@ -41,7 +37,6 @@ impl Span {
         end: 0,
     };
 
-    /// The place of a range of bytes.
     pub fn new(origin: Origin, range: Range<usize>) -> Self {
         Self {
             origin,
@@ -56,18 +51,31 @@ impl Span {
 #[serde(transparent)]
 pub struct Spanned<T> {
     pub value: T,
-    /// Where it was typed.
     #[serde(skip)]
     pub span: Span,
 }
 
-/// A default value.
+impl<T> Spanned<T> {
+    pub fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
+
+    /// What `f` makes of the value, in the same place.
+    pub fn try_map<U>(&self, f: impl FnOnce(&T) -> Option<U>) -> Option<Spanned<U>> {
+        Some(Spanned::new(f(&self.value)?, self.span))
+    }
+}
+
+/// A default, which was not typed.
+impl<T> From<T> for Spanned<T> {
+    fn from(value: T) -> Self {
+        Self::new(value, Span::NOWHERE)
+    }
+}
+
 impl<T: Default> Default for Spanned<T> {
     fn default() -> Self {
-        Self {
-            value: T::default(),
-            span: Span::NOWHERE,
-        }
+        T::default().into()
     }
 }
 

@@ -73,13 +73,10 @@ pub struct Cluster {
     /// Time after which a cluster manager replaces a primary that does not answer, at least 5 s.
     #[serde(default = "default_ttl", with = "text")]
     pub ttl: Duration,
-    /// How members reach each other.
     #[serde(default)]
     pub network: Spanned<Network>,
-    /// The servers' durability settings.
     #[serde(default)]
     pub durability: Durability,
-    /// The servers' other settings.
     #[serde(default)]
     pub profile: ClusterProfile,
     /// What detects the loss of the primary, and its timeouts.
@@ -154,9 +151,7 @@ fn default_ttl() -> Duration {
 /// One server process: where it runs, and where its data is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Where it runs.
     pub site: Site,
-    /// Where its data is stored.
     pub volume: Volume,
     /// Where its transaction log is stored; `None`: with its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +159,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// Its volumes, the data's first.
     pub fn volumes(&self) -> impl Iterator<Item = &Volume> {
         std::iter::once(&self.volume).chain(&self.log_volume)
     }

@@ -11,30 +11,23 @@ use crate::{Chaos, Data, Ledger, Load, Point, ServerSpec, Spanned, Topology, Tra
 /// An ordered list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The question of the study.
     pub title: String,
-    /// Its purpose.
     pub description: Option<String>,
     /// At least one, in the order in which they run.
     pub trials: Vec<Trial>,
     /// Dotted names of the axes, slowest first in the order as written; `variant` is the first if the
     /// study has variants.
     pub axes: Vec<String>,
-    /// Trials of each point.
     pub repeats: u32,
-    /// How trials are ordered.
     pub order: Order,
-    /// Tables of the report.
     pub tables: Vec<TableSpec>,
     /// Title of the paper whose sign convention comparisons also use.
     pub delta_as_in: Option<String>,
-    /// Thresholds that every point must meet.
     pub thresholds: Vec<ThresholdSpec>,
     /// Name of the variant to which thresholds may be relative.
     pub baseline: Option<Spanned<String>>,
     /// Names of the sizes that an override can choose, in alphabetical order.
     pub sizes: Vec<String>,
-    /// The chosen size.
     pub size: Option<String>,
 }
 
@@ -43,7 +36,6 @@ pub struct Plan {
 pub struct Order {
     /// Whether each block of repeats has a random order, balanced over the blocks.
     pub random: bool,
-    /// Seed of the shuffle.
     pub seed: u64,
 }
 
@@ -88,13 +80,10 @@ pub struct Trial {
     /// Index of its point in the study as written, from 0: variants first, then the last axis fastest.
     #[serde(default)]
     pub place: u32,
-    /// The server under load.
     pub server: ServerSpec,
-    /// What each server holds.
     pub data: Data,
     /// What the virtual users of each server do.
     pub load: Load,
-    /// The content of a transaction.
     pub transaction: Transaction,
     /// What it runs on, and the faults during the measurement.
     pub topology: Topology,
@@ -116,12 +105,10 @@ impl Trial {
         self.point.get(VARIANT)?.as_text()
     }
 
-    /// The highest key that transactions choose.
     pub fn key_range(&self) -> u64 {
         self.load.key_range.unwrap_or(self.data.rows)
     }
 
-    /// Virtual users of all servers together.
     pub fn users(&self) -> u64 {
         u64::from(self.load.threads) * u64::from(self.topology.instances.max(1))
     }

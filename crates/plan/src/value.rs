@@ -11,17 +11,11 @@ use crate::{ServerUrl, format_duration};
 /// A value of any key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A string, a word or a path.
     Text(String),
-    /// The address of a server.
     Url(ServerUrl),
-    /// Yes or no.
     Boolean(bool),
-    /// A whole number.
     Integer(u64),
-    /// A number, or a share.
     Number(f64),
-    /// A length of time.
     Duration(Duration),
 }
 
@@ -68,7 +62,6 @@ impl From<u32> for Value {
 }
 
 impl Value {
-    /// The number, if it is one.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Integer(n) => Some(*n as f64),
@@ -77,7 +70,6 @@ impl Value {
         }
     }
 
-    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

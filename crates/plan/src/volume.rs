@@ -30,30 +30,23 @@ pub struct Volume {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileSystem {
     pub kind: Spanned<FileSystemKind>,
-    /// The block devices below it.
     pub devices: Devices,
     /// How btrfs distributes data and metadata over its devices.
     #[serde(default)]
     pub profile: Spanned<Profile>,
-    /// Whether btrfs has checksums of data.
     #[serde(default = "yes")]
     pub checksum: Spanned<bool>,
-    /// How btrfs compresses data.
     #[serde(default)]
     pub compression: Spanned<Compression>,
     /// Whether equal blocks are shared before the measurement.
     #[serde(default)]
     pub deduplicate: Spanned<bool>,
-    /// More options of its mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount_options: Option<Spanned<String>>,
 }
 
 fn yes() -> Spanned<bool> {
-    Spanned {
-        value: true,
-        span: Span::NOWHERE,
-    }
+    true.into()
 }
 
 /// The block devices below a file system.
@@ -64,7 +57,6 @@ pub enum Devices {
     Loop {
         /// How many, at least 1.
         count: Spanned<u32>,
-        /// The size of each.
         bytes: Spanned<u64>,
     },
     /// A device that the study names and allows to be formatted.
@@ -74,13 +66,9 @@ pub enum Devices {
 /// Limits of each device of a volume; `None`: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskLimits {
-    /// Reads per second.
     pub read_iops: Option<u64>,
-    /// Writes per second.
     pub write_iops: Option<u64>,
-    /// Bytes read per second.
     pub read_bytes_per_s: Option<u64>,
-    /// Bytes written per second.
     pub write_bytes_per_s: Option<u64>,
 }
 
@@ -112,7 +100,6 @@ choice! {
 }
 
 impl Profile {
-    /// The fewest devices.
     pub fn min_devices(self) -> u32 {
         match self {
             Self::Single | Self::Raid0 => 1,
@@ -140,7 +127,6 @@ impl Profile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Compression {
-    /// Not at all.
     #[default]
     None,
     Lzo,
@@ -246,7 +232,6 @@ impl Volume {
 }
 
 impl FileSystem {
-    /// Number of its devices.
     pub fn device_count(&self) -> u32 {
         match &self.devices {
             Devices::Loop { count, .. } => count.value,
@@ -264,7 +249,6 @@ impl FileSystem {
         }
     }
 
-    /// The device that the study names.
     pub fn named_device(&self) -> Option<&Path> {
         match &self.devices {
             Devices::Loop { .. } => None,
@@ -402,21 +386,14 @@ impl fmt::Display for Volume {
 mod tests {
     use super::*;
 
-    fn typed<T>(value: T) -> Spanned<T> {
-        Spanned {
-            value,
-            span: Span::NOWHERE,
-        }
-    }
-
     fn of(kind: FileSystemKind, devices: u32, profile: Profile) -> FileSystem {
         FileSystem {
-            kind: typed(kind),
+            kind: kind.into(),
             devices: Devices::Loop {
-                count: typed(devices),
-                bytes: typed(1 << 30),
+                count: devices.into(),
+                bytes: (1 << 30).into(),
             },
-            profile: typed(profile),
+            profile: profile.into(),
             checksum: yes(),
             compression: Spanned::default(),
             deduplicate: Spanned::default(),

@@ -120,7 +120,7 @@ function scale() {
     const add = (x, y, what, k, more) => traces.push(line(x, y, named(what), k, Object.assign({ label: named(what) }, more)));
     add(l.x, l.tps, "measured", i, { mode: "markers", swatch: "block", error_y: band(l.tps, l.tps_half, i) });
     if (!l.at.length) return;
-    const laws = [["USL", l.usl], ["Amdahl", l.amdahl], ["Gustafson", l.gustafson]];
+    const laws = [["USL", l.usl], ["Amdahl", l.amdahl]];
     laws.forEach(([law, y], j) => {
       if (y.every((value) => value === null)) return;
       add(l.at, y, law, i, { mode: "lines", visible: j === 0, line: { color: color(several || !j ? i : i + j), dash: DASHES[j], width: 1.8 } });

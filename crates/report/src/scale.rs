@@ -150,7 +150,6 @@ fn lines(ladder: &Ladder) -> Vec<Line<'_>> {
                 let fitted = [
                     ("usl", Some(law.per_s(rung.size))),
                     ("amdahl", law.amdahl_per_s(rung.size)),
-                    ("gustafson", law.gustafson_per_s(rung.size)),
                 ];
                 fitted
                     .map(|(of, per_s)| line(of, "tps", Some(rung.size), per_s.map(Estimate::exact)))
@@ -177,14 +176,12 @@ fn parameters(law: &Scaling) -> Vec<(&'static str, &'static str, Estimate)> {
             ("usl", "peak_per_s", peak.per_s),
         ]);
     }
-    for (name, serial) in [("amdahl", law.amdahl), ("gustafson", law.gustafson)] {
-        all.extend(serial.into_iter().flat_map(|serial| {
-            [
-                (name, "alone_per_s", serial.alone_per_s),
-                (name, "serial", serial.share),
-                (name, "r_squared", Estimate::exact(serial.r_squared)),
-            ]
-        }));
+    if let Some(amdahl) = law.amdahl {
+        all.extend([
+            ("amdahl", "alone_per_s", amdahl.alone_per_s),
+            ("amdahl", "serial", amdahl.share),
+            ("amdahl", "r_squared", Estimate::exact(amdahl.r_squared)),
+        ]);
     }
     all
 }

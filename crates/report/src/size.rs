@@ -295,7 +295,7 @@ impl Sizing {
                 "The efficiency of {} was given: the share of its own throughput that each server adds.",
                 typed(efficiency.value)
             ),
-            Some(law) => self.from_law(law),
+            Some(law) => self.by_law(law),
         };
         vec![
             format!("Servers = need / (throughput of one server × efficiency){sum}."),
@@ -303,7 +303,7 @@ impl Sizing {
         ]
     }
 
-    fn from_law(&self, law: &Scaling) -> String {
+    fn by_law(&self, law: &Scaling) -> String {
         let least = match law.contention.value > 0.0 {
             true => "",
             false => "the lower bound of ",

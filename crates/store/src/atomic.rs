@@ -12,7 +12,6 @@ use crate::error::StoreError;
 
 /// Digits of the random part of a temporary file's name.
 const RANDOM_DIGITS: usize = 16;
-/// Suffix of a temporary file's name.
 const TEMPORARY: &str = ".tmp";
 
 /// Writes a temporary file in the same directory, syncs it, then renames it: after a crash,

@@ -14,14 +14,12 @@ use crate::names;
 use crate::read;
 use crate::trial::TrialWriter;
 
-/// Where results are written by default.
 const DEFAULT_PARENT: &str = "results";
 /// Longest file name derived from a title or label, in bytes.
 const LONGEST_NAME: usize = 80;
 /// Most results of the same second and title.
 const MOST_NAMESAKES: u32 = 1000;
 
-/// A result directory that is being written.
 #[derive(Debug)]
 pub struct ResultDir {
     path: PathBuf,
@@ -118,7 +116,6 @@ impl ResultDir {
         TrialWriter::create(&self.path.join(names::TRIALS).join(name))
     }
 
-    /// Replaces `result.json`.
     pub fn write_result(&self, result: &RunResult) -> Result<(), StoreError> {
         atomic::write_json(&self.path.join(names::RESULT), result)
     }

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure to write or read results.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error(
@@ -17,7 +16,6 @@ pub enum StoreError {
          then try again.", path.display()
     )]
     Foreign { path: PathBuf },
-    /// Another dyno is writing to it.
     #[error("another dyno is writing to {}\n  Wait until it ends.", path.display())]
     InUse { path: PathBuf },
     /// A file is damaged or was not written by dyno.
@@ -29,7 +27,6 @@ pub enum StoreError {
         path: PathBuf,
         /// The line, from 1; `None` for the whole file.
         line: Option<u64>,
-        /// The parser's error.
         why: String,
     },
     /// Another version of dyno wrote it, whose fields have another meaning.
@@ -41,7 +38,6 @@ pub enum StoreError {
     Version {
         path: PathBuf,
         version: u32,
-        /// The version that this dyno reads.
         known: u32,
     },
     /// It is larger than anything that dyno writes.
@@ -52,10 +48,8 @@ pub enum StoreError {
     TooLarge {
         path: PathBuf,
         limit: u64,
-        /// The unit of the limit.
         unit: &'static str,
     },
-    /// The operating system refused something.
     #[error("cannot {what} {}: {source}\n  {}", path.display(), remedy(what, source.kind()))]
     Io {
         /// The operation, for example `write`.
@@ -85,7 +79,6 @@ fn remedy(what: &str, kind: io::ErrorKind) -> &'static str {
 }
 
 impl StoreError {
-    /// Whether the path does not exist.
     pub fn is_missing(&self) -> bool {
         use io::ErrorKind::{NotADirectory, NotFound};
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), NotFound | NotADirectory))

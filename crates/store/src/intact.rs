@@ -11,14 +11,12 @@ use crate::read::{
     MAX_TRIALS_BYTES, read_environment, read_result, read_trial, too_large, trial_bytes, trial_dirs,
 };
 
-/// The intact part of a result.
 #[derive(Debug)]
 pub struct IntactResult {
     /// The result with its intact trials, in order.
     pub result: RunResult,
     /// The directory of each of its trials.
     pub dirs: Vec<PathBuf>,
-    /// What could not be read, and why.
     pub damaged: Vec<StoreError>,
 }
 

@@ -9,7 +9,6 @@ use measure::setup::StatementKind;
 use measure::slice::{ErrorCount, Phase, Second};
 use serde::{Deserialize, Serialize};
 
-/// Everything that was recorded in one second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRecord {
     pub phase: Phase,
@@ -27,14 +26,11 @@ pub struct IntervalRecord {
     pub delay: Option<Histogram>,
     /// Each kind of statement that was sent, by name.
     pub statements: BTreeMap<String, Histogram>,
-    /// Errors by code.
     pub errors: BTreeMap<String, ErrorCount>,
 }
 
-/// A histogram of nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Number of durations.
     pub count: u64,
     /// Their exact sum, in nanoseconds.
     pub sum_ns: u64,
@@ -56,7 +52,6 @@ impl Histogram {
         (latency.count() > 0).then(|| Self::of(latency))
     }
 
-    /// The histogram itself.
     pub fn decode(&self) -> Result<Latency, String> {
         let bytes = STANDARD
             .decode(&self.hdr)

@@ -1,24 +1,15 @@
 //! Names of the files in a result directory.
 
-/// The study as it ran.
 pub const STUDY: &str = "study.toml";
-/// Where it ran.
 pub const ENVIRONMENT: &str = "environment.json";
-/// Folder of the trials.
 pub const TRIALS: &str = "trials";
-/// One line a second: rates, times, shares.
 pub const SERIES: &str = "series.jsonl";
-/// One line a second: histograms.
 pub const INTERVALS: &str = "intervals.jsonl";
-/// One line a second: metrics of the monitors.
 pub const MONITORS: &str = "monitors.jsonl";
 /// One line a fault: the transactions around it, every 10 ms.
 pub const FAULTS: &str = "faults.jsonl";
-/// Folder of a trial's servers.
 pub const SERVERS: &str = "servers";
-/// Summary of one trial.
 pub const TRIAL: &str = "trial.json";
-/// All trials.
 pub const RESULT: &str = "result.json";
 pub const REPORT: &str = "report.html";
 pub const MARKDOWN: &str = "report.md";

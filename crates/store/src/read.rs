@@ -17,9 +17,7 @@ use crate::interval::IntervalRecord;
 use crate::names;
 use crate::thin::Thinner;
 
-/// Largest `result.json`, in bytes.
 const MAX_RESULT_BYTES: u64 = 256 << 20;
-/// Largest `trial.json`, in bytes.
 const MAX_TRIAL_BYTES: u64 = 32 << 20;
 /// Largest total of a result's `trial.json`, in bytes.
 pub(crate) const MAX_TRIALS_BYTES: u64 = 512 << 20;
@@ -34,7 +32,6 @@ const MAX_NUMBERS: usize = 1_000_000;
 /// Most trials of a result: ten times what a study may have.
 pub(crate) const MAX_TRIALS: u32 = 100_000;
 
-/// The `result.json` of a result directory.
 pub fn read_result(dir: &Path) -> Result<RunResult, StoreError> {
     let path = dir.join(names::RESULT);
     let result: RunResult = versioned(&path, MAX_RESULT_BYTES)?;
@@ -69,7 +66,6 @@ pub fn read_study(dir: &Path) -> Result<String, StoreError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A file of this dyno's schema version.
 fn versioned<T: DeserializeOwned>(path: &Path, most_bytes: u64) -> Result<T, StoreError> {
     #[derive(Deserialize)]
     struct Version {

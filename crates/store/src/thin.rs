@@ -57,7 +57,6 @@ impl<T: Thin> Thinner<T> {
         }
     }
 
-    /// Adds the next second.
     pub(crate) fn push(&mut self, point: T) {
         if self.in_last < self.factor
             && let Some(last) = self.points.last_mut()

@@ -22,17 +22,13 @@ use crate::names;
 #[derive(Debug)]
 pub struct TrialWriter {
     path: PathBuf,
-    load: LoadWriter,
+    load: InstanceWriter,
     monitors: Option<Lines>,
 }
 
-/// Writes the seconds of one of several servers.
+/// Writes the seconds of a load: that of a trial, or of one of several servers.
 #[derive(Debug)]
-pub struct InstanceWriter(LoadWriter);
-
-/// The seconds of a load.
-#[derive(Debug)]
-struct LoadWriter {
+pub struct InstanceWriter {
     series: Lines,
     intervals: Lines,
 }
@@ -51,7 +47,7 @@ impl TrialWriter {
 
     fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            load: LoadWriter::open(path)?,
+            load: InstanceWriter::open(path)?,
             monitors: None,
             path: path.to_owned(),
         })
@@ -66,7 +62,6 @@ impl TrialWriter {
         self.load.second(second, kinds)
     }
 
-    /// Appends the metrics of one second.
     pub fn monitored(&mut self, point: &MonitorPoint) -> Result<(), StoreError> {
         if self.monitors.is_none() {
             self.monitors = Some(Lines::open(&self.path.join(names::MONITORS))?);
@@ -77,7 +72,6 @@ impl TrialWriter {
         }
     }
 
-    /// Appends the transactions around a fault.
     pub fn fault_series(&self, series: &FaultSeries) -> Result<(), StoreError> {
         let mut lines = Lines::open(&self.path.join(names::FAULTS))?;
         lines.append(series)?;
@@ -96,32 +90,19 @@ impl TrialWriter {
         self.path.join(names::ledger(instance))
     }
 
-    /// Starts the files of one of several servers.
     pub fn instance(&self, number: u32) -> Result<InstanceWriter, StoreError> {
-        LoadWriter::open(&self.server_dir(number)?).map(InstanceWriter)
+        InstanceWriter::open(&self.server_dir(number)?)
     }
 
     /// Writes the summary and ends the trial.
     pub fn finish(self, summary: &TrialSummary) -> Result<(), StoreError> {
-        self.load.sync()?;
+        self.load.finish()?;
         self.monitors.as_ref().map_or(Ok(()), Lines::sync)?;
         atomic::write_json(&self.path.join(names::TRIAL), summary)
     }
 }
 
 impl InstanceWriter {
-    /// Appends one second; `kinds` are the load's, in its order.
-    pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
-        self.0.second(second, kinds)
-    }
-
-    /// Waits until everything is on disk.
-    pub fn finish(self) -> Result<(), StoreError> {
-        self.0.sync()
-    }
-}
-
-impl LoadWriter {
     fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             series: Lines::open(&path.join(names::SERIES))?,
@@ -129,12 +110,13 @@ impl LoadWriter {
         })
     }
 
-    fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
+    /// Appends one second; `kinds` are the load's, in its order.
+    pub fn second(&mut self, second: &Second, kinds: &[StatementKind]) -> Result<(), StoreError> {
         self.series.append(&SeriesPoint::from(second))?;
         self.intervals.append(&IntervalRecord::of(second, kinds))
     }
 
-    fn sync(&self) -> Result<(), StoreError> {
+    pub fn finish(self) -> Result<(), StoreError> {
         self.series.sync()?;
         self.intervals.sync()
     }

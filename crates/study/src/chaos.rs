@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::point::Point;
 use crate::servers::Servers;
 use plan::key::{CHAOS, FAULT};

@@ -2,7 +2,7 @@
 
 use crate::content::Content;
 use crate::effect::Effects;
-use crate::error::{Diagnostic, Diagnostics};
+use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::point::{self, Point};
 use crate::study::MAX_TRIALS;
 use crate::{rules, trial};
@@ -23,7 +23,7 @@ const NOT_IN_A_SEARCH: [&str; 5] = [
 pub(crate) fn trials(
     content: &Content,
     engines: &[EngineTraits],
-    diagnostics: &mut Diagnostics,
+    diagnostics: &Diagnostics,
 ) -> Vec<Trial> {
     let defaults = point::defaults();
     required(content, diagnostics);
@@ -40,23 +40,20 @@ pub(crate) fn trials(
     let mut trials = Vec::new();
     for base in content.bases() {
         for index in 0..combinations {
-            let at = Point::at(index, content, &base, engines, &defaults);
+            let at = Point::at(index, content, &base, engines, &defaults, diagnostics);
             let trial = trial::trial(&at);
             effects.record(&at);
             if let Some(trial) = &trial {
                 rules::check(&at, trial, content);
             }
             trials.extend(trial);
-            for (span, diagnostic) in at.problems() {
-                diagnostics.add(span, diagnostic);
-            }
         }
     }
     effects.check(diagnostics);
     trials
 }
 
-fn required(content: &Content, diagnostics: &mut Diagnostics) {
+fn required(content: &Content, diagnostics: &Diagnostics) {
     for key in KEYS
         .iter()
         .filter(|k| k.required && !content.common.entries.contains_key(k.name))
@@ -66,28 +63,24 @@ fn required(content: &Content, diagnostics: &mut Diagnostics) {
             section => format!("under [{section}]"),
         };
         let help = format!("write {} = \"…\" {place}", key.last());
-        diagnostics.add(
-            Span::NOWHERE,
-            Diagnostic::new(format!("missing key `{}`", key.name), help),
-        );
+        let message = format!("missing key `{}`", key.name);
+        diagnostics.refuse(Span::NOWHERE, message, help);
     }
 }
 
-fn swept_or_in_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
+fn swept_or_in_a_variant(content: &Content, diagnostics: &Diagnostics) {
     for variant in &content.variants {
         for (name, entry) in &variant.entries {
             if let Some(axis) = content.common.axis(name) {
-                let diagnostic = Diagnostic::new(
-                    format!("`{name}` is both swept and set by a variant"),
-                    "remove one of the two: each trial has a single value",
-                );
-                diagnostics.add(entry.at, diagnostic.also(axis.at));
+                let message = format!("`{name}` is both swept and set by a variant");
+                let help = "remove one of the two: each trial has a single value";
+                diagnostics.add(entry.at, Diagnostic::new(message, help).also(axis.at));
             }
         }
     }
 }
 
-fn rows_of_tables(content: &Content, diagnostics: &mut Diagnostics) {
+fn rows_of_tables(content: &Content, diagnostics: &Diagnostics) {
     let variant = (!content.variants.is_empty()).then_some(VARIANT);
     let axes: Vec<_> = variant
         .into_iter()
@@ -110,11 +103,11 @@ fn rows_of_tables(content: &Content, diagnostics: &mut Diagnostics) {
                 format!("rows can be {}", all.join(" or "))
             }
         };
-        diagnostics.add(rows.span, Diagnostic::new(message, help));
+        diagnostics.refuse(rows.span, message, help);
     }
 }
 
-fn baseline_is_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
+fn baseline_is_a_variant(content: &Content, diagnostics: &Diagnostics) {
     let names = || content.variants.iter().map(|v| v.name.as_str());
     let Some(typed) = &content.baseline else {
         return;
@@ -133,11 +126,11 @@ fn baseline_is_a_variant(content: &Content, diagnostics: &mut Diagnostics) {
         }
     };
     let message = format!("there is no variant `{}`", shown(typed));
-    diagnostics.add(typed.span, Diagnostic::new(message, help));
+    diagnostics.refuse(typed.span, message, help);
 }
 
 /// A search has one limit, chooses the rate itself, and has nothing that disturbs it.
-fn search(content: &Content, diagnostics: &mut Diagnostics) {
+fn search(content: &Content, diagnostics: &Diagnostics) {
     let mut limits = Limited::KEYS
         .iter()
         .filter_map(|(name, _)| content.place(name));
@@ -145,10 +138,14 @@ fn search(content: &Content, diagnostics: &mut Diagnostics) {
         return;
     };
     if let Some(second) = limits.next() {
-        let diagnostic = Diagnostic::new("a search has one limit", "keep one of the two");
-        diagnostics.add_of_two(first, second, diagnostic);
+        diagnostics.refuse_two(
+            first,
+            second,
+            "a search has one limit",
+            "keep one of the two",
+        );
     }
-    let mut refuse = |place: Option<Span>, what: &str, help: &str| {
+    let refuse = |place: Option<Span>, what: &str, help: &str| {
         if let Some(place) = place {
             let message = format!("a search for the highest rate cannot have {what}");
             diagnostics.add(place, Diagnostic::new(message, help).also(first));
@@ -166,16 +163,16 @@ fn search(content: &Content, diagnostics: &mut Diagnostics) {
     refuse(fault, "faults", "remove the faults or the search");
 }
 
-fn listed_or_random_faults(content: &Content, diagnostics: &mut Diagnostics) {
+fn listed_or_random_faults(content: &Content, diagnostics: &Diagnostics) {
     if let (Some(chaos), Some(fault)) = (content.place(CHAOS), content.faults.first()) {
         let message = "a study has either random faults or listed ones";
         let help = "remove [chaos], or every [[fault]]; `dyno plan` prints what [chaos] draws as [[fault]]";
-        diagnostics.add_of_two(chaos, fault.kind, Diagnostic::new(message, help));
+        diagnostics.refuse_two(chaos, fault.kind, message, help);
     }
 }
 
 /// Whether a study has no more trials than it may have.
-fn number_of_trials(content: &Content, diagnostics: &mut Diagnostics) -> bool {
+fn number_of_trials(content: &Content, diagnostics: &Diagnostics) -> bool {
     let repeats = content.common.entries.get("load.repeats");
     let typed = repeats.and_then(|entry| u64::from_value(&entry.value.as_ref()?.value));
     let mut factors: Vec<(u64, &str)> = Vec::new();
@@ -196,10 +193,8 @@ fn number_of_trials(content: &Content, diagnostics: &mut Diagnostics) -> bool {
     let first_variant = content.variants.first().map(|variant| variant.name.span);
     let place = first_axis.or(repeats.map(|r| r.at)).or(first_variant);
     let most = grouped(MAX_TRIALS as u64);
-    let diagnostic = Diagnostic::new(
-        format!("the study has too many trials: {}", words.join(" × ")),
-        format!("a study has at most {most} trials: use fewer values or fewer repeats"),
-    );
-    diagnostics.add(place.unwrap_or(Span::NOWHERE), diagnostic);
+    let message = format!("the study has too many trials: {}", words.join(" × "));
+    let help = format!("a study has at most {most} trials: use fewer values or fewer repeats");
+    diagnostics.refuse(place.unwrap_or_default(), message, help);
     false
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::{Content, Entries};
-use crate::error::{Diagnostic, Diagnostics};
+use crate::error::{Diagnostics, Report};
 use crate::name::Name;
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use plan::Span;
@@ -64,7 +64,7 @@ impl<'a> Effects<'a> {
             .for_each(|subject| subject.record(at, &read, settings_apply));
     }
 
-    pub(crate) fn check(self, diagnostics: &mut Diagnostics) {
+    pub(crate) fn check(self, diagnostics: &Diagnostics) {
         let in_all = self
             .axes
             .into_iter()
@@ -73,16 +73,16 @@ impl<'a> Effects<'a> {
         for subject in in_all.chain(in_any) {
             let Some(gap) = subject.gap else { continue };
             let name = subject.names.first().map_or("", |name| name.full());
-            let diagnostic = match gap.on.filter(|_| subject.is_read) {
-                Some(other) => Diagnostic::new(
+            let (message, help) = match gap.on.filter(|_| subject.is_read) {
+                Some(other) => (
                     format!(
                         "`{name}` has no effect on `{other}`, so some trials would differ in name only"
                     ),
-                    "make each one a [[variant]] with the keys that belong to it",
+                    "make each one a [[variant]] with the keys that belong to it".to_owned(),
                 ),
-                None => Diagnostic::new(format!("`{name}` has no effect{}", gap.why), gap.help),
+                None => (format!("`{name}` has no effect{}", gap.why), gap.help),
             };
-            diagnostics.add(subject.at, diagnostic);
+            diagnostics.refuse(subject.at, message, help);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! All problems of a study, with their locations.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -135,57 +136,70 @@ impl Diagnostic {
     }
 }
 
+/// Where diagnostics are reported while a study is read.
+pub(crate) trait Report {
+    fn add(&self, at: Span, diagnostic: Diagnostic);
+
+    fn refuse(&self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.add(at, Diagnostic::new(message, help));
+    }
+
+    /// At the later of two locations, with a reference to the earlier.
+    fn refuse_two(
+        &self,
+        one: Span,
+        other: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(message, help);
+        self.add(one.max(other), diagnostic.also(one.min(other)));
+    }
+}
+
 /// Collects diagnostics while the study is read.
 #[derive(Debug, Default)]
-pub(crate) struct Diagnostics {
+pub(crate) struct Diagnostics(RefCell<Collected>);
+
+#[derive(Debug, Default)]
+struct Collected {
     list: Vec<(Span, Diagnostic)>,
     known: HashSet<(Span, Option<Span>, String)>,
     left_out: usize,
 }
 
-impl Diagnostics {
+impl Report for Diagnostics {
     /// Adds a diagnostic that is not in the list yet. Those that differ only in the numbers of their
     /// messages are the same mistake in different trials.
-    pub(crate) fn add(&mut self, span: Span, diagnostic: Diagnostic) {
-        if !self
+    fn add(&self, at: Span, diagnostic: Diagnostic) {
+        let is_full = self.is_full();
+        let mut all = self.0.borrow_mut();
+        let is_new = all
             .known
-            .insert((span, diagnostic.also, diagnostic.help.clone()))
-        {
-            return;
-        }
-        match self.is_full() {
-            true => self.left_out += 1,
-            false => self.list.push((span, diagnostic)),
+            .insert((at, diagnostic.also, diagnostic.help.clone()));
+        match is_full {
+            _ if !is_new => {}
+            true => all.left_out += 1,
+            false => all.list.push((at, diagnostic)),
         }
     }
+}
 
-    /// Adds a diagnostic that concerns two locations: at the later one, with a reference to the
-    /// earlier.
-    pub(crate) fn add_of_two(&mut self, one: Span, other: Span, diagnostic: Diagnostic) {
-        self.add(one.max(other), diagnostic.also(one.min(other)));
-    }
-
-    pub(crate) fn one(span: Span, diagnostic: Diagnostic) -> Self {
-        let list = vec![(span, diagnostic)];
-        Self {
-            list,
-            ..Self::default()
-        }
-    }
-
+impl Diagnostics {
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.0.borrow().list.is_empty()
     }
 
     /// Whether further diagnostics are only counted, so that their help need not be computed.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= MAX_PROBLEMS
+        self.0.borrow().list.len() >= MAX_PROBLEMS
     }
 
     /// The error to show. Messages may quote values, so they are redacted as well.
-    pub(crate) fn into_error(mut self, source: &SourceText) -> StudyError {
-        self.list.sort_by_key(|(span, _)| *span);
-        let problems = self.list.into_iter().map(|(span, diagnostic)| Problem {
+    pub(crate) fn into_error(self, source: &SourceText) -> StudyError {
+        let mut all = self.0.into_inner();
+        all.list.sort_by_key(|(span, _)| *span);
+        let problems = all.list.into_iter().map(|(span, diagnostic)| Problem {
             message: redact(&diagnostic.message),
             help: redact(&diagnostic.help),
             also: diagnostic.also.and_then(|span| source.locate(span)),
@@ -198,7 +212,7 @@ impl Diagnostics {
         });
         StudyError {
             problems: problems.collect(),
-            left_out: self.left_out,
+            left_out: all.left_out,
         }
     }
 }

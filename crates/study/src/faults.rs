@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::content::TypedFault;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::point::Point;
 use crate::servers::Servers;
 use plan::{ActsOn, Ends, Fault, FaultProcess, FaultTarget, Span, Trial, format_duration};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeValue;
 
 use crate::content::{Base, Content, Entry, Variant};
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::name::Name;
 use crate::read::read;
 use plan::key::{self, VARIANT};
@@ -25,8 +25,7 @@ pub(crate) fn defaults() -> Defaults {
     let defaults = keys.filter_map(|key| {
         let value = DeValue::parse(key.default?).ok()?;
         let value = read(&Name::of(key), value.get_ref()).ok()?;
-        let span = Span::NOWHERE;
-        Some((key.name, Spanned { value, span }))
+        Some((key.name, value.into()))
     });
     defaults.collect()
 }
@@ -41,7 +40,13 @@ pub(crate) struct Point<'a> {
     pub(crate) defaults: &'a Defaults,
     /// The names of given keys that were read.
     read: RefCell<BTreeSet<&'a str>>,
-    problems: RefCell<Vec<(Span, Diagnostic)>>,
+    diagnostics: &'a Diagnostics,
+}
+
+impl Report for Point<'_> {
+    fn add(&self, at: Span, diagnostic: Diagnostic) {
+        self.diagnostics.add(at, diagnostic);
+    }
 }
 
 impl<'a> Point<'a> {
@@ -52,6 +57,7 @@ impl<'a> Point<'a> {
         base: &'a Base<'a>,
         engines: &'a [EngineTraits],
         defaults: &'a Defaults,
+        diagnostics: &'a Diagnostics,
     ) -> Self {
         let mut axes = Vec::with_capacity(content.common.axes.len());
         for axis in content.common.axes.iter().rev() {
@@ -68,7 +74,7 @@ impl<'a> Point<'a> {
             axes,
             defaults,
             read: RefCell::default(),
-            problems: RefCell::default(),
+            diagnostics,
         }
     }
 
@@ -109,12 +115,11 @@ impl<'a> Point<'a> {
 
     pub(crate) fn maybe_spanned<T: FromValue>(&self, name: &str) -> Option<Spanned<T>> {
         let typed = self.typed(name)?;
-        let value = T::from_value(&typed.value);
+        let value = typed.try_map(T::from_value);
         if value.is_none() {
             self.internal(&format!("the value of `{name}` has the wrong type"));
         }
-        let span = typed.span;
-        value.map(|value| Spanned { value, span })
+        value
     }
 
     /// The value that a text stands for.
@@ -123,12 +128,13 @@ impl<'a> Point<'a> {
         name: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.maybe_spanned::<String>(name)?;
-        let value = parse(&value);
+        let value = self
+            .maybe_spanned::<String>(name)?
+            .try_map(|text| parse(text));
         if value.is_none() {
             self.internal(&format!("`{name}` is invalid"));
         }
-        value.map(|value| Spanned { value, span })
+        value
     }
 
     /// The value of a key that has a default.
@@ -151,30 +157,6 @@ impl<'a> Point<'a> {
     pub(crate) fn internal(&self, message: &str) {
         let help = "this is a bug in dyno, not an error in the study";
         self.refuse(Span::NOWHERE, message, help);
-    }
-
-    pub(crate) fn refuse(&self, at: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.add(at, Diagnostic::new(message, help));
-    }
-
-    /// At the later of two locations, with a reference to the earlier.
-    pub(crate) fn refuse_two(
-        &self,
-        one: Span,
-        other: Span,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        let diagnostic = Diagnostic::new(message, help);
-        self.add(one.max(other), diagnostic.also(one.min(other)));
-    }
-
-    pub(crate) fn add(&self, at: Span, diagnostic: Diagnostic) {
-        self.problems.borrow_mut().push((at, diagnostic));
-    }
-
-    pub(crate) fn problems(self) -> Vec<(Span, Diagnostic)> {
-        self.problems.into_inner()
     }
 
     /// The names of given keys that were read so far.

@@ -2,6 +2,7 @@
 
 use crate::chaos;
 use crate::content::{Content, TypedFault};
+use crate::error::Diagnostics;
 use crate::order;
 use crate::point::{self, Point};
 use crate::servers::Servers;
@@ -12,7 +13,8 @@ use plan::{EngineTraits, Fault, Order, Plan, SplitMix64, TableSpec, Trial};
 pub(crate) fn plan(content: &Content, trials: &[Trial], engines: &[EngineTraits]) -> Plan {
     let (base, defaults) = (content.base(None), point::defaults());
     // Any point has the values that are the same in every trial.
-    let any = Point::at(0, content, &base, engines, &defaults);
+    let diagnostics = Diagnostics::default();
+    let any = Point::at(0, content, &base, engines, &defaults, &diagnostics);
     let repeats = any.get("load.repeats");
     let order = order(&any, repeats);
     let combinations = content.combinations();

@@ -7,7 +7,7 @@ use plan::{
 };
 
 use crate::content::Content;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::point::{CLUSTER, ENGINE, Point, URL};
 use crate::read::not_one_of;
 use crate::{chaos, faults, volume};
@@ -188,12 +188,43 @@ fn running_servers_have_urls(at: &Point<'_>) {
     }
 }
 
+/// What servers cannot have because of the place where they run.
+struct Place<'p, 'a> {
+    at: &'p Point<'a>,
+    words: &'static str,
+    cause: Span,
+}
+
+impl Place<'_, '_> {
+    /// Refuses what only servers of this host can have.
+    fn is_elsewhere(&self, help: &str) {
+        let of_volumes = KEYS.iter().filter(|key| {
+            let is_of_volume = key.axis && volume::SECTIONS.contains(&key.section());
+            is_of_volume && key.name != "volume.directory"
+        });
+        self.has_no(of_volumes.map(|key| key.name).chain([CLUSTER]), help);
+        let reset = self.at.given("server.reset");
+        if let Some(typed) = reset.filter(|reset| reset.as_text() == Some(Reset::None.name())) {
+            let message = format!("servers {} can have no `server.reset` = `none`", self.words);
+            let help = "write reset = \"copy\", or let servers run on this host";
+            self.at.refuse_two(typed.span, self.cause, message, help);
+        }
+    }
+
+    fn has_no<'n>(&self, names: impl IntoIterator<Item = &'n str>, help: &str) {
+        for name in names {
+            if let Some(typed) = self.at.given(name) {
+                let message = format!("servers {} can have no `{name}`", self.words);
+                self.at.refuse_two(typed.span, self.cause, message, help);
+            }
+        }
+    }
+}
+
 /// A site of the kind `process` has no limits.
 fn processes_have_no_limits(at: &Point<'_>) {
-    let Some(kind) = kind(at, SiteKind::Process) else {
-        return;
-    };
-    for name in SITE_LIMITS {
+    let kind = kind(at, SiteKind::Process).into_iter();
+    for (kind, name) in kind.flat_map(|kind| SITE_LIMITS.map(|name| (kind, name))) {
         if let Some(limit) = at.given(name) {
             let message = format!("a site of the kind `process` has no limit `{name}`");
             let help = "use kind = \"limited\" or \"container\" for servers with limits, or remove the limit";
@@ -204,34 +235,29 @@ fn processes_have_no_limits(at: &Point<'_>) {
 
 /// What servers on another host need and cannot have.
 fn hosts(at: &Point<'_>) {
-    let cause = match (
-        kind(at, SiteKind::Ssh),
-        at.given("site.host"),
-        at.given("site.kind"),
-    ) {
-        (None, None, _) => return,
-        (Some(kind), None, _) => {
+    let (kind, host) = (at.given("site.kind"), at.given("site.host"));
+    let is_ssh = kind.is_some_and(|kind| kind.as_text() == Some(SiteKind::Ssh.name()));
+    let cause = match (kind, host) {
+        (Some(kind), None) if is_ssh => {
             let message = "a site of the kind `ssh` needs a host";
             let help = "under [site], write its name for ssh: host = \"me@db1\"";
             return at.refuse(kind.span, message, help);
         }
-        (None, Some(host), Some(kind)) => {
+        (Some(kind), Some(host)) if !is_ssh => {
             let message = format!("a site of the kind `{}` has no host", kind.value);
             let help = "remove `host`, or use kind = \"ssh\"";
             return at.refuse_two(host.span, kind.span, message, help);
         }
-        (None, Some(host), None) => host.span,
-        (Some(kind), Some(_), _) => kind.span,
+        (_, None) => return,
+        (kind, Some(host)) => kind.unwrap_or(host).span,
     };
-    let place = "on another host";
-    for name in SITE_LIMITS {
-        let help = "remove the limit, or let servers run on this host";
-        has_no(at, place, cause, name, help);
-    }
-    let directory = "name the directory on that host: directory = \"/…\" under [site]";
-    has_no(at, place, cause, "volume.directory", directory);
-    let help = "remove it, or let servers run on this host: remove the host";
-    has_nothing_of_this_host(at, place, cause, help);
+    let words = "on another host";
+    let place = Place { at, words, cause };
+    let help = "remove the limit, or let servers run on this host";
+    place.has_no(SITE_LIMITS, help);
+    let help = "name the directory on that host: directory = \"/…\" under [site]";
+    place.has_no(["volume.directory"], help);
+    place.is_elsewhere("remove it, or let servers run on this host: remove the host");
 }
 
 /// What servers in a guest need and cannot have.
@@ -239,53 +265,24 @@ fn guests(at: &Point<'_>) {
     let Some(cause) = kind(at, SiteKind::Vm).map(|kind| kind.span) else {
         return;
     };
-    let (place, help) = ("in a guest", "remove it, or use another kind of site");
-    has_no(at, place, cause, "server.port", help);
-    has_no(at, place, cause, "volume.directory", help);
-    has_nothing_of_this_host(at, place, cause, help);
-    let is_count = |value: &Value| {
-        let cpus = value.as_number();
-        cpus.is_some_and(|cpus| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0)
-    };
-    let is_enough = |value: &Value| {
-        let bytes = value.as_text().and_then(parse_bytes);
-        bytes.is_none_or(|bytes| bytes >= GUEST_BYTES)
-    };
-    let must = |name: &str, fits: &dyn Fn(&Value) -> bool, message: &str| {
-        if let Some(typed) = at.given(name).filter(|typed| !fits(&typed.value)) {
+    let (words, help) = ("in a guest", "remove it, or use another kind of site");
+    let place = Place { at, words, cause };
+    place.has_no(["server.port", "volume.directory"], help);
+    place.is_elsewhere(help);
+    let is_count = |cpus: f64| (1.0..=GUEST_CPUS).contains(&cpus) && cpus.fract() == 0.0;
+    let cpus = at.given("site.cpus");
+    let cpus = cpus.filter(|cpus| !cpus.as_number().is_some_and(is_count));
+    let memory = at.given("site.memory");
+    let bytes = memory.and_then(|memory| memory.as_text().and_then(parse_bytes));
+    let memory = memory.filter(|_| bytes.is_some_and(|bytes| bytes < GUEST_BYTES));
+    for (name, typed, message) in [
+        ("site.cpus", cpus, "a guest has whole CPUs, from 1 to 255"),
+        ("site.memory", memory, "a guest needs 256M at least"),
+    ] {
+        if let Some(typed) = typed {
             let help = format!("write another `{name}`, or use another kind of site");
             at.refuse_two(typed.span, cause, message, help);
         }
-    };
-    must(
-        "site.cpus",
-        &is_count,
-        "a guest has whole CPUs, from 1 to 255",
-    );
-    must("site.memory", &is_enough, "a guest needs 256M at least");
-}
-
-/// Refuses what servers neither on another host nor in a guest can have.
-fn has_nothing_of_this_host(at: &Point<'_>, place: &str, cause: Span, help: &str) {
-    has_no(at, place, cause, CLUSTER, help);
-    let of_volumes = KEYS
-        .iter()
-        .filter(|key| key.axis && volume::SECTIONS.contains(&key.section()));
-    for key in of_volumes.filter(|key| key.name != "volume.directory") {
-        has_no(at, place, cause, key.name, help);
-    }
-    let reset = at.given("server.reset");
-    if let Some(typed) = reset.filter(|reset| reset.as_text() == Some(Reset::None.name())) {
-        let message = format!("servers {place} can have no `server.reset` = `none`");
-        let help = "write reset = \"copy\", or let servers run on this host";
-        at.refuse_two(typed.span, cause, message, help);
-    }
-}
-
-fn has_no(at: &Point<'_>, place: &str, cause: Span, name: &str, help: &str) {
-    if let Some(typed) = at.given(name) {
-        let message = format!("servers {place} can have no `{name}`");
-        at.refuse_two(typed.span, cause, message, help);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::content::Content;
-use crate::error::{Diagnostic, Diagnostics, StudyError};
+use crate::error::{Diagnostic, Diagnostics, Report, StudyError};
 use crate::repeats;
 use crate::source::SourceText;
 use crate::walk::{Walk, overrides};
@@ -68,7 +68,7 @@ impl Study {
         (text, overrides): (&str, &[(&str, &str)]),
         engines: &'static [EngineTraits],
     ) -> Result<Self, StudyError> {
-        let trials = check::trials(&walk.content, engines, &mut walk.diagnostics);
+        let trials = check::trials(&walk.content, engines, &walk.diagnostics);
         source.file = Redacted::new(text, &walk.secrets_in_file());
         overrides::hide(&mut source, walk, overrides);
         let diagnostics = std::mem::take(&mut walk.diagnostics);
@@ -134,8 +134,9 @@ impl Study {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> StudyError {
-        let diagnostic = Diagnostic::new(message, help);
-        Diagnostics::one(span, diagnostic).into_error(&self.source)
+        let diagnostics = Diagnostics::default();
+        diagnostics.refuse(span, message, help);
+        diagnostics.into_error(&self.source)
     }
 
     /// Checks keys whose values only the caller knows, such as
@@ -186,7 +187,7 @@ impl Study {
         &self,
         problems: impl Iterator<Item = (Span, Diagnostic)>,
     ) -> Result<(), StudyError> {
-        let mut diagnostics = Diagnostics::default();
+        let diagnostics = Diagnostics::default();
         problems.for_each(|(at, problem)| diagnostics.add(at, problem));
         match diagnostics.is_empty() {
             true => Ok(()),

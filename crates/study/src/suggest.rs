@@ -41,7 +41,7 @@ fn key_of_file(name: &str) -> String {
     if let Some(near) = nearest(word, here.clone()) {
         return format!("did you mean `{near}`?");
     }
-    let sections = SECTIONS.iter().map(|(name, _)| *name);
+    let sections = SECTIONS.iter().copied();
     if section.is_empty() {
         let tables = [SWEEP, SIZES, THRESHOLDS, VARIANT, FAULT];
         match nearest(word, sections.clone().chain(tables)) {

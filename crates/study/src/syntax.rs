@@ -5,7 +5,7 @@ use toml::de::DeTable;
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use crate::error::{Diagnostic, Diagnostics};
+use crate::error::{Diagnostic, Diagnostics, Report};
 use plan::{Origin, Span};
 
 /// More than any key of a study has.
@@ -15,13 +15,15 @@ const MAX_DOTS: usize = 8;
 /// follows the error may be misread.
 pub(crate) fn tables(text: &str) -> Result<TomlSpanned<DeTable<'_>>, Diagnostics> {
     if let Some((span, diagnostic)) = too_deep(text, Origin::File) {
-        return Err(Diagnostics::one(span, diagnostic));
+        let diagnostics = Diagnostics::default();
+        diagnostics.add(span, diagnostic);
+        return Err(diagnostics);
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(root);
     }
-    let mut diagnostics = Diagnostics::default();
+    let diagnostics = Diagnostics::default();
     for error in &errors {
         let span = error.span().unwrap_or(text.len()..text.len());
         diagnostics.add(Span::new(Origin::File, span), diagnostic(error.message()));

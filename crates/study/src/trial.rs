@@ -11,7 +11,7 @@ use plan::key::{
 };
 use plan::{
     Chaos, Cluster, ClusterProfile, Configured, CpuSet, Detector, Durability, EngineSpec, FindMax,
-    Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site, SiteKind, Span,
+    Host, Ledger, Limited, Limits, Load, LoginSpec, Node, Reset, ServerSpec, Site, SiteKind,
     Spanned, Topology, Trial, Until, format_duration, is_same_setting, parse_bytes,
     parse_frequency,
 };
@@ -79,8 +79,7 @@ fn config(at: &Point<'_>) -> Vec<(String, Spanned<String>)> {
     let settings = at.settings().into_iter();
     let settings = settings.filter_map(|(name, given)| {
         let given = given.value.as_ref()?;
-        let (value, span) = (given.to_string(), given.span);
-        Some((name.to_owned(), Spanned { value, span }))
+        Some((name.to_owned(), Spanned::new(given.to_string(), given.span)))
     });
     let mut config = settings.collect();
     if let Some(kind) = at.cluster() {
@@ -102,8 +101,7 @@ fn words(at: &Point<'_>) -> (Durability, ClusterProfile) {
 /// Adds a setting, unless the study has it.
 fn add(config: &mut Vec<(String, Spanned<String>)>, (name, value): (&str, &str)) {
     if !config.iter().any(|(known, _)| is_same_setting(known, name)) {
-        let (value, span) = (value.to_owned(), Span::NOWHERE);
-        config.push((name.to_owned(), Spanned { value, span }));
+        config.push((name.to_owned(), value.to_owned().into()));
     }
 }
 
@@ -227,10 +225,7 @@ fn site(at: &Point<'_>) -> Site {
             true => at.get("site.runtime"),
             false => plan::Runtime::default(),
         },
-        kind: kind.unwrap_or(Spanned {
-            value: implied,
-            span: Span::NOWHERE,
-        }),
+        kind: kind.unwrap_or(implied.into()),
         host,
         limits,
     }
@@ -336,11 +331,7 @@ mod tests {
 
     #[test]
     fn a_setting_of_the_study_goes_before_one_that_a_word_stands_for() {
-        let own = |value: &str| Spanned {
-            value: value.to_owned(),
-            span: Span::NOWHERE,
-        };
-        let mut config = vec![("Sync-Binlog".to_owned(), own("0"))];
+        let mut config = vec![("Sync-Binlog".to_owned(), "0".to_owned().into())];
         add(&mut config, ("sync_binlog", "1"));
         add(&mut config, ("sync_relay_log", "1"));
         assert_eq!(config[0].1.value, "0");

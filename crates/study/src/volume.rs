@@ -8,7 +8,7 @@ use plan::{
     Spanned, Topology, Volume, parse_bytes, shown, shown_bytes,
 };
 
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::point::Point;
 
 /// The sections of the volumes of a server.
@@ -161,15 +161,12 @@ impl Keys<'_, '_> {
         };
         let file_system = FileSystem {
             devices,
-            profile: self.maybe("profile").unwrap_or(default(profile)),
-            checksum: self.maybe("checksum").unwrap_or(default(true)),
+            profile: self.maybe("profile").unwrap_or(profile.into()),
+            checksum: self.maybe("checksum").unwrap_or(true.into()),
             compression: self.compression(),
             deduplicate: self.maybe("deduplicate").unwrap_or_default(),
             mount_options: self.maybe("mount_options"),
-            kind: Spanned {
-                value: kind,
-                span: word.span,
-            },
+            kind: Spanned::new(kind, word.span),
         };
         if let Err((span, message, help)) = file_system.check() {
             // What is not given follows from the kind.
@@ -187,8 +184,8 @@ impl Keys<'_, '_> {
     fn devices(&self) -> Devices {
         let Some(device) = self.maybe::<PathBuf>("device") else {
             return Devices::Loop {
-                count: self.maybe("devices").unwrap_or(default(1)),
-                bytes: self.bytes("device_size").unwrap_or(default(DEVICE_BYTES)),
+                count: self.maybe("devices").unwrap_or(1.into()),
+                bytes: self.bytes("device_size").unwrap_or(DEVICE_BYTES.into()),
             };
         };
         if let Some((name, span)) = self.first(&["devices", "device_size", "directory"]) {
@@ -222,8 +219,7 @@ impl Keys<'_, '_> {
                 "the values are `none`, `lzo`, `zstd`, and `zstd:LEVEL` with a level from 1 to 15";
             self.at.refuse(span, message, help);
         }
-        let value = value.unwrap_or_default();
-        Spanned { value, span }
+        Spanned::new(value.unwrap_or_default(), span)
     }
 
     /// Refuses a file system that its tools refuse to make.
@@ -238,9 +234,4 @@ impl Keys<'_, '_> {
             self.at.refuse(bytes.span, message, help);
         }
     }
-}
-
-fn default<T>(value: T) -> Spanned<T> {
-    let span = Span::NOWHERE;
-    Spanned { value, span }
 }

@@ -33,7 +33,6 @@ impl SmallDisk {
         None
     }
 
-    /// Where it is mounted.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

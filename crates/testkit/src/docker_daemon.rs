@@ -50,7 +50,6 @@ impl DockerDaemon {
         Self { process, directory }
     }
 
-    /// What `DOCKER_HOST` must be.
     pub fn host(&self) -> String {
         format!("unix://{}", self.path("socket").display())
     }

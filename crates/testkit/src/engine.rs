@@ -9,7 +9,6 @@ use lab::servers;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     MariaDb,
-    /// Oracle's MySQL.
     MySql,
 }
 

@@ -1,6 +1,6 @@
 //! Support for tests: real servers, which are private, unprivileged, and gone with the test; small disks; skipped tests.
 //!
-//! ```no_run
+//! ```text
 //! let server = testkit::MariaDb::start(&["--max-connections=500"]);
 //! server.sql("CREATE TABLE t (id INT)");
 //! println!("{}", server.url("sbtest")); // mysql://root@127.0.0.1:PORT/sbtest

@@ -38,7 +38,6 @@ impl Postgres {
     }
 }
 
-/// What server to start.
 #[derive(Debug, Default)]
 pub struct PostgresBuilder {
     settings: Vec<String>,
@@ -104,12 +103,10 @@ impl PostgresServer {
         self.port
     }
 
-    /// The directory of its Unix socket.
     pub fn socket_directory(&self) -> &Path {
         self.files.path()
     }
 
-    /// Its data directory.
     pub fn data_dir(&self) -> PathBuf {
         self.files.path().join("data")
     }
@@ -124,7 +121,6 @@ impl PostgresServer {
         format!("postgres://root@127.0.0.1:{}/{db}", self.port)
     }
 
-    /// Its log so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.log_file()).unwrap_or_default()).into_owned()
     }
@@ -142,7 +138,6 @@ impl PostgresServer {
             .collect()
     }
 
-    /// Creates a role that can log in.
     pub fn create_user(&self, name: &str, password: &str, encryption: &str) {
         let password = password.replace('\'', "''");
         self.sql(&format!(
@@ -306,7 +301,6 @@ fn spawn_for_good(command: Command) -> Child {
     spawned.recv().unwrap().unwrap()
 }
 
-/// The processes that a postmaster has started.
 fn children(postmaster: &Child) -> Vec<Pid> {
     let pid = postmaster.id();
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();

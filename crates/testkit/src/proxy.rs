@@ -13,7 +13,6 @@ pub struct Proxy {
     gate: Arc<Gate>,
 }
 
-/// What a proxy does to its connections.
 #[derive(Debug, Clone, Copy)]
 struct Behavior {
     reply_delay: Duration,
@@ -37,12 +36,10 @@ struct Gate {
 }
 
 impl Proxy {
-    /// A proxy to a port of this host.
     pub fn start(upstream: u16) -> Self {
         Self::forward(std::iter::repeat(upstream), FORWARD, u64::MAX)
     }
 
-    /// A proxy that delays each reply.
     pub fn delaying(upstream: u16, reply_delay: Duration) -> Self {
         let behavior = Behavior {
             reply_delay,
@@ -96,7 +93,6 @@ impl Proxy {
         Self { port, gate }
     }
 
-    /// Where it listens.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -26,7 +26,6 @@ const CACHE_BYTES: u64 = 2 << 30;
 /// A test is ended by its runner, not by this.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// What server to start.
 #[derive(Debug, Clone)]
 pub struct Builder {
     engine: Engine,
@@ -128,22 +127,18 @@ impl Server {
         self.private.process().clone()
     }
 
-    /// The port it listens on, on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.private.port()
     }
 
-    /// The Unix socket it listens on.
     pub fn socket(&self) -> PathBuf {
         self.private.socket()
     }
 
-    /// Its data directory.
     pub fn data_dir(&self) -> PathBuf {
         self.private.data_dir()
     }
 
-    /// Its process, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.private.pid()
     }
@@ -162,7 +157,6 @@ impl Server {
         self.private.url(db)
     }
 
-    /// Its error log so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.private.log_path()).unwrap_or_default()).into_owned()
     }
@@ -207,7 +201,6 @@ impl Server {
         restarted.unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// The engine's own client, as `root`.
     fn client(&self) -> Command {
         let mut command = Command::new(self.engine.client(&self.installed));
         command.args(["--no-defaults", "--user=root"]);

@@ -2,7 +2,6 @@
 
 use crate::console::folded;
 
-/// Width of the section in columns.
 const WIDTH: usize = 90;
 
 /// The name and meaning of each.

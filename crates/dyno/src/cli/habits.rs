@@ -28,7 +28,6 @@ enum Meaning {
     Instead(&'static str),
 }
 
-/// An option or command of another tool.
 #[derive(Debug)]
 struct Habit {
     tool: &'static str,

@@ -48,7 +48,6 @@ pub(crate) type TrialOptions = TypedOptions<false>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypedOptions<const SERVER: bool>(Vec<TypedOption>);
 
-/// An option on the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct TypedOption {
     pub(crate) key: &'static Key,
@@ -57,7 +56,6 @@ pub(crate) struct TypedOption {
 }
 
 impl<const SERVER: bool> TypedOptions<SERVER> {
-    /// TypedOptions that were typed, in the order of the list.
     pub(crate) fn typed(&self) -> &[TypedOption] {
         &self.0
     }

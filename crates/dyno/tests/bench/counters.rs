@@ -1,5 +1,5 @@
-//! The server's own counters, after dyno and after sysbench: over the same number
-//! of transactions on the same rows, both must have asked for the same.
+//! The server's own counters, after dyno and after sysbench: over the same number of transactions on the
+//! same rows, both must have asked for the same.
 //!
 //! What differs by design:
 //! - sysbench closes its prepared statements one by one, dyno with the connection
@@ -8,19 +8,129 @@
 //!   text, but sysbench asks for the statement twice, once more as it falls back;
 //! - sysbench sends the INSERT of `oltp_insert` as text, dyno prepares it as it does
 //!   all others (`Com_stmt_prepare`, `Com_stmt_execute`; with `--protocol text` it
-//!   is as in sysbench).
+//!   is as in sysbench). PostgreSQL counts both alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{self, COMPARED, Delta, Program, Status, database, sysbench};
-use testkit::{MariaDb, MySql, Server};
+use crate::common::{self, COMPARED, Delta, Program, Served, Status, sysbench, wait_until};
+use measure::summary::TrialSummary;
+use testkit::{MariaDb, MySql, Postgres, PostgresServer, Server};
 
-const DATABASE: &str = "compared";
 const EVENTS: u32 = 500;
+const BULK_EVENTS: u32 = 100_000;
 const USERS: u32 = 4;
 const ROWS: u32 = 5_000;
 /// A deadlock makes either of them send more; then both are tried again.
 const TRIES: u32 = 5;
+
+/// The most by which two numbers that depend on the keys drawn are apart. The widest is
+/// `select_random_points`: 5,000 keys, each with as many rows as a Poisson of mean 1 gives, twice over
+/// (once for the data, once for the draw): the difference of two runs has a standard deviation of
+/// sqrt(2 * 2 * 5000) = 141 rows, and five of them are 14 %.
+const MOST_APART: f64 = 0.15;
+
+fn are_near(ours: i64, theirs: i64, besides: f64) -> bool {
+    (ours - theirs).abs() as f64 <= MOST_APART * ours.max(theirs) as f64 + besides
+}
+
+trait Counts: Served {
+    type Counted;
+    /// What the server counts while `run` runs.
+    fn counted(&self, run: impl FnOnce()) -> Self::Counted;
+    fn compare(workload: &str, ours: &Self::Counted, theirs: &Self::Counted);
+    /// Plans depend on how far the server's own statistics have come.
+    const ANALYZE: &'static str;
+}
+
+fn bench(server: &impl Served, words: &str) -> TrialSummary {
+    let program = Program::bench(&server.url("sbtest")).args("--no-monitors --warmup 0s");
+    program.args(words).succeeds().trial()
+}
+
+fn load<S: Counts>(server: &S) {
+    let words = "--distribution uniform --prepare always --events 1";
+    bench(server, &format!("--tables 2 --rows {ROWS} {words}"));
+    server.sql_in("sbtest", S::ANALYZE);
+}
+
+fn compare_all<S: Counts>(server: &S) {
+    load(server);
+    for (workload, tables) in COMPARED {
+        let [ours, theirs] = both(server, workload, tables);
+        S::compare(workload, &ours, &theirs);
+    }
+}
+
+/// After a run of each, without a restart in either.
+fn both<S: Counts>(server: &S, workload: &str, tables: u32) -> [S::Counted; 2] {
+    // As sysbench's script sends it.
+    let protocol = match workload {
+        "oltp_insert" => "text",
+        _ => "prepared",
+    };
+    let fresh = || {
+        if workload == "oltp_delete" {
+            load(server);
+        }
+    };
+    for _ in 0..TRIES {
+        let mut errors = 0;
+        fresh();
+        let ours = server.counted(|| {
+            let words = format!(
+                "--tables {tables} --rows {ROWS} --threads {USERS} --distribution uniform \
+                 --workload {workload} --events {EVENTS} --protocol {protocol} --prepare never"
+            );
+            let trial = bench(server, &words);
+            assert_eq!(trial.transactions.count, u64::from(EVENTS));
+            errors += trial.errors.iter().map(|error| error.count).sum::<u64>();
+        });
+        fresh();
+        let theirs = server.counted(|| {
+            let words = format!(
+                "--tables={tables} --table-size={ROWS} --threads={USERS} --rand-type=uniform \
+                 --rand-seed=1 --events={EVENTS} --time=0 run"
+            );
+            let run = sysbench(server, "sbtest", workload, &words);
+            assert_eq!(run.number("transactions:"), u64::from(EVENTS));
+            errors += run.number("ignored errors:");
+        });
+        if errors == 0 {
+            return [ours, theirs];
+        }
+    }
+    panic!("{workload}: deadlocks in each of {TRIES} tries");
+}
+
+/// What either counts when users insert rows in bulk.
+fn bulk_inserts<S: Counts>(server: &S) -> [S::Counted; 2] {
+    let users = format!("--workload bulk_insert --threads {USERS}");
+    let program = Program::bench(&server.url("sbtest")).args(&users);
+    program.args("--no-monitors --prepare only").succeeds();
+    let ours = server.counted(|| {
+        bench(
+            server,
+            &format!("{users} --prepare never --events {BULK_EVENTS}"),
+        );
+    });
+    server.sql_in("sbtest", "DROP TABLE sbtest1, sbtest2, sbtest3, sbtest4");
+    let sysbench = |words: &str| {
+        let words = format!("--threads={USERS} {words}");
+        sysbench(server, "sbtest", "bulk_insert", &words);
+    };
+    sysbench("prepare");
+    let theirs = server.counted(|| sysbench(&format!("--events={BULK_EVENTS} --time=0 run")));
+    [ours, theirs]
+}
+
+/// Each user fills packets of the same size, and sends what is left at its end: how many depends on how
+/// the rows fell to the users.
+fn assert_as_many_packets(ours: i64, theirs: i64) {
+    assert!(
+        ours.abs_diff(theirs) <= u64::from(USERS),
+        "{ours}, {theirs}"
+    );
+}
 
 /// The same number of these, whatever the keys.
 const EXACT: [&str; 10] = [
@@ -35,16 +145,50 @@ const EXACT: [&str; 10] = [
     "com_stmt_prepare",
     "handler_update",
 ];
-
-/// These depend on which keys are drawn. The widest is `select_random_points`:
-/// 5,000 keys, each with as many rows as a Poisson of mean 1 gives, twice over (once
-/// for the data, once for the draw): the difference of two runs has a standard
-/// deviation of sqrt(2 * 2 * 5000) = 141 rows, and five of them are 14 %.
+/// These depend on which keys are drawn.
 const DRAWN: [&str; 2] = ["handler_", "innodb_rows_"];
-const MOST_APART: f64 = 0.15;
 /// Rows that another user deletes at that very moment (`handler_read_rnd_deleted`) are few and
 /// come by chance.
 const CHANCE: f64 = 10.0;
+
+impl Counts for Server {
+    type Counted = Delta;
+
+    fn counted(&self, run: impl FnOnce()) -> Delta {
+        let before = Status::of(self);
+        run();
+        before.until_now(self)
+    }
+
+    fn compare(workload: &str, ours: &Delta, theirs: &Delta) {
+        let differs = |name: &&str| ours.get(name) != theirs.get(name);
+        let mut faults: Vec<String> = EXACT
+            .into_iter()
+            .filter(differs)
+            .map(str::to_owned)
+            .collect();
+        let both = [ours, theirs].into_iter();
+        let seen: BTreeSet<String> = both
+            .flat_map(|delta| delta.starting(&DRAWN).into_keys())
+            .collect();
+        // Which ranges MariaDB filters in the index changes with its estimates.
+        let drawn = |name: &String| !EXACT.contains(&name.as_str()) && !name.contains("_icp_");
+        faults.extend(
+            seen.into_iter()
+                .filter(|name| drawn(name) && !are_near(ours.get(name), theirs.get(name), CHANCE)),
+        );
+        let shown = faults
+            .iter()
+            .map(|name| (name, ours.get(name), theirs.get(name)));
+        let shown: Vec<_> = shown.collect();
+        assert!(
+            shown.is_empty(),
+            "{workload}: (counter, dyno, sysbench): {shown:?}"
+        );
+    }
+
+    const ANALYZE: &'static str = "ANALYZE TABLE sbtest1, sbtest2";
+}
 
 #[test]
 fn dyno_and_sysbench_ask_mariadb_for_the_same() {
@@ -57,143 +201,138 @@ fn dyno_and_sysbench_ask_mysql_for_the_same() {
     compare_all(&MySql::start(&["--skip-log-bin", common::LAZY_DISK]));
 }
 
-fn compare_all(server: &Server) {
-    load(server);
-    for (workload, tables) in COMPARED {
-        let (ours, theirs) = both(server, workload, tables);
-        compare(workload, &ours, &theirs);
-    }
-}
-
-fn load(server: &Server) {
-    let url = database(server, DATABASE);
-    Program::bench(&url)
-        .args("--no-monitors")
-        .args(&format!("--tables 2 --rows {ROWS} --distribution uniform"))
-        .args("--prepare only")
-        .run()
-        .succeeds();
-    // Or the plans depend on how far the server's own statistics have come.
-    server.sql(&format!(
-        "ANALYZE TABLE {DATABASE}.sbtest1, {DATABASE}.sbtest2"
-    ));
-}
-
-fn compare(workload: &str, ours: &Delta, theirs: &Delta) {
-    let mut faults = Vec::new();
-    for name in EXACT {
-        if ours.get(name) != theirs.get(name) {
-            faults.push((name.to_owned(), ours.get(name), theirs.get(name)));
-        }
-    }
-    let seen: BTreeSet<String> = [ours, theirs]
-        .into_iter()
-        .flat_map(|delta| delta.starting(&DRAWN).into_keys())
-        .collect();
-    // Which ranges MariaDB filters in the index changes with its estimates.
-    let drawn = |name: &&String| !EXACT.contains(&name.as_str()) && !name.contains("_icp_");
-    for name in seen.iter().filter(drawn) {
-        let (our, their) = (ours.get(name), theirs.get(name));
-        let apart = (our - their).abs() as f64;
-        if apart > MOST_APART * our.max(their) as f64 + CHANCE {
-            faults.push((name.clone(), our, their));
-        }
-    }
-    assert!(
-        faults.is_empty(),
-        "{workload}: (counter, dyno, sysbench): {faults:?}"
-    );
-}
-
-/// The counters after a run of each, without a restart in either.
-fn both(server: &Server, workload: &str, tables: u32) -> (Delta, Delta) {
-    // As sysbench's script sends it.
-    let protocol = match workload {
-        "oltp_insert" => "text",
-        _ => "prepared",
-    };
-    let fresh = || {
-        if workload == "oltp_delete" {
-            load(server);
-        }
-    };
-    for _ in 0..TRIES {
-        fresh();
-        let before = Status::of(server);
-        let done = Program::bench(&server.url(DATABASE))
-            .args("--no-monitors")
-            .args(&format!(
-                "--tables {tables} --rows {ROWS} --threads {USERS} --distribution uniform \
-                 --workload {workload} --events {EVENTS} --protocol {protocol}"
-            ))
-            .args("--prepare never --warmup 0s")
-            .run()
-            .succeeds();
-        let ours = before.until_now(server);
-        fresh();
-        let before = Status::of(server);
-        let run = sysbench(
-            server,
-            DATABASE,
-            workload,
-            &format!(
-                "--tables={tables} --table-size={ROWS} --threads={USERS} --rand-type=uniform \
-                 --rand-seed=1 --events={EVENTS} --time=0 run"
-            ),
-        );
-        let theirs = before.until_now(server);
-        assert_eq!(run.number("transactions:"), u64::from(EVENTS));
-        assert_eq!(done.trial().transactions.count, u64::from(EVENTS));
-        if done.trial().errors.is_empty() && run.number("ignored errors:") == 0 {
-            return (ours, theirs);
-        }
-    }
-    panic!("{workload}: deadlocks in each of {TRIES} tries");
-}
-
 #[test]
-fn bulk_inserts_are_as_many_rows_in_as_many_statements() {
-    const BULK_EVENTS: u32 = 100_000;
-    let server = MariaDb::start(&[]);
-    let url = database(&server, "ours");
-    let sizes = format!("--workload bulk_insert --threads {USERS}");
-    Program::bench(&url)
-        .args("--no-monitors")
-        .args(&sizes)
-        .args("--prepare only")
-        .run()
-        .succeeds();
-    let before = Status::of(&server);
-    Program::bench(&url)
-        .args("--no-monitors")
-        .args(&sizes)
-        .args(&format!(
-            "--prepare never --warmup 0s --events {BULK_EVENTS}"
-        ))
-        .run()
-        .succeeds();
-    let ours = before.until_now(&server);
-    database(&server, "theirs");
-    let threads = format!("--threads={USERS}");
-    sysbench(
-        &server,
-        "theirs",
-        "bulk_insert",
-        &format!("{threads} prepare"),
-    );
-    let before = Status::of(&server);
-    let options = format!("{threads} --events={BULK_EVENTS} --time=0 run");
-    sysbench(&server, "theirs", "bulk_insert", &options);
-    let theirs = before.until_now(&server);
+fn bulk_inserts_into_mariadb_are_as_many_rows_in_as_many_statements() {
+    let [ours, theirs] = bulk_inserts(&MariaDb::start(&[common::LAZY_DISK]));
     for counter in ["handler_write", "com_select", "com_begin", "com_update"] {
         assert_eq!(ours.get(counter), theirs.get(counter), "{counter}");
     }
     assert_eq!(ours.get("handler_write"), i64::from(BULK_EVENTS));
-    // Each user fills packets of the same size, and sends what is left at its end:
-    // how many depends on how the rows fell to the users.
-    let inserts = [ours.get("com_insert"), theirs.get("com_insert")];
-    assert!(
-        inserts[0].abs_diff(inserts[1]) <= u64::from(USERS),
-        "{inserts:?}"
-    );
+    assert_as_many_packets(ours.get("com_insert"), theirs.get("com_insert"));
+}
+
+/// What PostgreSQL counted in the database: by column of `pg_stat_database`, and calls and rows by
+/// statement, whichever of the tables it is on.
+#[derive(Debug, PartialEq)]
+struct Counted {
+    database: BTreeMap<&'static str, i64>,
+    statements: BTreeMap<String, [i64; 2]>,
+}
+
+/// The number of transactions, of changes, and of rows read.
+const COLUMNS: [&str; 6] = [
+    "xact_commit",
+    "tup_inserted",
+    "tup_updated",
+    "tup_deleted",
+    "tup_returned",
+    "tup_fetched",
+];
+/// What the connections of a run read of the catalogs.
+const CATALOG_ROWS: f64 = 500.0;
+/// Rows that another user has deleted and not yet inserted again.
+const MOST_MISSED: i64 = 10;
+/// Transactions by which they may differ: dyno connects once more, and both are waited for.
+const MOST_OTHERS: i64 = 30;
+
+fn postgres() -> PostgresServer {
+    let server = Postgres::start(&[
+        "shared_preload_libraries=pg_stat_statements",
+        // It updates catalogs whenever it wants.
+        "autovacuum=off",
+        "synchronous_commit=off",
+    ]);
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    server
+}
+
+/// Backends publish what they counted before they are gone.
+fn columns(server: &PostgresServer) -> BTreeMap<&'static str, i64> {
+    let others = "SELECT count(*) FROM pg_stat_activity \
+                  WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    wait_until("all backends are gone", || server.sql(others)[0][0] == "0");
+    let names = COLUMNS.join(", ");
+    let sql = format!("SELECT {names} FROM pg_stat_database WHERE datname = 'sbtest'");
+    let values = server.sql(&sql).remove(0).into_iter();
+    let values = values.map(|value| value.parse().unwrap());
+    COLUMNS.into_iter().zip(values).collect()
+}
+
+impl Counted {
+    /// The sums of calls and rows over all statements.
+    fn sums(&self) -> [i64; 2] {
+        [0, 1].map(|which| self.statements.values().map(|sums| sums[which]).sum())
+    }
+}
+
+impl Counts for PostgresServer {
+    type Counted = Counted;
+
+    fn counted(&self, run: impl FnOnce()) -> Counted {
+        self.sql("SELECT pg_stat_statements_reset()");
+        let before = columns(self);
+        run();
+        let mut database = columns(self);
+        let mut statements: BTreeMap<String, [i64; 2]> = BTreeMap::new();
+        let rows = self.sql(
+            "SELECT regexp_replace(query, '[[:space:]]+', ' ', 'g'), calls, rows \
+             FROM pg_stat_statements WHERE query ~ 'sbtest[0-9]'",
+        );
+        for row in rows {
+            let text = row[0].replace(|c: char| c.is_ascii_digit(), "");
+            let sums = statements.entry(text).or_default();
+            sums[0] += row[1].parse::<i64>().unwrap();
+            sums[1] += row[2].parse::<i64>().unwrap();
+        }
+        for (name, value) in &mut database {
+            *value -= before[name];
+        }
+        Counted {
+            database,
+            statements,
+        }
+    }
+
+    fn compare(workload: &str, ours: &Counted, theirs: &Counted) {
+        let shown = format!("{workload}\ndyno: {ours:#?}\nsysbench: {theirs:#?}");
+        let calls = |counted: &Counted| -> BTreeMap<String, i64> {
+            let calls = counted.statements.iter();
+            calls.map(|(text, sums)| (text.clone(), sums[0])).collect()
+        };
+        assert_eq!(calls(ours), calls(theirs), "{shown}");
+        assert!(!ours.statements.is_empty());
+        for (name, our) in &ours.database {
+            let their = theirs.database[name];
+            let is_alike = match *name {
+                // Each statement is prepared in a transaction of its own, by both.
+                "xact_commit" => {
+                    *our.min(&their) >= i64::from(EVENTS) && (our - their).abs() <= MOST_OTHERS
+                }
+                "tup_returned" | "tup_fetched" => are_near(*our, their, CATALOG_ROWS),
+                _ => (our - their).abs() <= MOST_MISSED,
+            };
+            assert!(is_alike, "{name}: {shown}");
+        }
+        for (text, [_, rows]) in &ours.statements {
+            let their = theirs.statements[text][1];
+            assert!(are_near(*rows, their, CATALOG_ROWS), "{text}: {shown}");
+        }
+    }
+
+    const ANALYZE: &'static str = "ANALYZE sbtest1, sbtest2";
+}
+
+#[test]
+fn dyno_and_sysbench_ask_postgres_for_the_same() {
+    compare_all(&postgres());
+}
+
+#[test]
+fn bulk_inserts_into_postgres_are_as_many_rows_in_as_many_statements() {
+    let both = bulk_inserts(&postgres());
+    let [[our_calls, our_rows], [their_calls, their_rows]] = [both[0].sums(), both[1].sums()];
+    for rows in [our_rows, their_rows, both[0].database["tup_inserted"]] {
+        assert_eq!(rows, i64::from(BULK_EVENTS));
+    }
+    assert_as_many_packets(our_calls, their_calls);
 }

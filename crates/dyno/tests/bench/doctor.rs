@@ -16,8 +16,7 @@ fn doctor(words: &str) -> Program {
 
 #[track_caller]
 fn findings(finished: &Finished) -> Vec<Finding> {
-    serde_json::from_str(&finished.stdout)
-        .unwrap_or_else(|error| panic!("{error}\n{}", finished.shown()))
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}\n{finished}"))
 }
 
 #[track_caller]
@@ -41,22 +40,19 @@ fn bad<'a>(findings: &'a [Finding], of: &str) -> Vec<(&'a str, Level)> {
 
 #[test]
 fn a_host_is_looked_at_by_its_user() {
-    let own = doctor("--verbose").run().succeeds();
+    let own = doctor("--verbose").succeeds();
     let last = own.stdout.trim_end().lines().last().unwrap().to_owned();
     assert!(
         last.contains(" not checked, ") && last.ends_with(" passed"),
-        "{}",
-        own.shown()
+        "{own}"
     );
-    for id in [
+    own.prints(&[
         "transparent-huge-pages",
         "other-load",
         "io-scheduler",
         "clock-source",
         "steal",
-    ] {
-        assert!(own.stdout.contains(id), "{id}: {}", own.shown());
-    }
+    ]);
 }
 
 #[test]
@@ -92,9 +88,8 @@ fn a_mysql_is_compared_with_the_load_of_a_study() {
         "title = \"t\"\n[server]\nurl = \"{url}\"\n[data]\ntables = 40\nrows = 10\n[load]\n\
          workload = \"oltp_read_write\"\nthreads = 100\nwarmup = \"1s\"\ntime = \"5s\"\n"
     );
-    let program = doctor("--study study.toml --json");
-    std::fs::write(program.dir().join("study.toml"), study).unwrap();
-    let found = program.run().succeeds();
+    let found = doctor("--study study.toml --json").with_study(&study);
+    let found = found.succeeds();
     let findings = findings(&found);
     let expected = [
         ("max-connections", Level::Severe),
@@ -105,10 +100,9 @@ fn a_mysql_is_compared_with_the_load_of_a_study() {
     let mut of_load = bad(&findings, &url);
     // The kit's pool and this host's memory decide it.
     of_load.retain(|(id, _)| *id != "buffer-pool-memory");
-    assert_eq!(of_load, expected, "{}", found.shown());
-    let prepared = findings
-        .iter()
-        .find(|finding| finding.id == "max-prepared-statements");
+    assert_eq!(of_load, expected, "{found}");
+    let mut found = findings.iter();
+    let prepared = found.find(|one| one.id == "max-prepared-statements");
     let observed = &prepared.unwrap().observed;
     assert!(
         observed.ends_with("16382, the load needs 36200"),
@@ -122,9 +116,8 @@ fn a_study_is_examined_before_its_servers_are_there() {
         config = { innodb_flush_log_at_trx_commit = 0, innodb_doublewrite = \"OFF\", max_connections = 10, innodb_buffer_pool_size = \"256M\", innodb_log_file_size = \"1G\" }\n\
         [data]\ntables = 1\nrows = 10\n[load]\nthreads = 100\nwarmup = \"1s\"\ntime = \"5s\"\n";
     let look = |sets: &str| {
-        let program = doctor("--study study.toml --json").args(sets);
-        std::fs::write(program.dir().join("study.toml"), text).unwrap();
-        findings(&program.run().succeeds())
+        let program = doctor("--study study.toml --json").with_study(text);
+        findings(&program.args(sets).succeeds())
     };
     let findings_here = look("");
     let expected = [
@@ -137,10 +130,7 @@ fn a_study_is_examined_before_its_servers_are_there() {
         expected,
         "{findings_here:#?}"
     );
-    let remedy = findings_here
-        .iter()
-        .find_map(|finding| finding.remedy.as_deref());
-    assert!(remedy.is_some());
+    assert!(findings_here.iter().any(|finding| finding.remedy.is_some()));
     let enough = look("--set server.config.max_connections=200");
     assert_eq!(level(&enough, "max-connections"), Level::Passed);
 }
@@ -150,14 +140,11 @@ fn what_a_study_varies_is_no_fault_of_it() {
     let text = "title = \"t\"\n[server]\nengine = \"mysql\"\nconfig = { innodb_doublewrite = \"OFF\" }\n\
         [load]\ntime = \"5s\"\n\
         [sweep]\n\"server.config.innodb_flush_log_at_trx_commit\" = [0, 1]\n";
-    let program = doctor("--study study.toml --json");
-    std::fs::write(program.dir().join("study.toml"), text).unwrap();
-    let findings = findings(&program.run().succeeds());
+    let program = doctor("--study study.toml --json").with_study(text);
+    let findings = findings(&program.succeeds());
     let of = |id: &str| {
-        findings
-            .iter()
-            .filter(|finding| finding.id == id)
-            .collect::<Vec<_>>()
+        let found = findings.iter().filter(|finding| finding.id == id);
+        found.collect::<Vec<_>>()
     };
     let commits = of("commit-flush");
     let levels: Vec<Level> = commits.iter().map(|finding| finding.level).collect();
@@ -174,16 +161,15 @@ fn what_a_study_varies_is_no_fault_of_it() {
 
 #[test]
 fn what_cannot_be_looked_at_ends_it() {
-    doctor("mysql://root@127.0.0.1:1/x")
-        .run()
-        .fails(SERVER, &["127.0.0.1:1"]);
-    doctor("--study nothing.toml")
-        .run()
-        .fails(USAGE, &["nothing.toml"]);
-    doctor("--tls-mode required").run().fails(USAGE, &["URL"]);
-    let program = doctor("--study study.toml");
-    std::fs::write(program.dir().join("study.toml"), "title = 3\n").unwrap();
-    program.run().fails(USAGE, &["study.toml"]);
+    doctor("mysql://root@127.0.0.1:1/x").fails(SERVER, &["127.0.0.1:1"]);
+    for (words, text) in [
+        ("--study nothing.toml", "nothing.toml"),
+        ("--tls-mode required", "URL"),
+        ("--study study.toml", "study.toml"),
+    ] {
+        let program = doctor(words).with_study("title = 3\n");
+        program.fails(USAGE, &[text]);
+    }
 }
 
 #[test]
@@ -192,28 +178,19 @@ fn a_run_keeps_what_was_found() {
     let url = database(&server, "kept");
     let run = Program::bench(&url)
         .args("--tables 1 --rows 10 --threads 1 --warmup 0s --time 1s")
-        .run()
         .succeeds();
-    assert!(run.stderr.contains(" severe"), "{}", run.shown());
-    assert!(
-        run.stderr.contains(&format!("dyno doctor {url}")),
-        "{}",
-        run.shown()
-    );
-    let text = doctor("").arg(&url).run().succeeds().stdout;
+    run.tells(&[" severe"]);
+    run.tells(&[&format!("dyno doctor {url}")]);
+    let text = doctor("").arg(&url).succeeds().stdout;
     assert!(
         text.contains("fix: SET GLOBAL innodb_flush_log_at_trx_commit = 1;"),
         "{text}"
     );
     let result = run.result();
     assert_eq!(level(&result.findings, "commit-flush"), Level::Severe);
-    assert!(
-        result
-            .findings
-            .iter()
-            .all(|finding| finding.level < Level::Passed)
-    );
-    let report = std::fs::read_to_string(run.out().join("report.html")).unwrap();
+    let mut levels = result.findings.iter().map(|finding| finding.level);
+    assert!(levels.all(|level| level < Level::Passed));
+    let report = run.file("report.html");
     assert!(report.contains("Conditions that may distort the results"));
     assert!(report.contains("commit-flush"));
 }

@@ -1,11 +1,12 @@
 //! Errors in the middle of a load: done again, ignored, or the end of it; each is
 //! counted by its code and told in the server's words.
 
-use crate::common::{Program, database, mariadb};
+use crate::common::{Program, Served, database, mariadb, postgres, wait_until};
 use client::mysql::{Connection, Target, TlsOptions};
 use client::reactor::Reactor;
 use measure::setup::Outcome;
 use measure::summary::{ErrorSummary, TrialSummary};
+use rustix::process::Signal;
 use testkit::MariaDb;
 
 fn error<'a>(trial: &'a TrialSummary, code: &str) -> &'a ErrorSummary {
@@ -16,11 +17,10 @@ fn error<'a>(trial: &'a TrialSummary, code: &str) -> &'a ErrorSummary {
 #[test]
 fn deadlocks_are_done_again_and_counted() {
     let server = mariadb();
-    let url = database(&server, "deadlocks");
+    let url = database(&*server, "deadlocks");
     let done = Program::bench(&url)
         .args("--workload oltp_write_only --tables 1 --rows 6 --threads 12 --warmup 0s")
         .args("--index-updates 6 --distribution uniform --events 1500 --seed 3 --verbose")
-        .run()
         .succeeds();
     let trial = done.trial();
     assert_eq!(trial.transactions.count, 1500);
@@ -29,7 +29,7 @@ fn deadlocks_are_done_again_and_counted() {
     // A transaction that was run again did not fail.
     assert_eq!((trial.failures(), trial.restarts()), (0, deadlock.count));
     assert!(deadlock.example.contains("Deadlock"), "{deadlock:?}");
-    assert!(done.stdout.contains("1213"), "{}", done.stdout);
+    done.prints(&["1213"]);
     // Each transaction deletes a row and inserts it again, however often it began.
     let rows = "SELECT COUNT(*) FROM deadlocks.sbtest1";
     assert_eq!(server.sql(rows).concat(), ["6"]);
@@ -43,7 +43,6 @@ fn lock_timeouts_are_done_again_and_counted() {
     Program::bench(&url)
         .args(options)
         .args("--prepare only")
-        .run()
         .succeeds();
     let target = Target::parse(&url, None, "root", &TlsOptions::default()).unwrap();
     let reactor = Reactor::new().unwrap();
@@ -70,22 +69,20 @@ fn lock_timeouts_are_done_again_and_counted() {
 #[test]
 fn an_error_that_nobody_ignores_stops_the_load_with_its_statement() {
     let server = mariadb();
-    let url = database(&server, "dropped");
+    let url = database(&*server, "dropped");
     let mut running = Program::bench(&url)
         .args("--workload oltp_point_select --tables 1 --rows 100 --threads 3 --warmup 0s")
         .args("--time 300s")
         .start();
     running.says("  measure  ");
     server.sql("DROP TABLE dropped.sbtest1");
-    let done = running.wait().fails(
-        4,
-        &[
-            "1146 (42S02)",
-            "dropped.sbtest1",
-            "SELECT c FROM sbtest1 WHERE id=?",
-            "--prepare missing",
-        ],
-    );
+    let texts = [
+        "1146 (42S02)",
+        "dropped.sbtest1",
+        "WHERE id=?",
+        "--prepare missing",
+    ];
+    let done = running.wait().fails(4, &texts);
     let trial = done.trial();
     let Outcome::Stopped { error: told } = &trial.outcome else {
         panic!("{:?}", trial.outcome);
@@ -98,7 +95,7 @@ fn an_error_that_nobody_ignores_stops_the_load_with_its_statement() {
 #[test]
 fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
     let server = mariadb();
-    let url = database(&server, "ignored");
+    let url = database(&*server, "ignored");
     // The users number the rows: a second run gives the same numbers.
     let run = |words: &str| {
         let program = Program::bench(&url)
@@ -107,14 +104,12 @@ fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
         program.args(words).run()
     };
     run("").succeeds();
-    let stopped = run("").fails(
-        4,
-        &[
-            "1062 (23000)",
-            "INSERT INTO sbtest1",
-            "--ignore-errors 1062",
-        ],
-    );
+    let texts = [
+        "1062 (23000)",
+        "INSERT INTO sbtest1",
+        "--ignore-errors 1062",
+    ];
+    let stopped = run("").fails(4, &texts);
     assert!(matches!(stopped.trial().outcome, Outcome::Stopped { .. }));
     // A user who inserted less than the other in the first run may have inserted some in the second.
     let count = || -> u64 {
@@ -135,29 +130,42 @@ fn an_error_that_is_ignored_is_counted_and_the_load_goes_on() {
     }
 }
 
-#[test]
-fn a_connection_that_is_killed_is_opened_again() {
-    let server = mariadb();
-    let url = database(&server, "victims");
+/// Those of the users; the monitors' own may be among them.
+fn killed_connections_are_opened_again<S: Served>(server: &S, kill: impl Fn(&S)) {
+    let url = database(server, "victims");
     let mut running = Program::bench(&url)
         .args("--tables 1 --rows 100 --threads 3 --warmup 0s --time 300s")
         .start();
     running.says("  measure  ");
-    let ids = "SELECT id FROM information_schema.processlist WHERE db = 'victims'";
-    for id in server.sql(ids).concat() {
-        server.sql(&format!("KILL {id}"));
-    }
+    kill(server);
     running.says(" reconnects");
-    running.signal(rustix::process::Signal::INT);
+    running.signal(Signal::INT);
     let trial = running.wait().fails(4, &[]).trial();
-    assert!((1..=3).contains(&trial.reconnects), "{:?}", trial.errors);
-    let reconnected: u64 = trial
-        .errors
-        .iter()
-        .filter(|error| error.action == "reconnected")
-        .map(|error| error.count)
-        .sum();
-    assert!(reconnected >= trial.reconnects, "{:?}", trial.errors);
+    assert!((1..=4).contains(&trial.reconnects), "{:?}", trial.errors);
+    let mut reconnected = trial.errors.clone();
+    reconnected.retain(|error| error.action == "reconnected");
+    let count: u64 = reconnected.iter().map(|error| error.count).sum();
+    assert!(count >= trial.reconnects, "{:?}", trial.errors);
+}
+
+#[test]
+fn a_connection_that_is_killed_is_opened_again() {
+    killed_connections_are_opened_again(&*mariadb(), |server| {
+        let ids = "SELECT id FROM information_schema.processlist WHERE db = 'victims'";
+        for id in server.sql(ids).concat() {
+            server.sql(&format!("KILL {id}"));
+        }
+    });
+    let server = postgres();
+    killed_connections_are_opened_again(&*server, |server| {
+        let terminate =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'victims'";
+        assert!(server.sql(terminate).len() >= 3);
+    });
+    wait_until("no connection is left", || {
+        let left = "SELECT 1 FROM pg_stat_activity WHERE datname = 'victims'";
+        server.sql(left).is_empty()
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::markdown::{Block, files_below, root, split};
+use crate::common::markdown::{Block, files_of, root, split};
 use crate::common::{LAZY_DISK, cache};
 use testkit::{MariaDb, Server};
 
@@ -127,7 +127,7 @@ fn follow(page: &str) -> Result<(), String> {
 
 /// The README and the guides that have commands.
 fn pages() -> Vec<String> {
-    let mut pages = files_below(&root().join("docs"), "md");
+    let mut pages = files_of("docs", "md");
     pages.push(root().join("README.md"));
     let names = pages
         .iter()

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::common::{Program, database, mariadb, mysql};
+use crate::common::{Program, cases, mariadb, mysql};
+use measure::result::RunResult;
 use plan::Point;
 
 const USAGE: i32 = 2;
@@ -21,12 +22,9 @@ fn the_options_of_a_sysbench_command_line_work() {
          --skip_trx=on --range_selects=off --auto_inc --point_selects=3 \
          --mysql_storage_engine=innodb",
     );
-    let setup = done.run().succeeds().trial().setup;
-    let (data, load, transaction) = (
-        &setup.planned.data,
-        &setup.planned.load,
-        &setup.planned.transaction,
-    );
+    let setup = done.succeeds().trial().setup;
+    let planned = &setup.planned;
+    let (data, load, transaction) = (&planned.data, &planned.load, &planned.transaction);
     assert_eq!((data.tables, data.rows, data.seed), (2, 200, 3));
     assert_eq!((load.threads, load.longest()), (2, None));
     assert!(load.warmup.is_zero() && data.auto_inc);
@@ -37,7 +35,7 @@ fn the_options_of_a_sysbench_command_line_work() {
 #[test]
 fn the_options_of_a_pgbench_or_k6_command_line_work() {
     let pgbench = bench("--rows 100 --tables 1 --warmup 0 -c 2 -T 1 -R 50 --events 0");
-    let setup = pgbench.run().succeeds().trial().setup;
+    let setup = pgbench.succeeds().trial().setup;
     let one_s = Duration::from_secs(1);
     assert_eq!(
         (setup.planned.load.threads, setup.planned.load.time),
@@ -45,7 +43,7 @@ fn the_options_of_a_pgbench_or_k6_command_line_work() {
     );
     assert_eq!(setup.planned.load.rate, Some(50.0));
     let k6 = bench("--rows 100 --tables 1 --warmup 0 --vus 3 --duration 5s --iterations 30");
-    let trial = k6.run().succeeds().trial();
+    let trial = k6.succeeds().trial();
     assert_eq!(trial.setup.planned.load.threads, 3);
     assert_eq!(trial.setup.planned.load.time, Duration::from_secs(5));
     assert_eq!(trial.transactions.count, 30);
@@ -53,126 +51,89 @@ fn the_options_of_a_pgbench_or_k6_command_line_work() {
 
 #[test]
 fn what_means_something_else_is_answered_with_what_to_write() {
-    for (words, hint) in [
-        ("--percentile=99", "--threshold 'p99 < 20ms'"),
-        ("--report-interval=1", "every second"),
-        ("--rand-spec-pct=5", "--distribution special:pct=1"),
-        ("--histogram", "stores a histogram"),
-        ("--db-driver=mysql", "mysql://"),
-        ("--db-ps-mode=disable", "--protocol text"),
-        ("--verbosity=5", "--verbose"),
-        ("oltp_read_only", "--workload oltp_read_only"),
-        (
-            "/usr/share/sysbench/oltp_insert.lua",
-            "--workload oltp_insert",
-        ),
-        ("prepare", "--prepare only"),
-        ("run", "in one command"),
-        ("cleanup", "--prepare always"),
-        ("-t 100", "--events"),
-        ("-s 10", "--rows"),
-        ("-P 1", "every second"),
-        ("-M simple", "--protocol text"),
-        ("--rps 100", "--rate"),
-    ] {
-        let refused = bench(words).run().fails(USAGE, &["help: ", hint]);
-        assert!(!refused.stderr.contains("similar"), "{}", refused.shown());
+    let hints = "
+        --percentile=99 => --threshold 'p99 < 20ms'
+        --report-interval=1 => every second
+        --rand-spec-pct=5 => --distribution special:pct=1
+        --histogram => stores a histogram
+        --db-driver=mysql => mysql://
+        --db-ps-mode=disable => --protocol text
+        --verbosity=5 => --verbose
+        oltp_read_only => --workload oltp_read_only
+        /usr/share/sysbench/oltp_insert.lua => --workload oltp_insert
+        prepare => --prepare only
+        run => in one command
+        cleanup => --prepare always
+        -t 100 => --events
+        -s 10 => --rows
+        -P 1 => every second
+        -M simple => --protocol text
+        --rps 100 => --rate
+        --host db1 => dyno bench mysql://
+        --port 3306 => dyno bench mysql://
+        --user me => dyno bench mysql://
+        --password x => dyno bench mysql://
+        --db shop => dyno bench mysql://
+        -f script.sql => cannot run SQL scripts & pgbench -f";
+    for (words, texts) in cases(hints) {
+        let refused = bench(words).fails(USAGE, &texts);
+        refused.tells(&["help: "]);
+        assert!(!refused.stderr.contains("similar"), "{refused}");
         assert!(!refused.out().exists(), "{words}");
     }
+    bench("--time 0 --events 0").fails(USAGE, &["--time 0 means no time limit", "--events"]);
 }
 
 #[test]
-fn a_server_in_options_is_answered_with_its_address() {
-    let refused = Program::new()
-        .args("bench --mysql-host=db1 --mysql-port=3307 --mysql-user=me --mysql-db=shop")
-        .args("--mysql-password=hush-hush")
-        .run()
-        .fails(
-            USAGE,
-            &["dyno bench mysql://me@db1:3307/shop", "DYNO_PASSWORD"],
-        );
-    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
-    for words in [
-        "--host db1",
-        "--port 3306",
-        "--user me",
-        "--password x",
-        "--db shop",
-    ] {
-        let program = Program::new().args("bench sqlite:").args(words);
-        program.run().fails(USAGE, &["dyno bench mysql://"]);
-    }
-}
-
-#[test]
-fn a_workload_in_the_place_of_a_command_or_an_address() {
-    for words in [
-        "oltp_read_write --threads=4 run",
-        "bench oltp_read_write",
-        "bench oltp_read_write --mysql-db=x run",
-    ] {
+fn a_server_or_workload_in_another_place_is_answered_with_what_to_write() {
+    let commands = "
+        bench --mysql-host=db1 --mysql-port=3307 --mysql-user=me --mysql-db=shop --mysql-password=hush => dyno bench mysql://me@db1:3307/shop & DYNO_PASSWORD
+        oltp_read_write --threads=4 run => dyno bench
+        bench oltp_read_write => dyno bench & --workload oltp_read_write
+        bench oltp_read_write --mysql-db=x run => dyno bench
+        run studies/quickstart.toml --threads 4 => --set load.threads=VALUE
+        plan studies/quickstart.toml --rows=4 => --set data.rows=VALUE";
+    for (words, texts) in cases(commands) {
         let refused = Program::new().args(words).run();
-        refused.fails(USAGE, &["dyno bench"]);
+        refused.fails(USAGE, &texts).hides("hush");
     }
-    Program::new()
-        .args("bench oltp_read_write")
-        .run()
-        .fails(USAGE, &["--workload oltp_read_write"]);
-}
-
-#[test]
-fn zero_is_no_limit_but_something_has_to_end_the_run() {
-    bench("--time 0 --events 0")
-        .run()
-        .fails(USAGE, &["--time 0 means no time limit", "--events"]);
 }
 
 #[test]
 fn several_numbers_of_threads_run_one_after_the_other() {
     let words = "--tables 1 --rows 100 --warmup 0 --events 30 --threads 1,3 --threshold p99<60000";
-    let done = bench(words).run().succeeds();
+    let done = bench(words).succeeds();
     let result = done.result();
-    let users: Vec<u32> = result
+    let users = result
         .trials
         .iter()
-        .map(|trial| trial.setup.planned.load.threads)
-        .collect();
+        .map(|trial| trial.setup.planned.load.threads);
+    let users: Vec<u32> = users.collect();
     assert_eq!(users, [1, 3]);
     assert_eq!(result.design.axes, ["load.threads"]);
-    assert_eq!(
-        result.trials[1].setup.planned.point,
-        Point::from([("load.threads", 3)])
-    );
+    let point = &result.trials[1].setup.planned.point;
+    assert_eq!(*point, Point::from([("load.threads", 3)]));
     assert_eq!(result.thresholds.len(), 2);
-    assert!(
-        result
-            .thresholds
-            .iter()
-            .all(|one| one.column == "response_ms.p99")
-    );
+    let mut columns = result.thresholds.iter().map(|one| &one.column);
+    assert!(columns.all(|column| column == "response_ms.p99"));
     // What is kept of it is a study that does the same.
-    let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
-    let again = Program::study(&study).run().succeeds().result();
-    let point = |trial: &measure::summary::TrialSummary| trial.setup.planned.point.clone();
-    assert!(
-        again
-            .trials
-            .iter()
-            .map(point)
-            .eq(result.trials.iter().map(point))
-    );
-    bench("--threads 4,4")
-        .run()
-        .fails(USAGE, &["duplicate value 4", "use --repeats"]);
-    bench("--threads 1,x").run().fails(USAGE, &["--threads"]);
+    let study = done.file("study.toml");
+    let again = Program::study(&study).succeeds().result();
+    let labels = |result: &RunResult| {
+        let trials = result.trials.iter();
+        trials
+            .map(|trial| trial.setup.planned.label.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(labels(&again), labels(&result));
+    bench("--threads 4,4").fails(USAGE, &["duplicate value 4", "use --repeats"]);
+    bench("--threads 1,x").fails(USAGE, &["--threads"]);
 }
 
 #[test]
 fn columns_have_short_names() {
     let words = "--tables 1 --rows 100 --warmup 0 --events 20 --threads 1";
-    let missed = bench(words)
-        .args("--threshold p95<0.000001 --undecided fail")
-        .run();
+    let missed = bench(words).args("--threshold p95<0.000001 --undecided fail");
     let missed = missed.fails(1, &["response_ms.p95 is"]);
     assert_eq!(missed.result().thresholds[0].column, "response_ms.p95");
     let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
@@ -180,7 +141,7 @@ fn columns_have_short_names() {
         [thresholds]\np99 = \"< 60000\"\n\
         [report]\ntables = [{ rows = \"load.threads\", columns = [\"tps\", \"mean\", \"p99\"] }]\n\
         [sweep]\n\"load.threads\" = [1, 2]\n";
-    let result = Program::study(study).run().succeeds().result();
+    let result = Program::study(study).succeeds().result();
     let columns = ["tps", "response_ms.mean", "response_ms.p99"];
     assert_eq!(result.design.tables[0].columns, columns);
     assert_eq!(result.thresholds[0].column, "response_ms.p99");
@@ -201,43 +162,26 @@ fn a_missing_database_is_created_when_that_is_asked_for() {
         server.sql("CREATE USER guest@'%'; GRANT ALL ON `not-there`.* TO guest@'%'");
         let url = server.url("not-there").replace("root@", "guest@");
         let again = Program::bench(&url).args(SHORT).args("--create-database");
-        again.run().succeeds();
+        again.succeeds();
         let other = server.url("other_than_that").replace("root@", "guest@");
         Program::bench(&other)
             .args("--create-database")
-            .run()
             .fails(SERVER, &["1044", "grant the account"]);
         server.sql("DROP USER guest@'%'; DROP DATABASE `not-there`");
     }
 }
 
 #[test]
-fn a_password_in_a_mariadb_address_leaves_the_process_list() {
-    let server = mariadb();
-    let url = database(&server, "scheme").replace("mysql://", "mariadb://");
-    let url = url.replace("root@", "root:hush-hush@");
-    // The account has no password, so the server refuses this one.
-    let refused = Program::bench(&url).run().fails(SERVER, &["1045"]);
-    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
-    let study = format!("title = \"t\"\n[server]\nurl = \"{url}\"\n");
-    let refused = Program::study(&study).run();
-    assert!(!refused.stderr.contains("hush-hush"), "{}", refused.shown());
-}
-
-#[test]
 fn units_work_alike_in_every_option() {
     let words = "--tables 1 --rows 100 --warmup 0 --time 1 --rate 0 --repeats 1";
-    let done = bench(words)
-        .args("--threshold p99<1000000ms")
-        .run()
-        .succeeds();
+    let done = bench(words).args("--threshold p99<1000000ms").succeeds();
     let load = done.trial().setup.planned.load;
     assert_eq!(
         (load.time, load.rate, load.threads),
         (Duration::from_secs(1), None, 1)
     );
     let search = "--tables 1 --rows 100 --warmup 0 --time 200ms --find-max --p99 20";
-    let done = bench(search).run().succeeds().result();
+    let done = bench(search).succeeds().result();
     let load = &done.trials[0].setup.planned.load;
     assert_eq!(done.searches[0].limit_ms, 20.0);
     // As many users as are needed, up to a limit.
@@ -245,21 +189,7 @@ fn units_work_alike_in_every_option() {
 }
 
 #[test]
-fn repeats_are_an_option_and_scripts_get_an_honest_answer() {
+fn repeats_are_an_option() {
     let words = "--tables 1 --rows 100 --warmup 0 --events 20 --repeats 2";
-    assert_eq!(bench(words).run().succeeds().result().trials.len(), 2);
-    bench("-f script.sql")
-        .run()
-        .fails(USAGE, &["cannot run SQL scripts", "pgbench -f"]);
-}
-
-#[test]
-fn an_option_of_a_benchmark_is_a_key_of_a_study() {
-    for (words, key) in [
-        ("run studies/quickstart.toml --threads 4", "load.threads"),
-        ("plan studies/quickstart.toml --rows=4", "data.rows"),
-    ] {
-        let done = Program::new().args(words).run();
-        done.fails(USAGE, &[&format!("--set {key}=VALUE")]);
-    }
+    assert_eq!(bench(words).succeeds().result().trials.len(), 2);
 }

@@ -11,7 +11,6 @@ mod common;
 
 mod bad_input;
 mod counters;
-mod counters_postgres;
 mod doctor;
 mod errors;
 mod guides;

@@ -1,10 +1,10 @@
 //! `dyno bench` on real servers: what it prepares, runs, prints and leaves.
 
-use crate::common::{Program, Proxy, Status, database, mariadb, mysql};
+use std::path::PathBuf;
+
+use crate::common::{Program, Proxy, Served, database, files_below, mariadb, mysql, postgres};
 use measure::instance::ServerProcess;
-use measure::result::RunResult;
 use plan::ReplyTime;
-use testkit::Server;
 use workload::name::WorkloadName;
 
 const SMALL: &str = "--tables 2 --rows 500 --threads 3 --warmup 0s";
@@ -12,21 +12,21 @@ const SMALL: &str = "--tables 2 --rows 500 --threads 3 --warmup 0s";
 #[test]
 fn data_is_loaded_where_it_is_missing_and_kept_where_it_is() {
     let server = mariadb();
-    let url = database(&server, "prepares");
+    let url = database(&*server, "prepares");
     let bench = |words: &str| {
         let program = Program::bench(&url).args(SMALL).args("--events 10");
         program.args(words).run()
     };
     let nothing = bench("--prepare never").fails(3, &["1146", "--prepare missing"]);
-    assert!(nothing.stderr.contains("42S02"), "{}", nothing.stderr);
+    nothing.tells(&["42S02"]);
     let only = bench("--prepare only").succeeds();
-    assert!(only.stderr.contains("loaded 2 tables, 1000 rows"));
+    only.tells(&["loaded 2 tables, 1000 rows"]);
     assert!(!only.out().exists() && only.stdout.is_empty());
     let count =
         "SELECT COUNT(*) FROM prepares.sbtest1 UNION ALL SELECT COUNT(*) FROM prepares.sbtest2";
     assert_eq!(server.sql(count).concat(), ["500", "500"]);
     let again = bench("--prepare only").succeeds();
-    assert!(again.stderr.contains("all 2 tables already exist"));
+    again.tells(&["all 2 tables already exist"]);
     server.sql("UPDATE prepares.sbtest1 SET pad = 'mine' WHERE id = 1");
     let missing = bench("--prepare missing").succeeds();
     assert!(!missing.stderr.contains("loaded"), "{}", missing.stderr);
@@ -34,50 +34,38 @@ fn data_is_loaded_where_it_is_missing_and_kept_where_it_is() {
     bench("--prepare never --workload oltp_point_select").succeeds();
     assert_eq!(server.sql(mine).concat(), ["1"]);
     let always = bench("--prepare always --workload oltp_point_select").succeeds();
-    assert!(always.stderr.contains("loaded 2 tables, 1000 rows"));
+    always.tells(&["loaded 2 tables, 1000 rows"]);
     assert_eq!(server.sql(mine).concat(), ["0"]);
-}
-
-#[test]
-fn stdout_is_the_result_alone_when_json_is_asked_for() {
-    let server = mariadb();
-    let url = database(&server, "json");
-    let done = Program::bench(&url)
-        .args(SMALL)
-        .args("--events 50 --json")
-        .run()
-        .succeeds();
-    let printed: RunResult = serde_json::from_str(&done.stdout).expect("stdout is JSON alone");
-    assert_eq!(printed.trials[0].transactions.count, 50);
-    assert_eq!(printed, done.result());
 }
 
 #[test]
 fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
     let server = mariadb();
-    let url = database(&server, "files");
+    let url = database(&*server, "files");
     let done = Program::bench(&url)
         .args(SMALL)
         .args("--time 1s")
-        .run()
         .succeeds();
-    let mut files = Vec::new();
-    list(&done.out(), &done.out(), &mut files);
-    files.sort();
-    let expected = [
-        "environment.json",
-        "report.html",
-        "report.md",
-        "result.json",
-        "results.csv",
-        "study.toml",
-        "trials/001-single/intervals.jsonl",
-        "trials/001-single/monitors.jsonl",
-        "trials/001-single/series.jsonl",
-        "trials/001-single/trial.json",
-    ];
-    assert_eq!(files, expected);
-    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    let name = |path: &PathBuf| path.strip_prefix(done.out()).unwrap().display().to_string();
+    let mut files = files_below(&done.out());
+    files.retain(|path| path.is_file());
+    let files: Vec<String> = files.iter().map(name).collect();
+    assert_eq!(
+        files,
+        [
+            "environment.json",
+            "report.html",
+            "report.md",
+            "result.json",
+            "results.csv",
+            "study.toml",
+            "trials/001-single/intervals.jsonl",
+            "trials/001-single/monitors.jsonl",
+            "trials/001-single/series.jsonl",
+            "trials/001-single/trial.json",
+        ]
+    );
+    let page = done.file("report.html");
     for quote in ['"', '\''] {
         for attribute in ["src", "href", "action", "data"] {
             for scheme in ["http:", "https:", "//"] {
@@ -88,27 +76,15 @@ fn a_result_directory_has_all_files_and_a_report_that_loads_nothing() {
     }
     assert!(!page.contains("@import url(") && page.contains("<html"));
     // The study is the benchmark again, for `dyno run`.
-    let text = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let text = done.file("study.toml");
     let study = study::Study::parse("study.toml", &text, engine::catalog()).unwrap();
     assert_eq!(study.plan().unwrap().trials.len(), 1);
-}
-
-fn list(root: &std::path::Path, dir: &std::path::Path, files: &mut Vec<String>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            list(root, &path, files);
-        } else {
-            let name = path.strip_prefix(root).unwrap();
-            files.push(name.display().to_string());
-        }
-    }
 }
 
 #[test]
 fn a_unix_socket_is_named_in_the_url() {
     let server = mariadb();
-    database(&server, "by_socket");
+    database(&*server, "by_socket");
     let socket = server.socket();
     let url = format!(
         "mysql://root@localhost/by_socket?socket={}",
@@ -117,7 +93,6 @@ fn a_unix_socket_is_named_in_the_url() {
     let done = Program::bench(&url)
         .args(SMALL)
         .args("--events 20")
-        .run()
         .succeeds();
     assert_eq!(done.trial().transactions.count, 20);
     assert!(done.trial().setup.server.contains("s.sock"));
@@ -127,10 +102,10 @@ fn a_unix_socket_is_named_in_the_url() {
 #[test]
 fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
     let server = mariadb();
-    let url = database(&server, "reply_time");
+    let url = database(&*server, "reply_time");
     let bench = |words: &str| {
         let program = Program::bench(&url).args(SMALL).args("--events 200");
-        program.args(words).run().succeeds()
+        program.args(words).succeeds()
     };
     let (kernel, program) = (bench(""), bench("--reply-time program"));
     let trial = kernel.trial();
@@ -148,39 +123,34 @@ fn replies_are_timed_by_the_kernel_unless_the_program_is_asked_to() {
     assert_eq!(trial.setup.reply_time, ReplyTime::Program);
     assert_eq!(trial.generator.delay_ms, None);
     let [base, new] = [&kernel, &program].map(|done| done.out());
-    let compared = Program::new().arg("compare").os_arg(base).os_arg(new);
-    let told = compared.run().succeeds().stdout;
+    let compared = Program::new().arg("compare").arg(base).arg(new);
+    let told = compared.succeeds().stdout;
     let line = told.lines().find(|line| line.contains("Replies timed by"));
     let line = line.unwrap_or_else(|| panic!("{told}"));
     assert!(line.contains("the kernel") && line.contains("the program"));
 }
 
 #[test]
-fn every_workload_runs_on_mariadb() {
-    every_workload_runs(&mariadb(), "all_maria");
+fn every_workload_runs_by_both_protocols() {
+    every_workload_runs(&*mariadb());
+    every_workload_runs(&*mysql());
+    every_workload_runs(&*postgres());
 }
 
-#[test]
-fn every_workload_runs_on_mysql() {
-    every_workload_runs(&mysql(), "all_mysql");
-}
-
-fn every_workload_runs(server: &Server, name: &str) {
-    let oltp = database(server, name);
-    // Its tables have other columns.
-    let bulk = database(server, &format!("{name}_bulk"));
+fn every_workload_runs(server: &impl Served) {
+    // The tables of bulk inserts have other columns.
+    let (oltp, bulk) = (database(server, "workloads"), database(server, "bulk"));
     for protocol in ["prepared", "text"] {
         for workload in WorkloadName::ALL {
             let url = match workload {
                 WorkloadName::BulkInsert => &bulk,
                 _ => &oltp,
             };
-            let done = Program::bench(url)
+            let trial = Program::bench(url)
                 .args("--tables 1 --rows 300 --threads 2 --warmup 0s --events 40")
                 .args(&format!("--workload {workload} --protocol {protocol}"))
-                .run()
-                .succeeds();
-            let trial = done.trial();
+                .succeeds()
+                .trial();
             assert_eq!(trial.transactions.count, 40, "{workload} {protocol}");
             assert_eq!(trial.setup.planned.load.workload.value, workload.name());
             assert!(trial.errors.iter().all(|error| error.action == "restarted"));
@@ -189,51 +159,19 @@ fn every_workload_runs(server: &Server, name: &str) {
 }
 
 #[test]
-fn so_many_events_are_so_many_transactions_on_the_server() {
-    let server = testkit::MariaDb::start(&[]);
-    let url = database(&server, "events");
-    Program::bench(&url)
-        .args("--tables 1 --rows 5000 --prepare only")
-        .run()
-        .succeeds();
-    for (workload, counter, each) in [
-        ("oltp_read_only", "Com_commit", 1),
-        ("oltp_read_only", "Com_begin", 1),
-        ("oltp_point_select", "Com_select", 1),
-        ("oltp_update_index", "Com_update", 1),
-        ("oltp_insert", "Com_insert", 1),
-    ] {
-        let count = |events: i64| {
-            let before = Status::of(&server);
-            let done = Program::bench(&url)
-                .args(
-                    "--tables 1 --rows 5000 --threads 5 --warmup 0s --prepare never --no-monitors",
-                )
-                .args(&format!("--workload {workload} --events {events}"))
-                .run()
-                .succeeds();
-            assert_eq!(done.trial().transactions.count.cast_signed(), events);
-            before.until_now(&server).get(counter)
-        };
-        assert_eq!(count(137), 137 * each, "{workload}: {counter}");
-    }
-}
-
-#[test]
 fn keys_beyond_the_rows_miss_in_their_share() {
     let server = mariadb();
-    let url = database(&server, "misses");
+    let url = database(&*server, "misses");
     let done = Program::bench(&url)
         .args("--tables 1 --rows 1000 --key-range 4000 --distribution uniform --seed 7")
         .args("--workload oltp_point_select --threads 2 --warmup 0s --events 4000 --verbose")
-        .run()
         .succeeds();
     let lookups = done.trial().lookups;
     assert_eq!(lookups.count, 4000);
     // Binomial with p = 3/4: 5 standard deviations are 0.034.
     let share = lookups.missed_share.unwrap();
     assert!((share - 0.75).abs() < 0.034, "{share}");
-    assert!(done.stdout.contains("found no row"), "{}", done.stdout);
+    done.prints(&["found no row"]);
 }
 
 /// A server that dyno did not start, but that runs on this host.
@@ -241,14 +179,13 @@ fn keys_beyond_the_rows_miss_in_their_share() {
 fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
     for server in [mariadb(), mysql()] {
         let pid = server.pid().unwrap();
-        let by_port = database(&server, "seen");
+        let by_port = database(&*server, "seen");
         let socket = server.socket().display().to_string();
         let by_socket = format!("mysql://root@localhost/seen?socket={socket}");
         for url in [by_port, by_socket] {
             let done = Program::bench(&url)
                 .args(SMALL)
                 .args("--time 2s")
-                .run()
                 .succeeds();
             let trial = done.result().trials.remove(0);
             let process = trial.instances[0].process.clone();
@@ -266,13 +203,12 @@ fn a_server_of_this_host_is_seen_by_port_and_by_socket() {
 #[test]
 fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     let server = mariadb();
-    let _ = database(&server, "hidden");
+    database(&*server, "hidden");
     let proxy = Proxy::start(server.port());
     let url = format!("mysql://root@127.0.0.1:{}/hidden", proxy.port());
     let done = Program::bench(&url)
         .args(SMALL)
         .args("--time 2s --verbose")
-        .run()
         .succeeds();
     let trial = done.result().trials.remove(0);
     let Some(ServerProcess::NotFound { reason }) = &trial.instances[0].process else {
@@ -281,5 +217,5 @@ fn a_server_behind_a_proxy_is_unseen_and_says_why() {
     assert!(reason.contains("a proxy or a tunnel"), "{reason}");
     assert!(!trial.metrics.contains_key("server.cpu"));
     let said = "Server: CPU time and memory not measured: process";
-    assert!(done.stdout.contains(said), "{}", done.stdout);
+    done.prints(&[said]);
 }

@@ -2,10 +2,12 @@
 //! what the documentation promises.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+use crate::common::{files_below, flat};
 
 /// The arrows of ARCHITECTURE.md; `dyno` may use all.
 const ALLOWED: [(&str, &[&str]); 13] = [
@@ -151,15 +153,13 @@ const ENGINE_WORDS: [&str; 5] = ["innodb", "mysql", "mariadb", "sqlite", "postgr
 #[test]
 fn engines_are_named_where_they_are_at_home() {
     let mut naming = Vec::new();
-    for package in metadata().workspace_packages() {
+    for package in metadata().packages {
         if !ENGINE_CRATES.contains(&package.name.as_str()) {
-            let sources = package.manifest_path.parent().unwrap().join("src");
-            let sources = sources.as_std_path().canonicalize().unwrap();
             let names_engine = |code: &str| {
                 let code = code.to_lowercase();
                 ENGINE_WORDS.iter().any(|word| code.contains(word))
             };
-            naming.extend(files_with(&sources, &names_engine));
+            naming.extend(files_with(&sources(&package), &names_engine));
         }
     }
     assert!(naming.is_empty(), "these files name an engine: {naming:#?}");
@@ -179,28 +179,25 @@ fn the_laboratory_reads_machines_through_their_sites() {
     assert_eq!(naming, allowed.map(|file| format!("crates/lab/src/{file}")));
 }
 
-/// Files below `dir` whose code, in whatever part, is as wanted; files of unit tests are not
-/// looked at.
+/// Files of sources below `dir` whose code is as wanted; files of unit tests are not looked at.
 fn files_with(dir: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("tests") {
-            found.extend(files_with(&path, is_wanted));
-        }
-        if !path.is_file() {
-            continue;
-        }
+    let mut found = files_below(dir);
+    found.retain(|path| {
         let stem = path.file_stem().unwrap().to_string_lossy();
-        let is_test = stem == "tests" || stem.ends_with("_tests");
-        let is_test = is_test || path.extension().is_none_or(|kind| kind != "rs");
-        let code = std::fs::read_to_string(&path).unwrap_or_default();
-        if !is_test && is_wanted(&code) {
-            let path = path.strip_prefix(root().canonicalize().unwrap()).unwrap();
-            found.push(path.display().to_string());
-        }
-    }
-    found
+        let mut names = path.iter();
+        let is_test = stem.ends_with("tests") || names.any(|name| name == "tests");
+        let is_source = path.extension().is_some_and(|ending| ending == "rs");
+        is_source && !is_test && is_wanted(&std::fs::read_to_string(path).unwrap())
+    });
+    let root = root().canonicalize().unwrap();
+    let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+    found.iter().map(name).collect()
+}
+
+/// The folder of a package's sources.
+fn sources(package: &Package) -> PathBuf {
+    let sources = package.manifest_path.parent().unwrap().join("src");
+    sources.as_std_path().canonicalize().unwrap()
 }
 
 /// Clippy's lints keep every crate from printing and exiting; only the binary may
@@ -211,43 +208,24 @@ fn only_the_binary_prints_and_exits() {
     for lint in ["print_stdout", "print_stderr", "exit"] {
         assert!(manifest.contains(&format!("{lint} = ")), "{lint}");
     }
-    for package in metadata().workspace_packages() {
-        let text = std::fs::read_to_string(&package.manifest_path).unwrap();
-        let inherits = text.contains("[lints]\nworkspace = true");
-        assert!(
-            inherits,
-            "{} does not take the workspace's lints",
-            package.name
+    let printing = [
+        "clippy::print_stdout",
+        "clippy::print_stderr",
+        "clippy::exit",
+    ];
+    let is_excused = |code: &str| printing.iter().any(|lint| code.contains(lint));
+    for package in metadata().packages {
+        let (name, text) = (
+            &package.name,
+            std::fs::read_to_string(&package.manifest_path),
         );
-        if package.name.as_str() == BINARY || package.name.as_str() == TESTKIT {
-            continue;
-        }
-        let sources = package.manifest_path.parent().unwrap().join("src");
-        let excused = excuses(sources.as_std_path());
-        assert!(excused.is_empty(), "{excused:?}");
-    }
-}
-
-/// Files below `dir` that switch the lints off.
-fn excuses(dir: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(excuses(&path));
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let lints = [
-            "clippy::print_stdout",
-            "clippy::print_stderr",
-            "clippy::exit",
-        ];
-        if lints.iter().any(|lint| text.contains(lint)) {
-            found.push(path.display().to_string());
+        let inherits = text.unwrap().contains("[lints]\nworkspace = true");
+        assert!(inherits, "{name} does not take the workspace's lints");
+        if ![BINARY, TESTKIT].contains(&name.as_str()) {
+            let excused = files_with(&sources(&package), &is_excused);
+            assert!(excused.is_empty(), "{excused:?}");
         }
     }
-    found
 }
 
 #[test]
@@ -256,21 +234,18 @@ fn the_help_and_the_reference_list_the_same_exit_codes() {
         .arg("--help")
         .output();
     let help = String::from_utf8(help.unwrap().stdout).unwrap();
-    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = flat(&help);
     let page = std::fs::read_to_string(root().join("docs/command-line.md")).unwrap();
     for (code, words) in EXIT_CODES {
         let row = page
             .lines()
-            .find(|line| line.starts_with(&format!("| {code} |")))
-            .unwrap_or_else(|| panic!("docs/command-line.md has no exit code {code}"));
+            .find(|line| line.starts_with(&format!("| {code} |")));
+        let row = row.unwrap_or_else(|| panic!("docs/command-line.md has no exit code {code}"));
         assert!(row.contains(words), "{row}");
         let number = format!("{code} ");
-        let said = help.split(&number).skip(1);
-        let mut said = said.map(|rest| rest.split(',').next().unwrap());
-        assert!(
-            said.any(|rest| rest.contains(words)),
-            "{code} {words}: {help}"
-        );
+        let mut said = help.split(&number).skip(1);
+        let is_said = said.any(|rest| rest.split(',').next().unwrap().contains(words));
+        assert!(is_said, "{code} {words}: {help}");
     }
 }
 
@@ -300,22 +275,9 @@ fn installing_servers_disables_only_what_it_has_enabled() {
         install_ssh
     "#;
     let mut bash = Command::new("bash");
-    let output = bash
-        .args(["-c", text])
-        .current_dir(root())
-        .output()
-        .unwrap();
+    let output = bash.args(["-c", text]).current_dir(root()).output();
+    let output = output.unwrap();
     let disabled = String::from_utf8(output.stdout).unwrap();
-    let disabled: Vec<&str> = disabled.lines().collect();
-    let expected = [
-        "haproxy",
-        "patroni",
-        "docker.service",
-        "docker.socket",
-        "ssh",
-    ];
-    assert!(
-        output.status.success() && disabled == expected,
-        "{disabled:?}"
-    );
+    let expected = "haproxy\npatroni\ndocker.service\ndocker.socket\nssh\n";
+    assert_eq!((output.status.success(), &*disabled), (true, expected));
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Finished, Program, keep};
+use crate::common::{Finished, Program, flat, keep};
 use crate::results::made::{Made, made};
 use crate::results::search::{FOUND, searched};
 use measure::summary::SCHEMA_VERSION;
@@ -48,30 +48,37 @@ impl Folder {
 
     /// Runs a command on the bad one.
     fn run(&self, command: &str) -> Finished {
-        let program = Program::new().arg(command).arg(&shown(&self.bad()));
-        let whole = shown(&self.0.path().join("whole"));
+        let program = Program::new().arg(command).arg(self.bad());
         match command {
-            "compare" | "rank" | "history" => program.arg(&whole),
+            "compare" | "rank" | "history" => program.arg(self.whole()),
             "size" => program.args("--need 17000 --efficiency 0.9"),
             _ => program,
         }
         .run()
     }
 
+    /// What a command says of the bad one; what a report says is in its files.
+    #[track_caller]
+    fn said(&self, command: &str) -> (Finished, String) {
+        let done = self.run(command).succeeds();
+        let said = match command {
+            "report" => fs::read_to_string(self.bad().join("report.md")).unwrap(),
+            _ => done.stdout.clone(),
+        };
+        (done, flat(&said))
+    }
+
+    fn whole(&self) -> PathBuf {
+        self.0.path().join("whole")
+    }
+
     /// Every command reads what is left, and names what is not.
     #[track_caller]
     fn is_read(&self, texts: &[&str]) {
         for command in COMMANDS {
-            let done = self.run(command).succeeds();
-            for text in texts {
-                assert!(done.stderr.contains(text), "{text}\n{}", done.shown());
-            }
-            // What a report says is in its files.
-            let said = match command {
-                "report" => fs::read_to_string(self.bad().join("report.md")).unwrap(),
-                _ => done.stdout.clone(),
-            };
-            assert!(said.contains("tps"), "{}", done.shown());
+            let (done, said) = self.said(command);
+            done.tells(texts);
+            assert!(said.contains("tps"), "{done}");
         }
     }
 
@@ -84,20 +91,12 @@ impl Folder {
         }
         for command in ["rank", "history"] {
             let done = self.run(command).succeeds();
-            assert!(done.stderr.contains(texts[0]), "{}", done.shown());
-            assert!(
-                done.stderr.contains("warning: skipped: "),
-                "{}",
-                done.shown()
-            );
-            let program = Program::new().arg(command).arg(&shown(&self.bad()));
-            program.run().fails(USAGE, texts);
+            done.tells(&[texts[0]]);
+            done.tells(&["warning: skipped: "]);
+            let program = Program::new().arg(command).arg(self.bad());
+            program.fails(USAGE, texts);
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 /// Changes a JSON file.
@@ -164,12 +163,7 @@ fn missing_trials_are_shown_as_missing() {
     let folder = Folder::new();
     fs::remove_dir_all(folder.trial(4).parent().unwrap()).unwrap();
     for command in COMMANDS {
-        let done = folder.run(command).succeeds();
-        let said = match command {
-            "report" => fs::read_to_string(folder.bad().join("report.md")).unwrap(),
-            _ => done.stdout.clone(),
-        };
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, said) = folder.said(command);
         assert!(said.contains("trial 4 is missing"), "{command}: {said}");
     }
 }
@@ -189,9 +183,7 @@ fn one_repeat_has_no_interval_over_repeats() {
         ("rank", "exclude run-to-run variation"),
         ("size", "excludes run-to-run variation"),
     ] {
-        let done = folder.run(command).succeeds();
-        let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(words), "{words}\n{}", done.shown());
+        folder.run(command).succeeds().prints(&[words]);
     }
 }
 
@@ -209,7 +201,7 @@ fn the_steps_of_a_search_are_no_points_to_compare() {
     for command in ["rank", "history"] {
         let done = folder.run(command).succeeds();
         let words = "the result of a search for the highest rate";
-        assert!(done.stderr.contains(words), "{}", done.shown());
+        done.tells(&[words]);
     }
     folder.run("report").succeeds();
 }
@@ -232,10 +224,10 @@ fn what_is_no_result_is_refused() {
 #[test]
 fn other_work_and_the_same_twice_are_refused() {
     let folder = Folder::new();
-    let whole = shown(&folder.0.path().join("whole"));
+    let whole = folder.whole();
     let twice = |command: &str| {
         let program = Program::new().arg(command).arg(&whole);
-        program.arg(&whole).run().fails(USAGE, &["is given twice"]);
+        program.arg(&whole).fails(USAGE, &["is given twice"]);
     };
     ["compare", "rank", "history"].into_iter().for_each(twice);
     for number in 1..=4 {
@@ -246,8 +238,8 @@ fn other_work_and_the_same_twice_are_refused() {
     for command in ["compare", "rank", "history"] {
         let texts = ["load.workload: oltp_read_only / oltp_read_write", "--force"];
         folder.run(command).fails(USAGE, &texts);
-        let program = Program::new().arg(command).arg(&shown(&folder.bad()));
-        let forced = program.arg(&whole).args("--force").run().succeeds();
-        assert!(forced.stderr.contains("warning: "), "{}", forced.shown());
+        let program = Program::new().arg(command).arg(folder.bad());
+        let forced = program.arg(&whole).args("--force").succeeds();
+        forced.tells(&["warning: "]);
     }
 }

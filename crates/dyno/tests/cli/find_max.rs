@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::{Cache, Finished, Program, csv, cut_off, kill_server};
+use crate::common::{Cache, Finished, Program, cases, csv, cut_off, each, flat, kill_server};
 use measure::find_max::{FoundMax, SearchEnd, StepCaveat, StepVerdict};
 use measure::result::RunResult;
 use measure::setup::Outcome;
@@ -13,12 +13,6 @@ use rustix::process::Signal;
 /// A search that is over soon.
 const SHORT: &str = "title = \"how much may arrive?\"\ndata.rows = 300\n\
     [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nwarmup = \"0s\"\ntime = \"400ms\"\n";
-
-/// A text on one line.
-fn flat(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
-}
 
 /// What follows from the steps must be what is said, whatever they showed. All were too
 /// short to say whether the load was steady.
@@ -42,13 +36,11 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
             (verdict, value) => panic!("{verdict} with {value:?}"),
         }
         let few = trial.transactions.count < 1000;
+        let is_judged = !matches!(step.verdict, StepVerdict::Overloaded | StepVerdict::Nothing);
         let caveats = [(few, StepCaveat::FewSlower), (true, StepCaveat::Short)];
-        let caveats = caveats.map(|(holds, doubt)| holds.then_some(doubt));
-        let caveats: Vec<StepCaveat> = caveats.into_iter().flatten().collect();
-        match step.verdict {
-            StepVerdict::Overloaded | StepVerdict::Nothing => assert_eq!(step.caveats, []),
-            _ => assert_eq!(step.caveats, caveats, "{step:?}"),
-        }
+        let caveats = caveats.into_iter().filter(|(holds, _)| is_judged && *holds);
+        let caveats: Vec<StepCaveat> = caveats.map(|(_, caveat)| caveat).collect();
+        assert_eq!(step.caveats, caveats, "{step:?}");
     }
     let (held, failed) = (search.held(), search.failed());
     let rate = |at: &measure::find_max::AtRate| at.rate_per_s;
@@ -77,13 +69,10 @@ fn assert_consistent(search: &FoundMax, result: &RunResult) {
 #[track_caller]
 fn assert_reported(done: &Finished, out: &Path) -> RunResult {
     let result = store::read_result(out).unwrap();
-    let numbers: Vec<u32> = result
-        .trials
-        .iter()
-        .map(|trial| trial.setup.planned.number)
-        .collect();
+    let numbers = result.trials.iter().map(|trial| trial.setup.planned.number);
+    let numbers: Vec<u32> = numbers.collect();
     let all: Vec<u32> = (1..=result.trials.len() as u32).collect();
-    assert_eq!(numbers, all, "{}", done.shown());
+    assert_eq!(numbers, all, "{done}");
     assert_eq!(result.design.trials, result.trials.len() as u32);
     let steps = csv(&std::fs::read_to_string(out.join("searches.csv")).unwrap());
     let count: usize = result.searches.iter().map(|found| found.steps.len()).sum();
@@ -96,22 +85,18 @@ fn assert_reported(done: &Finished, out: &Path) -> RunResult {
 #[test]
 fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
     let study = format!("{SHORT}find_max = {{ p99 = \"50ms\" }}\n[server]\nengine = \"mariadb\"\n");
-    let done = Program::study(&study).args("--json").run().succeeds();
+    let done = Program::study(&study).args("--json").succeeds();
     let result = assert_reported(&done, &done.out());
     let printed: RunResult = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(printed.searches, result.searches);
-    let [search] = result.searches.as_slice() else {
-        panic!("{}", done.shown())
-    };
-    assert_eq!(
-        (search.column.as_str(), search.limit_ms),
-        ("response_ms.p99", 50.0)
-    );
+    let [search] = each(&result.searches);
+    assert_eq!(search.column, "response_ms.p99");
+    assert_eq!(search.limit_ms, 50.0);
     assert_consistent(search, &result);
     // The closed loop is the first trial, and no step.
     assert_eq!(result.trials[0].setup.planned.load.rate, None);
     assert_eq!(result.trials.len(), search.steps.len() + 1);
-    let markdown = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    let markdown = done.file("report.md");
     assert!(markdown.contains("99 % of the response times below 50 ms"));
 }
 
@@ -119,30 +104,23 @@ fn a_search_on_a_private_server_ends_and_follows_from_its_steps() {
 fn a_limit_that_no_rate_holds_is_said_to_be_so() {
     let done = Program::bench("sqlite:")
         .args("--find-max --mean 1us --threads 2 --rows 300 --warmup 0s --time 300ms")
-        .run()
         .succeeds();
     let result = assert_reported(&done, &done.out());
     let search = &result.searches[0];
-    assert!(
-        matches!(search.end, SearchEnd::NoRate { .. }),
-        "{}",
-        done.shown()
-    );
+    assert!(matches!(search.end, SearchEnd::NoRate { .. }), "{done}");
     let said = "No rate keeps the mean response time below 0.001 ms: even at";
     assert!(flat(&done.stdout).starts_with(said), "{}", done.stdout);
     // A step of 300 ms shows nothing of steadiness; one that is overloaded needs none.
     let is_doubted = search.failed().unwrap().caveats == [StepCaveat::Short];
     let said = flat(&done.stdout).contains("the measurement took less than 20 s");
-    assert_eq!(said, is_doubted, "{}", done.shown());
+    assert_eq!(said, is_doubted, "{done}");
     let steps = search.steps.iter();
-    let verdict = steps.filter(|step| step.verdict == StepVerdict::TooSlow);
-    assert!(
-        verdict.clone().count() > 0
-            && verdict
-                .clone()
-                .all(|step| step.caveats == [StepCaveat::Short])
-    );
-    let study = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let mut slow = steps
+        .filter(|step| step.verdict == StepVerdict::TooSlow)
+        .peekable();
+    assert!(slow.peek().is_some());
+    assert!(slow.all(|step| step.caveats == [StepCaveat::Short]));
+    let study = done.file("study.toml");
     assert!(study.contains("find_max.mean = \"1us\""), "{study}");
 }
 
@@ -152,31 +130,20 @@ fn a_study_searches_at_each_of_its_points() {
         "{SHORT}find_max = {{ p95 = \"1us\" }}\n[server]\nengine = \"sqlite\"\n\
          [sweep]\n\"load.threads\" = [1, 2]\n"
     );
-    let plan = Program::new();
-    std::fs::write(plan.dir().join("study.toml"), &study).unwrap();
-    let plan = plan.args("plan study.toml").run().succeeds();
-    assert!(
-        plan.stdout.contains("2 searches of at most 18 trials each"),
-        "{}",
-        plan.shown()
-    );
-    let done = Program::study(&study).run().succeeds();
+    let plan = Program::plan(&study).succeeds();
+    plan.prints(&["2 searches of at most 18 trials each"]);
+    let done = Program::study(&study).succeeds();
     let result = assert_reported(&done, &done.out());
     let points: Vec<_> = result.searches.iter().map(|found| &found.point).collect();
     let wanted = |threads: u32| Point::from([("load.threads", threads)]);
     assert_eq!(points, [&wanted(1), &wanted(2)]);
-    assert!(
-        done.stdout
-            .contains("None of 2 searches found a rate that keeps its limit."),
-        "{}",
-        done.shown()
-    );
+    done.prints(&["None of 2 searches found a rate that keeps its limit."]);
 }
 
 #[test]
 fn ctrl_c_keeps_what_a_search_knew() {
     let mut running = Program::bench("sqlite:")
-        .args("--find-max --p99 1us --threads 1 --rows 300 --warmup 0s --time 700ms")
+        .args("--find-max --p99 1us --threads 1 --rows 300 --warmup 0s --time 2s")
         .start();
     running.says("[2/18] rate=").signal(Signal::INT);
     let done = running.wait().fails(4, &["interrupted"]);
@@ -186,7 +153,7 @@ fn ctrl_c_keeps_what_a_search_knew() {
         reason, held_per_s, ..
     } = &search.end
     else {
-        panic!("{}", done.shown())
+        panic!("{done}")
     };
     assert!(
         reason.contains("interrupted") && held_per_s.is_none(),
@@ -194,7 +161,7 @@ fn ctrl_c_keeps_what_a_search_knew() {
     );
     assert!(search.failed().is_some(), "{search:?}");
     let said = "The search did not finish: interrupted";
-    assert!(flat(&done.stdout).contains(said), "{}", done.shown());
+    assert!(flat(&done.stdout).contains(said), "{done}");
 }
 
 #[test]
@@ -203,17 +170,12 @@ fn a_search_goes_on_after_its_server_died() {
     let out = place.path().join("out");
     let text = format!("{SHORT}find_max = {{ mean = \"1us\" }}\n[server]\nengine = \"mariadb\"\n");
     let text = text.replace("400ms", "2s");
-    let study = || {
-        let program = Program::new();
-        std::fs::write(program.dir().join("study.toml"), &text).unwrap();
-        let program = program.args("run study.toml --out");
-        program.arg(&out.display().to_string()).cache(&cache)
-    };
+    let study = || Program::study_to(&text, &out).cache(&cache);
     let done = cut_off(&out, 3, || study().start(), |_| kill_server(&cache, 1));
     let done = done.fails(3, &["was killed by signal 9"]);
     let cut = store::read_result(&out).unwrap();
     let SearchEnd::Stopped { reason, .. } = &cut.searches[0].end else {
-        panic!("{}", done.shown())
+        panic!("{done}")
     };
     assert!(reason.contains("was killed by signal 9"), "{reason}");
     assert_ne!(cut.trials[2].outcome, Outcome::Completed);
@@ -224,10 +186,8 @@ fn a_search_goes_on_after_its_server_died() {
     let result = assert_reported(&done, &out);
     assert_eq!(result.trials[..2], cut.trials[..2], "they are as they were");
     assert_eq!(result.trials[2].outcome, Outcome::Completed);
-    assert_eq!(
-        result.trials[2].setup.planned.point,
-        cut.trials[2].setup.planned.point
-    );
+    let [now, before] = [&result, &cut].map(|result| &result.trials[2].setup.planned.point);
+    assert_eq!(now, before);
     let steps = result.searches[0].steps.iter().map(|step| step.trial);
     assert_eq!(steps.take(2).collect::<Vec<_>>(), [2, 3]);
     cache.assert_nothing_left();
@@ -235,17 +195,14 @@ fn a_search_goes_on_after_its_server_died() {
 
 #[test]
 fn what_a_search_cannot_be_is_refused() {
-    for (words, said) in [
-        ("--find-max", "--p99"),
-        ("--p99 20ms", "--find-max"),
-        ("--find-max --p99 0s", "from 1us to 1h"),
-        ("--find-max --p99 20ms --rate 5", "--rate"),
-        ("--find-max --p99 20ms --p95 10ms", "--p95"),
-    ] {
-        let done = Program::bench("sqlite:")
-            .args(words)
-            .run()
-            .fails(2, &[said]);
+    let refused = "
+        --find-max => --p99
+        --p99 20ms => --find-max
+        --find-max --p99 0s => from 1us to 1h
+        --find-max --p99 20ms --rate 5 => --rate
+        --find-max --p99 20ms --p95 10ms => --p95";
+    for (words, texts) in cases(refused) {
+        let done = Program::bench("sqlite:").args(words).fails(2, &texts);
         assert!(!done.out().exists(), "{words}");
     }
 }

@@ -3,21 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::markdown::{anchors, files_below, links, root};
+use crate::common::markdown::{anchors, files_of, links, root};
 
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = [
+    let names = [
         "README.md",
         "ARCHITECTURE.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
-    ]
-    .map(|name| root().join(name))
-    .to_vec();
-    for dir in ["docs", "benches", "studies"] {
-        pages.extend(files_below(&root().join(dir), "md"));
-    }
-    pages
+    ];
+    let below = ["docs", "benches", "studies"]
+        .iter()
+        .flat_map(|dir| files_of(dir, "md"));
+    names
+        .map(|name| root().join(name))
+        .into_iter()
+        .chain(below)
+        .collect()
 }
 
 /// Why `target`, a link of `page`, leads nowhere.
@@ -78,7 +80,7 @@ fn every_page_is_linked_from_the_readme_or_the_architecture() {
         linked.extend(paths.map(|target| root().join(target.split('#').next().unwrap())));
     }
     assert!(linked.contains(&root().join("ARCHITECTURE.md")));
-    for page in files_below(&root().join("docs"), "md") {
+    for page in files_of("docs", "md") {
         assert!(linked.contains(&page), "{}", page.display());
     }
 }
@@ -87,12 +89,11 @@ fn every_page_is_linked_from_the_readme_or_the_architecture() {
 fn every_study_is_in_the_guide() {
     let guide = root().join("docs/guides/first-study.md");
     let guide = fs::read_to_string(guide).unwrap();
-    for study in files_below(&root().join("studies"), "toml") {
+    for study in files_of("studies", "toml") {
         let name = study.file_name().unwrap().to_string_lossy();
         let text = fs::read_to_string(&study).unwrap();
-        let title = text
-            .lines()
-            .find_map(|line| line.strip_prefix("title = \""));
+        let mut lines = text.lines();
+        let title = lines.find_map(|line| line.strip_prefix("title = \""));
         let title = title.unwrap().trim_end_matches('"');
         let row = format!("| [`{name}`](../../studies/{name}) | {title} |");
         assert!(guide.contains(&row), "{row}");
@@ -111,18 +112,17 @@ fn the_traits_in_the_guide_of_engines_exist() {
     let words: Vec<&str> = guide.split('`').skip(1).step_by(2).collect();
     let types: Vec<&str> = words.into_iter().filter(is_type).collect();
     assert!(types.len() > 8, "{types:?}");
-    let crates = ["client", "engine", "workload"].map(|name| root().join("crates").join(name));
+    let crates = ["client", "engine", "workload"];
     let sources = crates
         .iter()
-        .flat_map(|dir| files_below(&dir.join("src"), "rs"));
+        .flat_map(|name| files_of(&format!("crates/{name}/src"), "rs"));
     let code: String = sources
         .map(|file| fs::read_to_string(file).unwrap())
         .collect();
     for name in types {
         let is_defined = |kind| {
-            [" ", ":", "<"]
-                .iter()
-                .any(|end| code.contains(&format!("{kind} {name}{end}")))
+            let mut ends = [" ", ":", "<"].iter();
+            ends.any(|end| code.contains(&format!("{kind} {name}{end}")))
         };
         assert!(is_defined("trait") || is_defined("struct"), "{name}");
     }

@@ -12,21 +12,18 @@ mod common;
 #[path = "../../../report/tests/integration/common/mod.rs"]
 mod results;
 
+mod answers;
 mod architecture;
 mod bad_results;
-mod compare;
 mod find_max;
 mod full_disk;
 mod help;
-mod history;
 mod links;
 mod papers;
 mod planning;
 mod planted;
-mod rank;
 mod resume_elsewhere;
 mod same_work;
-mod size;
 mod sqlite;
 mod terminal;
 mod thresholds;

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::common::{self, Cache, Program};
+use crate::common::{self, Cache, Program, cases};
 
 /// Writes a program that tells that it was run.
 fn telltale(path: &Path, tells: &Path) {
@@ -32,41 +32,37 @@ fn a_plan_runs_no_program_and_sweeps_nothing() {
     let none = cache.path().join("none");
     let plan = |cache: &Path| {
         let program = Program::new().arg("plan").arg(&study);
-        program.env("DYNO_CACHE_DIR", &cache.display().to_string())
+        program.env("DYNO_CACHE_DIR", cache)
     };
-    let done = plan(&none).run().succeeds();
-    assert!(
-        done.stdout.contains("not checked: server versions"),
-        "{}",
-        done.shown()
-    );
+    let done = plan(&none).succeeds();
+    done.prints(&["not checked: server versions"]);
     assert!(!none.exists() && !told.exists());
     // What a dead dyno left stays for those that run.
     let left = cache.path().join("run/5e1c000000000/s1.0");
     fs::create_dir_all(&left).unwrap();
     fs::write(left.parent().unwrap().join("lock"), "").unwrap();
-    plan(cache.path()).run().succeeds();
+    plan(cache.path()).succeeds();
     assert!(left.exists() && !told.exists());
     assert_eq!(common::entries(cache.path()), [cache.path().join("run")]);
     // It is the program that is not run, not the study that is not read.
     let missing = plan(cache.path()).args("--set server.basedir=/there/is/none");
-    missing.run().fails(3, &["/there/is/none"]);
+    missing.fails(3, &["/there/is/none"]);
 }
 
 #[test]
 fn a_plan_makes_no_database_of_sqlite() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("new.db");
-    let program = Program::study(&format!(
-        "title = \"t\"\n[server]\nurl = \"sqlite://{}\"\n",
+    let text = format!(
+        "title = \"t\"\nserver.url = \"sqlite://{}\"\n",
         file.display()
-    ));
-    let study = program.dir().join("study.toml").display().to_string();
-    let cache = dir.path().join("cache").display().to_string();
-    let plan = Program::new().arg("plan").arg(&study);
-    let done = plan.env("DYNO_CACHE_DIR", &cache).run().succeeds();
-    assert!(done.stdout.contains("1 trial"), "{}", done.shown());
-    assert!(!file.exists() && !Path::new(&cache).exists());
+    );
+    let cache = dir.path().join("cache");
+    let done = Program::plan(&text)
+        .env("DYNO_CACHE_DIR", &cache)
+        .succeeds();
+    done.prints(&["1 trial"]);
+    assert!(!file.exists() && !cache.exists());
 }
 
 /// Prepared data counts, although the version of the server is not looked at.
@@ -75,18 +71,15 @@ fn a_plan_knows_prepared_data() {
     let cache = Cache::new();
     let study = "title = \"t\"\n[server]\nengine = \"mariadb\"\n[data]\nrows = 100\n\
          [load]\nwarmup = \"0s\"\ntime = \"1s\"\n";
-    let program = Program::study(study).cache(&cache);
-    let file = program.dir().join("study.toml");
     let plan = |sets: &str| {
-        let program = Program::new().arg("plan").arg(&file.display().to_string());
-        let done = program.args(sets).cache(&cache).run().succeeds();
+        let done = Program::plan(study).args(sets).cache(&cache).succeeds();
         let mut lines = done.stdout.lines();
         let line = lines.find(|line| line.contains("single")).unwrap();
         line.split_whitespace().nth(2).unwrap().to_owned()
     };
     let before = plan("");
     let program = Program::study(study).cache(&cache);
-    program.run().succeeds();
+    program.succeeds();
     let (after, other) = (plan(""), plan("--set data.rows=101"));
     assert_ne!(before, after);
     assert_eq!(before, other);
@@ -97,25 +90,14 @@ fn a_plan_knows_prepared_data() {
 /// A number of transactions bounds the time of a trial, or leaves it unknown.
 #[test]
 fn a_plan_states_a_time_only_as_far_as_it_is_known() {
-    let program = Program::study("title = \"t\"\n[server]\nengine = \"sqlite\"\n");
-    let study = program.dir().join("study.toml").display().to_string();
-    for (sets, stated) in [
-        ("", "about 1m10s in total"),
-        ("--set load.events=9", "at most 1m10s in total"),
-        (
-            "--set load.until.ci=2% --set load.until.max=2m",
-            "at most 2m10s in total",
-        ),
-        (
-            "--set load.events=9 --set load.time=0s",
-            "unknown time in total",
-        ),
-    ] {
-        let plan = Program::new().arg("plan").arg(&study).args(sets);
-        let done = plan.run().succeeds();
-        let line = done.stdout.lines().find(|line| line.contains("in total"));
-        let line = line.unwrap_or_default();
-        assert!(line.contains(stated), "{sets}: {line}");
+    let stated = "
+        => about 1m10s in total
+        --set load.events=9 => at most 1m10s in total
+        --set load.until.ci=2% --set load.until.max=2m => at most 2m10s in total
+        --set load.events=9 --set load.time=0s => unknown time in total";
+    for (sets, texts) in cases(stated) {
+        let plan = Program::plan("title = \"t\"\nserver.engine = \"sqlite\"\n");
+        plan.args(sets).succeeds().prints(&texts);
     }
 }
 
@@ -125,12 +107,7 @@ fn a_plan_writes_out_random_faults() {
     let text = |rest: &str| {
         format!("title = \"t\"\nserver.engine = \"mariadb\"\nload.time = \"120s\"\n{rest}")
     };
-    let plan = |text: &str, overrides: &str| {
-        let study = Program::study(text);
-        let file = study.dir().join("study.toml").display().to_string();
-        let done = Program::new().arg("plan").arg(&file).args(overrides).run();
-        done.succeeds().stdout
-    };
+    let plan = |text: &str, overrides: &str| Program::plan(text).args(overrides).succeeds().stdout;
     let drawn = plan(&text("[chaos]\nrate = \"1 per 5s\"\nseed = 7\n"), "");
     let (before, written) = drawn.split_once("\n[[fault]]").unwrap();
     let (_, schedule) = before.split_once("chaos.seed=7:\n").unwrap();

@@ -32,18 +32,15 @@ fn a_directory_of_others_is_not_cleaned() {
         "DYNO_CACHE_DIR",
     ];
     for words in ["clean", "clean --templates"] {
-        Program::new()
-            .args(words)
-            .cache(&cache)
-            .run()
-            .fails(2, &texts);
+        let clean = Program::new().args(words).cache(&cache).run();
+        clean.fails(2, &texts);
     }
-    Program::study(TINY).cache(&cache).run().fails(2, &texts);
-    Program::new()
+    Program::study(TINY).cache(&cache).fails(2, &texts);
+    let clean = Program::new()
         .args("clean")
         .env("DYNO_CACHE_DIR", "/")
-        .run()
-        .fails(2, &["root of the file system"]);
+        .run();
+    clean.fails(2, &["root of the file system"]);
     assert_eq!(std::fs::read(run.join("rows")).unwrap(), b"theirs");
     assert_eq!(entries(cache.path()).len(), 1);
     assert!(theirs.try_wait().unwrap().is_none());
@@ -55,39 +52,32 @@ fn a_directory_of_others_is_not_cleaned() {
 #[test]
 fn a_leftover_that_stays_is_named() {
     let cache = Cache::new();
-    Program::study(TINY).cache(&cache).run().succeeds();
+    Program::study(TINY).cache(&cache).succeeds();
     let run = plant(cache.path(), RUN);
     std::fs::create_dir(run.join("lock")).unwrap();
     let name = run.display().to_string();
-    Program::new()
-        .args("clean")
-        .cache(&cache)
-        .run()
-        .fails(3, &["could not remove", &name, "lock"]);
-    let done = Program::study(TINY).cache(&cache).run().succeeds();
-    assert!(done.stderr.contains(&name), "{}", done.shown());
+    let clean = Program::new().args("clean").cache(&cache).run();
+    clean.fails(3, &["could not remove", &name, "lock"]);
+    let done = Program::study(TINY).cache(&cache).succeeds();
+    done.tells(&[&name]);
     assert_eq!(std::fs::read(run.join("rows")).unwrap(), b"theirs");
 }
 
 #[test]
 fn a_report_is_not_written_through_links() {
-    let done = Program::study(TINY).run().succeeds();
+    let done = Program::study(TINY).succeeds();
     let out = done.out();
     let target = tempfile::tempdir().unwrap();
     let theirs = target.path().join("theirs");
     std::fs::write(&theirs, "theirs").unwrap();
     for name in ["report.html", "report.md"] {
         std::fs::remove_file(out.join(name)).unwrap();
-        for link in [
-            name.to_owned(),
-            format!("{name}.tmp"),
-            format!(".{name}.tmp"),
-        ] {
-            symlink(&theirs, out.join(link)).unwrap();
+        for (before, after) in [("", ""), ("", ".tmp"), (".", ".tmp")] {
+            symlink(&theirs, out.join(format!("{before}{name}{after}"))).unwrap();
         }
     }
-    let report = Program::new().arg("report").os_arg(&out);
-    report.run().succeeds();
+    let report = Program::new().arg("report").arg(&out);
+    report.succeeds();
     assert_eq!(std::fs::read(&theirs).unwrap(), b"theirs");
     let page = std::fs::symlink_metadata(out.join("report.html")).unwrap();
     assert!(page.is_file() && page.len() > 1000);

@@ -24,7 +24,7 @@ impl Cut {
             place,
             text: text.to_owned(),
         };
-        cut.program().run().succeeds();
+        Program::study_to(text, &cut.out()).succeeds();
         fs::remove_dir_all(cut.trial(2)).unwrap();
         cut
     }
@@ -39,14 +39,8 @@ impl Cut {
         of_number.next().unwrap()
     }
 
-    fn program(&self) -> Program {
-        let program = Program::new();
-        fs::write(program.dir().join("study.toml"), &self.text).unwrap();
-        program.args("run study.toml --out").os_arg(self.out())
-    }
-
     fn resumed(&self) -> Program {
-        self.program().args("--resume")
+        Program::study_to(&self.text, &self.out()).args("--resume")
     }
 
     /// Puts another value where `pointer` leads in `result.json`.
@@ -66,7 +60,7 @@ fn put(path: &Path, pointer: &str, value: impl Into<Value>) {
 fn another_host_disk_or_server_is_refused_by_its_name() {
     let refused = |cut: &Cut, difference: &str| {
         let texts = ["cannot resume the run here", difference, "--out"];
-        cut.resumed().run().fails(2, &texts);
+        cut.resumed().fails(2, &texts);
         assert!(cut.trial(1).join("trial.json").exists());
     };
     let (host, disk, engine) = (Cut::new(STUDY), Cut::new(STUDY), Cut::new(STUDY));
@@ -97,7 +91,7 @@ fn another_order_is_refused() {
         "order of trials",
         "--out",
     ];
-    cut.resumed().run().fails(2, &texts);
+    cut.resumed().fails(2, &texts);
 }
 
 #[test]
@@ -105,7 +99,7 @@ fn another_kernel_or_dyno_is_told_in_the_report() {
     let cut = Cut::new(STUDY);
     cut.was("/environment/kernel", "Linux 1.0 there");
     cut.was("/environment/dyno_version", "0.0.1");
-    let done = cut.resumed().run().succeeds();
+    let done = cut.resumed().succeeds();
     let result = store::read_result(&cut.out()).unwrap();
     assert_eq!(result.trials.len(), 2);
     let report = fs::read_to_string(cut.out().join("report.md")).unwrap();
@@ -115,7 +109,7 @@ fn another_kernel_or_dyno_is_told_in_the_report() {
     ] {
         let mut findings = result.findings.iter();
         assert!(findings.any(|finding| finding.observed.starts_with(observed)));
-        assert!(done.stderr.contains(observed), "{}", done.shown());
+        done.tells(&[observed]);
         assert!(report.contains(observed), "{report}");
     }
 }
@@ -125,7 +119,7 @@ fn where_nothing_was_kept_the_study_is_of_this_host() {
     let cut = Cut::new(STUDY);
     fs::remove_dir_all(cut.trial(1)).unwrap();
     cut.was("/environment/hostname", "there");
-    cut.resumed().run().succeeds();
+    cut.resumed().succeeds();
     let result = store::read_result(&cut.out()).unwrap();
     assert_eq!(result.trials.len(), 2);
     assert_ne!(result.environment.hostname.as_deref(), Some("there"));
@@ -136,13 +130,13 @@ fn trials_that_go_on_with_the_data_of_the_one_before_are_not_resumed() {
     let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
     let cut = Cut::new(&text);
     let texts = ["reset", "the data of the previous one", "--out"];
-    cut.resumed().run().fails(2, &texts);
+    cut.resumed().fails(2, &texts);
 }
 
 #[test]
 fn trials_that_begin_with_a_copy_are_resumed_all_the_same() {
     let text = STUDY.replace("\"sqlite\"", "\"mariadb\"\nreset = \"none\"");
     let cut = Cut::new(&text.replace("\"load.threads\" = [1, 2]", "\"data.rows\" = [100, 200]"));
-    cut.resumed().run().succeeds();
+    cut.resumed().succeeds();
     assert_eq!(store::read_result(&cut.out()).unwrap().trials.len(), 2);
 }

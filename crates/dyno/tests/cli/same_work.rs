@@ -1,19 +1,18 @@
 //! Benchmarks of other work are not compared, and the study that is kept of a benchmark
 //! does the same work again.
 
-use crate::common::{Finished, Program};
+use crate::common::{Finished, Program, cases};
 
 const SMALL: &str = "--tables 1 --rows 300 --threads 1 --warmup 0s --events 60";
 
 fn bench(words: &str) -> Finished {
     let program = Program::bench("sqlite:").args(SMALL).args(words);
-    program.run().succeeds()
+    program.succeeds()
 }
 
 fn compare(one: &Finished, other: &Finished, words: &str) -> Finished {
-    let path = |done: &Finished| done.out().to_str().unwrap().to_owned();
-    let program = Program::new().arg("compare").arg(&path(one));
-    program.arg(&path(other)).args(words).run()
+    let program = Program::new().arg("compare").arg(one.out());
+    program.arg(other.out()).args(words).run()
 }
 
 #[test]
@@ -22,30 +21,15 @@ fn other_transactions_are_other_work() {
     let said = "transaction.point_selects: 10 / 1; transaction.skip_trx: false / true";
     compare(&plain, &short, "").fails(2, &["ran different workloads", said, "--force"]);
     let forced = compare(&plain, &short, "--force").succeeds();
-    assert!(
-        forced.stdout.contains("point_selects=1, skip_trx=true"),
-        "{}",
-        forced.shown()
-    );
-    for (words, said) in [
-        ("--think 1ms", "load.think: 0s / 1ms"),
-        (
-            "--think-distribution exponential",
-            "load.think_distribution: constant / exponential",
-        ),
-        ("--rate 1000", "load.rate: not given / given"),
-        ("--protocol text", "load.protocol: prepared / text"),
-    ] {
-        compare(&plain, &bench(words), "").fails(2, &[said]);
+    forced.prints(&["point_selects=1, skip_trx=true"]);
+    let others = "
+        --think 1ms => load.think: 0s / 1ms
+        --think-distribution exponential => load.think_distribution: constant / exponential
+        --rate 1000 => load.rate: not given / given
+        --protocol text => load.protocol: prepared / text";
+    for (words, texts) in cases(others) {
+        compare(&plain, &bench(words), "").fails(2, &texts);
     }
-}
-
-#[test]
-fn another_rate_is_told_and_compared() {
-    let (slow, fast) = (bench("--rate 900"), bench("--rate 1200"));
-    let done = compare(&slow, &fast, "").succeeds();
-    let (_, differs) = done.stdout.split_once("Other differences").unwrap();
-    assert!(differs.contains("1200/s poisson"), "{}", done.shown());
 }
 
 #[test]
@@ -54,8 +38,8 @@ fn the_study_that_is_kept_runs_the_same_work() {
         "--skip-trx --range-size 7 --secondary --think 1ms --protocol text --key-range 250 \
          --distribution zipfian:exp=0.99 --seed 5 --no-monitors",
     );
-    let study = std::fs::read_to_string(first.out().join("study.toml")).unwrap();
-    let again = Program::study(&study).run().succeeds();
+    let study = first.file("study.toml");
+    let again = Program::study(&study).succeeds();
     let [mut one, other] = [&first, &again].map(|done| done.result().trials.remove(0).setup);
     let (data, transaction) = (&other.planned.data, &other.planned.transaction);
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::Program;
+use crate::common::{Program, each};
 use client::sqlite::SqliteTarget;
 use workload::distribution::Distribution;
 use workload::name::WorkloadName;
@@ -12,43 +12,27 @@ const SMALL: &str = "--tables 2 --rows 300 --threads 2 --warmup 0s";
 
 #[test]
 fn the_first_study_gives_a_curve_and_a_report() {
-    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/quickstart.toml");
-    let done = Program::new()
-        .arg("run")
-        .arg(study)
-        .args("--set load.time=1s --set load.warmup=0s --set data.rows=1000 --out out")
-        .run()
-        .succeeds();
+    let words = "--set load.time=1s --set load.warmup=0s --set data.rows=1000";
+    let done = Program::shipped("quickstart").args(words).succeeds();
     let result = done.result();
-    let labels: Vec<_> = result
-        .trials
-        .iter()
-        .map(|trial| &trial.setup.planned.label)
-        .collect();
+    let labels = result.trials.iter().map(|trial| &trial.setup.planned.label);
+    let labels: Vec<_> = labels.collect();
     assert_eq!(labels, ["threads=1", "threads=2", "threads=4", "threads=8"]);
     let began = &result.environment.started[..19];
     for trial in &result.trials {
         let at = trial.started_at.as_deref().unwrap();
-        assert!(
-            at.ends_with("+00:00") && began <= &at[..19],
-            "{at}, {began}"
-        );
+        assert!(at.ends_with("+00:00") && began <= &at[..19], "{at}");
         assert_eq!(trial.steady, None, "one second says nothing of steadiness");
         assert!(trial.transactions.count > 0 && trial.response_ms.is_some());
         assert!(trial.setup.engine.starts_with("SQLite"));
-        assert!(
-            done.stdout
-                .contains(&format!("{}", trial.setup.planned.load.threads))
-        );
+        done.prints(&[&format!("{}", trial.setup.planned.load.threads)]);
     }
-    for word in ["tps", "mean", "p95", "p99", "errors", "verdict"] {
-        assert!(done.stdout.contains(word), "{}", done.stdout);
-    }
-    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    done.prints(&["tps", "mean", "p95", "p99", "errors", "verdict"]);
+    let page = done.file("report.html");
     let first = result.trials[0].started_at.as_ref().unwrap();
     assert!(page.contains(first) && page.contains("not assessed"));
     assert!(page.contains("threads=8") && !page.contains("src=\"http"));
-    let kept = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let kept = done.file("study.toml");
     assert!(kept.contains("load.time=1s") && kept.contains("[sweep]"));
     assert_eq!(store::trial_dirs(&done.out()).unwrap().len(), 4);
     a_report_has_the_formats_of_other_answers(&done.out());
@@ -58,8 +42,8 @@ fn the_first_study_gives_a_curve_and_a_report() {
 fn a_report_has_the_formats_of_other_answers(result: &Path) {
     let page = result.join("report.html");
     std::fs::remove_file(&page).unwrap();
-    let report = Program::new().arg("report").os_arg(result);
-    let done = report.args("--json --out formats").run().succeeds();
+    let report = Program::new().arg("report").arg(result);
+    let done = report.args("--json --out formats").succeeds();
     let read = |name: &str| std::fs::read_to_string(done.dir().join("formats").join(name)).unwrap();
     let stored = std::fs::read_to_string(result.join("result.json")).unwrap();
     let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -76,12 +60,8 @@ fn a_report_has_the_formats_of_other_answers(result: &Path) {
 #[test]
 fn a_temporary_database_leaves_nothing() {
     let place = tempfile::tempdir().unwrap();
-    Program::bench("sqlite:")
-        .args(SMALL)
-        .args("--events 20")
-        .env("DYNO_CACHE_DIR", &place.path().display().to_string())
-        .run()
-        .succeeds();
+    let bench = Program::bench("sqlite:").args(SMALL).args("--events 20");
+    bench.env("DYNO_CACHE_DIR", place.path()).succeeds();
     let runs = std::fs::read_dir(place.path().join("run")).unwrap();
     assert_eq!(runs.count(), 0);
 }
@@ -92,22 +72,17 @@ fn a_file_is_loaded_once() {
     let url = format!("sqlite:{}", place.path().join("db.sqlite").display());
     let bench = |words: &str| Program::bench(&url).args(SMALL).args(words).run();
     let first = bench("--events 20").succeeds();
-    assert!(first.stderr.contains("loaded 2 tables, 600 rows"));
+    first.tells(&["loaded 2 tables, 600 rows"]);
     let second = bench("--events 20").succeeds();
     assert!(!second.stderr.contains("loaded"), "{}", second.stderr);
     bench("--events 20 --prepare always").succeeds();
     bench("--rows 500").fails(2, &[]);
     Program::bench("sqlite:/nonexistent/db.sqlite")
-        .run()
         .fails(3, &["/nonexistent/db.sqlite", "directory exists"]);
     let not_one = place.path().join("notes.txt");
-    std::fs::write(
-        &not_one,
-        "no database, but longer than a header of one is: ".repeat(50),
-    )
-    .unwrap();
+    let text = "no database, but longer than a header of one is: ".repeat(50);
+    std::fs::write(&not_one, text).unwrap();
     Program::bench(&format!("sqlite:{}", not_one.display()))
-        .run()
         .fails(3, &["notes.txt", "not an SQLite database"]);
 }
 
@@ -117,7 +92,6 @@ fn every_workload_runs() {
         let done = Program::bench("sqlite:")
             .args("--tables 1 --rows 300 --threads 2 --warmup 0s --events 40")
             .args(&format!("--workload {workload}"))
-            .run()
             .succeeds();
         let trial = done.trial();
         assert_eq!(trial.transactions.count, 40, "{workload}");
@@ -132,13 +106,10 @@ fn every_workload_runs() {
 fn the_rows_are_a_function_of_the_seed() {
     let place = tempfile::tempdir().unwrap();
     let load = |name: &str, seed: u64| {
-        let file = place.path().join(name);
-        Program::bench(&format!("sqlite:{}", file.display()))
-            .args("--tables 2 --rows 500 --prepare only")
-            .args(&format!("--seed {seed}"))
-            .run()
-            .succeeds();
-        rows(&file)
+        let url = format!("sqlite:{}", place.path().join(name).display());
+        let words = format!("--tables 2 --rows 500 --prepare only --seed {seed}");
+        Program::bench(&url).args(&words).succeeds();
+        rows(&url)
     };
     let one = load("one", 9);
     assert_eq!(one, load("again", 9));
@@ -149,24 +120,22 @@ fn the_rows_are_a_function_of_the_seed() {
         distribution: Distribution::default(),
     };
     let table = TableRows::new(&data, 2).unwrap();
-    for (key, (id, k, c, pad)) in (1..).zip(&one) {
+    let expected = (1..=500).map(|key| {
         let row = table.row(key);
-        assert_eq!((row.id, row.k), (id.cast_unsigned(), k.cast_unsigned()));
-        assert_eq!((row.c(), row.pad()), (c.as_str(), pad.as_str()));
-    }
+        let (c, pad) = (row.c().to_owned(), row.pad().to_owned());
+        (row.id.cast_signed(), row.k.cast_signed(), c, pad)
+    });
+    assert_eq!(one, expected.collect::<Vec<_>>());
 }
 
-fn rows(file: &Path) -> Vec<(i64, i64, String, String)> {
-    let target = SqliteTarget::parse(&format!("sqlite:{}", file.display())).unwrap();
-    let connection = target.open().unwrap();
+fn rows(url: &str) -> Vec<(i64, i64, String, String)> {
+    let connection = SqliteTarget::parse(url).unwrap().open().unwrap();
     let sql = "SELECT id, k, c, pad FROM sbtest2 ORDER BY id";
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     });
-    let rows: Vec<_> = rows.unwrap().map(|row| row.unwrap()).collect();
-    assert_eq!(rows.len(), 500);
-    rows
+    rows.unwrap().map(|row| row.unwrap()).collect()
 }
 
 #[test]
@@ -178,7 +147,6 @@ fn a_database_that_another_holds_is_busy_and_counted() {
     Program::bench(&url)
         .args(options)
         .args("--prepare only")
-        .run()
         .succeeds();
     let other = SqliteTarget::parse(&url).unwrap().open().unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -190,13 +158,8 @@ fn a_database_that_another_holds_is_busy_and_counted() {
     other.execute_batch("COMMIT").unwrap();
     let trial = running.wait().succeeds().trial();
     assert_eq!(trial.transactions.count, 20);
-    let [busy] = trial.errors.as_slice() else {
-        panic!("{:?}", trial.errors);
-    };
-    assert_eq!(
-        (busy.code.as_str(), busy.action.as_str()),
-        ("5", "restarted")
-    );
+    let [busy] = each(&trial.errors);
+    assert_eq!((&*busy.code, &*busy.action), ("5", "restarted"));
     assert!(busy.example.contains("locked"), "{busy:?}");
 }
 

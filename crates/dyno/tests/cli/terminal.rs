@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 
 use crate::common::{Finished, Program, keep};
 use crate::results::made::{Made, made};
+use measure::result::RunResult;
 
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}gone\rover";
 const SHORT: &str = "--tables 1 --rows 100 --threads 1 --warmup 0 --events 20";
@@ -15,7 +16,7 @@ const SHORT: &str = "--tables 1 --rows 100 --threads 1 --warmup 0 --events 20";
 fn is_harmless(done: &Finished) {
     for text in [&done.stdout, &done.stderr] {
         let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
-        assert!(!text.contains(steers), "{:?}", done.shown());
+        assert!(!text.contains(steers), "{:?}", done.to_string());
     }
 }
 
@@ -75,11 +76,22 @@ fn a_servers_version_and_errors_do_not_steer_the_terminal() {
             let done = Program::new().arg(words).arg(url).run();
             is_harmless(&done);
             let said = format!("{}{}", done.stderr, done.stdout);
-            assert!(said.contains("\\u{1b}"), "{}", done.shown());
+            assert!(said.contains("\\u{1b}"), "{done}");
             let forged = said.lines().any(|line| line.starts_with("error: forged"));
-            assert!(!forged, "{}", done.shown());
+            assert!(!forged, "{done}");
         }
     }
+}
+
+/// Three repeats of a study of one server.
+fn servers(title: &str, tps: f64) -> RunResult {
+    let trials = [1, 2, 3].map(|repeat| Made {
+        point: &[("topology.instances", "1")],
+        repeat,
+        tps: tps + f64::from(repeat),
+        mean_ms: 16_000.0 / tps,
+    });
+    made(title, &trials)
 }
 
 #[test]
@@ -87,14 +99,7 @@ fn a_foreign_result_or_study_does_not_steer_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["one", "two"].map(|name| folder.path().join(name).display().to_string());
     for (path, tps) in paths.iter().zip([1000.0, 900.0]) {
-        let point = [("topology.instances", "1")];
-        let trials = [1, 2, 3].map(|repeat| Made {
-            point: &point,
-            repeat,
-            tps: tps + f64::from(repeat),
-            mean_ms: 16_000.0 / tps,
-        });
-        let mut result = made("Servers", &trials);
+        let mut result = servers("Servers", tps);
         result.title = HOSTILE.to_owned();
         result.environment.hostname = Some(format!("{tps}{HOSTILE}"));
         for trial in &mut result.trials {
@@ -115,7 +120,7 @@ fn a_foreign_result_or_study_does_not_steer_the_terminal() {
     ] {
         let program = Program::new().arg(command).arg(one);
         let done = more.iter().fold(program, |program, word| program.arg(word));
-        let done = done.run().succeeds();
+        let done = done.succeeds();
         is_harmless(&done);
         if more.contains(&"--json") {
             serde_json::from_str::<serde_json::Value>(&done.stdout).unwrap();
@@ -137,44 +142,32 @@ fn a_foreign_result_or_study_does_not_steer_the_terminal() {
 #[test]
 fn a_locale_without_utf_8_gets_ascii() {
     let folder = tempfile::tempdir().unwrap();
-    let point = [("topology.instances", "1")];
-    let trials = [1, 2, 3].map(|repeat| Made {
-        point: &point,
-        repeat,
-        tps: 1000.0 + f64::from(repeat),
-        mean_ms: 16.0,
-    });
-    keep(folder.path(), &made("Größe", &trials), "");
+    keep(folder.path(), &servers("Größe", 1000.0), "");
     let result = folder.path().display().to_string();
     let rank = |locale: &str| {
         let program = Program::new().arg("rank").arg(&result);
         program.env("LC_ALL", locale)
     };
     for locale in ["C", "POSIX"] {
-        let done = rank(locale).run().succeeds();
+        let done = rank(locale).succeeds();
         assert!(
             done.stdout.is_ascii() && done.stdout.contains("+/-"),
-            "{}",
-            done.shown()
+            "{done}"
         );
-        let json = rank(locale).arg("--json").run().succeeds().stdout;
+        let json = rank(locale).arg("--json").succeeds().stdout;
         assert!(json.is_ascii() && serde_json::from_str::<serde_json::Value>(&json).is_ok());
         let bench = Program::bench("sqlite:").args(SHORT).env("LC_ALL", locale);
-        let done = bench.run().succeeds();
-        assert!(
-            done.stdout.is_ascii() && done.stderr.is_ascii(),
-            "{}",
-            done.shown()
-        );
+        let done = bench.succeeds();
+        assert!(done.stdout.is_ascii() && done.stderr.is_ascii(), "{done}");
     }
     let program = Program::new().arg("report").arg(&result);
-    program.env("LC_ALL", "C").run().succeeds();
+    program.env("LC_ALL", "C").succeeds();
     let report = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
     assert!(
         report.contains('±') && report.contains("Größe"),
         "files stay UTF-8"
     );
-    assert!(rank("C.UTF-8").run().succeeds().stdout.contains('±'));
+    assert!(rank("C.UTF-8").succeeds().stdout.contains('±'));
 }
 
 #[test]
@@ -182,12 +175,8 @@ fn running_text_is_as_wide_as_the_terminal() {
     for columns in [60, 100] {
         let program = Program::bench("sqlite:").args(SHORT);
         let shown = program.run_on_terminal(columns);
-        let words = |line: &&str| line.contains("virtual user");
-        let longest = shown
-            .lines()
-            .filter(words)
-            .map(|line| line.chars().count())
-            .max();
+        let lines = shown.lines().filter(|line| line.contains("virtual user"));
+        let longest = lines.map(|line| line.chars().count()).max();
         let longest = longest.expect("a summary has running text");
         assert!(longest <= columns.into(), "{columns}: {shown}");
         assert!(longest > usize::from(columns) - 25, "{columns}: {shown}");
@@ -199,41 +188,27 @@ fn quiet_says_only_what_was_found_and_verbose_all() {
     let study = "title = \"t\"\n[server]\nengine = \"sqlite\"\n[data]\ntables = 1\nrows = 100\n\
         [load]\nworkload = \"oltp_point_select\"\nwarmup = \"0s\"\ntime = \"1200ms\"\n\
         [sweep]\n\"load.threads\" = [1, 2]\n";
-    let run = |words: &str| Program::study(study).args(words).run().succeeds();
+    let run = |words: &str| Program::study(study).args(words).succeeds();
     let quiet = run("--quiet");
     assert_eq!(quiet.stderr, "");
     let usual = run("");
-    assert!(
-        usual.stderr.contains("[1/2] threads=1"),
-        "{}",
-        usual.shown()
-    );
-    assert!(!usual.stderr.contains("  measure  "), "{}", usual.shown());
+    usual.tells(&["[1/2] threads=1"]);
+    assert!(!usual.stderr.contains("  measure  "), "{usual}");
     let verbose = run("--verbose");
-    assert!(
-        verbose.stderr.contains("  measure  "),
-        "{}",
-        verbose.shown()
-    );
+    verbose.tells(&["  measure  "]);
     // A trial has a line of its own in all of it only.
     for (done, all) in [(&quiet, false), (&usual, false), (&verbose, true)] {
-        assert!(done.stdout.contains("threads"), "{}", done.shown());
-        assert_eq!(
-            done.stdout.contains("trial  threads"),
-            all,
-            "{}",
-            done.shown()
-        );
+        done.prints(&["threads"]);
+        assert_eq!(done.stdout.contains("trial  threads"), all, "{done}");
     }
     Program::study(study)
         .args("--quiet --verbose")
-        .run()
         .fails(2, &["--verbose"]);
 }
 
 #[test]
 fn the_man_page_names_the_environment_and_shells_get_completions() {
-    let said = |words: &str| Program::new().args(words).run().succeeds().stdout;
+    let said = |words: &str| Program::new().args(words).succeeds().stdout;
     assert!(said("--help").lines().count() < 45 && said("bench -h").lines().count() < 100);
     for shell in ["bash", "zsh", "fish"] {
         let script = said(&format!("completions {shell}"));

@@ -1,7 +1,7 @@
 //! Thresholds, through the whole program: met, missed, relative to another result or
 //! to a variant. No server is needed, and no limit is one of speed.
 
-use crate::common::{Finished, Program};
+use crate::common::{Finished, Program, cases};
 use measure::threshold::ThresholdVerdict;
 
 const SMALL: &str = "--tables 1 --rows 300 --threads 2 --warmup 0s --events 40";
@@ -14,78 +14,61 @@ fn bench(thresholds: &[&str]) -> Program {
 }
 
 fn junit(done: &Finished) -> String {
-    std::fs::read_to_string(done.out().join("junit.xml")).unwrap()
+    done.file("junit.xml")
 }
 
 #[test]
 fn a_missed_threshold_is_exit_code_1_and_a_failed_test_case() {
     let done = bench(&["reconnects < 1", "restarts > 1000", "errors<=0"])
-        .run()
         .fails(1, &["missed: restarts is ", "which is not > 1000"]);
-    assert!(done.stdout.contains("1 of 3 thresholds were missed."));
-    let verdict: Vec<bool> = done
+    done.prints(&["1 of 3 thresholds were missed."]);
+    let missed = done
         .result()
         .thresholds
-        .iter()
-        .map(|j| j.is_missed())
-        .collect();
-    assert_eq!(verdict, [false, true, false]);
+        .into_iter()
+        .map(|one| one.is_missed());
+    assert_eq!(missed.collect::<Vec<_>>(), [false, true, false]);
     let xml = junit(&done);
     assert!(xml.contains("tests=\"3\" failures=\"1\""), "{xml}");
     assert!(xml.contains("<failure type=\"threshold\""), "{xml}");
     for file in ["report.html", "report.md"] {
-        let text = std::fs::read_to_string(done.out().join(file)).unwrap();
+        let text = done.file(file);
         assert!(text.contains("1 of 3 thresholds were missed."), "{file}");
     }
     // The report can be written again from what is kept.
     std::fs::remove_file(done.out().join("junit.xml")).unwrap();
-    let again = Program::new()
-        .arg("report")
-        .arg(done.out().to_str().unwrap());
-    again.run().succeeds();
+    Program::new().arg("report").arg(done.out()).succeeds();
     assert_eq!(junit(&done), xml);
 }
 
 #[test]
 fn kept_thresholds_are_exit_code_0_and_without_any_there_is_no_file() {
-    let kept = bench(&["errors <= 0"]).run().succeeds();
-    assert!(kept.stdout.contains("The threshold was met."));
+    let kept = bench(&["errors <= 0"]).succeeds();
+    kept.prints(&["The threshold was met."]);
     assert!(junit(&kept).contains("failures=\"0\""));
-    let none = bench(&[]).run().succeeds();
+    let none = bench(&[]).succeeds();
     assert!(!none.out().join("junit.xml").exists());
     assert!(none.result().thresholds.is_empty());
 }
 
 #[test]
-fn what_was_not_measured_is_missed() {
-    bench(&["cpu.user < 101"])
-        .arg("--no-monitors")
-        .run()
-        .fails(1, &["cpu.user was not measured"]);
-}
-
-#[test]
 fn what_cannot_be_judged_is_refused_before_anything_runs() {
-    for (threshold, said) in [
-        ("response_ms.p9 < 5", "did you mean `response_ms.p9"),
-        ("tps", "has no comparison operator"),
-        (
-            "tps < 5 per second",
-            "write `5`; the unit of the column is 1/s",
-        ),
-        ("tps >= 0.9 * baseline", "--baseline RESULT"),
-    ] {
-        let done = bench(&[threshold]).run().fails(2, &[said]);
+    let refused = "
+        response_ms.p9 < 5 => did you mean `response_ms.p9
+        tps => has no comparison operator
+        tps < 5 per second => write `5`; the unit of the column is 1/s
+        tps >= 0.9 * baseline => --baseline RESULT";
+    for (threshold, texts) in cases(refused) {
+        let done = bench(&[threshold]).fails(2, &texts);
         assert!(!done.out().exists(), "{threshold}");
     }
-    bench(&["tps > 1"])
-        .args("--baseline nowhere")
-        .run()
-        .fails(2, &["--baseline has no effect"]);
-    bench(&["tps > baseline"])
-        .args("--baseline nowhere")
-        .run()
-        .fails(2, &["nowhere"]);
+    for (threshold, text) in [
+        ("tps > 1", "--baseline has no effect"),
+        ("tps > baseline", "nowhere"),
+    ] {
+        let program = bench(&[threshold]).args("--baseline nowhere");
+        program.fails(2, &[text]);
+    }
 }
 
 const STUDY: &str = r#"
@@ -100,82 +83,54 @@ sweep = { "load.threads" = [1, 2] }
 fn a_study_is_judged_against_the_same_points_of_another_result() {
     let base = Program::study(STUDY)
         .args("--set sweep.load.threads=[2]")
-        .run()
         .succeeds();
     let text = format!("{STUDY}[thresholds]\ntps = \">= 0.000001 * baseline\"\n");
-    let done = Program::study(&text)
-        .arg("--baseline")
-        .arg(base.out().to_str().unwrap())
-        .run()
-        .fails(
-            1,
-            &[
-                "note: the baseline has no point threads=1",
-                "at threads=1, tps is",
-            ],
-        );
-    let verdict: Vec<_> = done
-        .result()
-        .thresholds
-        .into_iter()
-        .map(|j| j.verdict)
-        .collect();
+    let texts = [
+        "note: the baseline has no point threads=1",
+        "at threads=1, tps is",
+    ];
+    let program = Program::study(&text).arg("--baseline").arg(base.out());
+    let done = program.fails(1, &texts);
+    let verdicts = done.result().thresholds.into_iter().map(|one| one.verdict);
     let reason = "the baseline has no such point".to_owned();
-    assert_eq!(
-        verdict,
-        [
-            ThresholdVerdict::NoBaseline { reason },
-            ThresholdVerdict::Undecided
-        ]
-    );
+    let expected = [
+        ThresholdVerdict::NoBaseline { reason },
+        ThresholdVerdict::Undecided,
+    ];
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
     let other = Program::study(&text)
         .args("--set load.workload=oltp_read_only --set load.threads=2 --baseline")
-        .arg(base.out().to_str().unwrap());
+        .arg(base.out());
     let said = "the baseline ran a different workload";
     let work = "load.workload oltp_read_write, here oltp_read_only";
-    other.run().fails(
-        1,
-        &[
-            &format!("note: {said} at threads=2: {work}"),
-            &format!("{said}: {work}"),
-        ],
-    );
-    Program::study(&text)
-        .run()
-        .fails(2, &["study.toml:", "no baseline given"]);
+    let before = format!("note: {said} at threads=2: {work}");
+    other.fails(1, &[&before, &format!("{said}: {work}")]);
+    Program::study(&text).fails(2, &["study.toml:", "no baseline given"]);
 }
 
 #[test]
 fn a_baseline_of_other_transactions_is_told_before_and_after_the_run() {
-    let base = bench(&[]).run().succeeds();
-    let other = bench(&["tps >= 0.000001 * baseline"])
-        .args("--point-selects 1 --baseline")
-        .arg(base.out().to_str().unwrap());
-    let said = "transaction.point_selects 10, here 1";
-    let done = other.run().fails(
-        1,
-        &[
-            &format!("note: the baseline ran a different workload: {said}"),
-            &format!(
-                "must be >= 0.000001 * baseline: the baseline ran a different workload: {said}"
-            ),
-        ],
+    let base = bench(&[]).succeeds();
+    let other = bench(&["tps >= 0.000001 * baseline"]).args("--point-selects 1 --baseline");
+    let reason = "the baseline ran a different workload: transaction.point_selects 10, here 1";
+    let (before, after) = (
+        format!("note: {reason}"),
+        format!("must be >= 0.000001 * baseline: {reason}"),
     );
-    let reason = format!("the baseline ran a different workload: {said}");
-    assert_eq!(
-        done.result().thresholds[0].verdict,
-        ThresholdVerdict::NoBaseline { reason }
-    );
+    let done = other.arg(base.out()).fails(1, &[&before, &after]);
+    let reason = reason.to_owned();
+    let verdict = &done.result().thresholds[0].verdict;
+    assert_eq!(*verdict, ThresholdVerdict::NoBaseline { reason });
 }
 
 /// A baseline of another time decides nothing.
 #[test]
 fn an_undecided_threshold_passes_unless_told_to_fail() {
-    let base = bench(&[]).run().succeeds();
+    let base = bench(&[]).succeeds();
     let run = |undecided: &str| {
         bench(&["tps > baseline", "errors <= 0"])
             .args("--baseline")
-            .arg(base.out().to_str().unwrap())
+            .arg(base.out())
             .args(undecided)
             .run()
     };
@@ -184,11 +139,7 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
         passed.result().thresholds[0].verdict,
         ThresholdVerdict::Undecided
     );
-    assert!(
-        passed
-            .stdout
-            .contains("0 of 2 thresholds were missed, 1 is undecided")
-    );
+    passed.prints(&["0 of 2 thresholds were missed, 1 is undecided"]);
     let xml = junit(&passed);
     assert!(
         xml.contains("tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"1\""),
@@ -200,7 +151,7 @@ fn an_undecided_threshold_passes_unless_told_to_fail() {
     let other = Program::bench("sqlite:")
         .args(SMALL)
         .args("--undecided fail");
-    other.run().fails(2, &["--threshold"]);
+    other.fails(2, &["--threshold"]);
 }
 
 /// Of repeats that of their mean, in the report, on the terminal and for machines.
@@ -209,7 +160,6 @@ fn a_number_is_judged_with_its_interval() {
     let text = format!("{STUDY}[thresholds]\ntps = \"< -1e9\"\n\"response_ms.p99\" = \"< 1e9\"\n");
     let done = Program::study(&text)
         .args("--set load.repeats=2 --set sweep.load.threads=[1] --verbose")
-        .run()
         .fails(1, &["tps is ", " ± "]);
     assert!(junit(&done).contains(" ± "), "{}", junit(&done));
     let json: serde_json::Value =
@@ -218,7 +168,7 @@ fn a_number_is_judged_with_its_interval() {
     assert!(tps["half_width"].as_f64().unwrap() > 0.0, "{json}");
     // Nobody knows the 99th percentile of 20 transactions.
     assert_eq!(p99["caveats"], serde_json::json!(["few_slower"]));
-    assert!(done.stdout.contains("met, fewer than 10 transactions"));
+    done.prints(&["met, fewer than 10 transactions"]);
 }
 
 #[test]
@@ -229,7 +179,6 @@ fn a_variant_can_be_the_baseline_of_the_others() {
     );
     let done = Program::study(&text)
         .args("--set load.repeats=4")
-        .run()
         .fails(1, &["at more, threads=1, tps is"]);
     let thresholds = done.result().thresholds;
     let missed = thresholds.iter().filter(|j| j.is_missed());
@@ -253,7 +202,7 @@ fn a_study_says_where_a_threshold_is_wrong() {
         ),
     ] {
         let text = format!("{STUDY}[thresholds]\n{line}\n");
-        let done = Program::study(&text).run().fails(2, &["study.toml:", said]);
+        let done = Program::study(&text).fails(2, &["study.toml:", said]);
         assert!(!done.out().exists());
     }
 }

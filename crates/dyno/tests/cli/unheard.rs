@@ -28,6 +28,6 @@ fn a_run_that_nobody_hears_leaves_its_result() {
 fn an_error_that_nobody_hears_has_its_exit_code() {
     for stderr in [full(), closed()] {
         let done = Program::new().args("bench nothing:").run_telling(stderr);
-        assert_eq!(done.code(), Some(2), "{}", done.shown());
+        assert_eq!(done.code(), Some(2), "{done}");
     }
 }

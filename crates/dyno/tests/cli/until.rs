@@ -1,7 +1,7 @@
 //! Trials that end when they are sure, through the whole program. No server is needed;
 //! how long they take depends on the machine, and no limit here does.
 
-use crate::common::Program;
+use crate::common::{Program, cases};
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
 use measure::warning::Warning;
@@ -22,14 +22,14 @@ fn the_limit_is_the_longest_length() {
         rate = 20\narrivals = \"constant\"\n\
         until = { ci = \"0.1%\", max = \"2s\" }\n";
     // Too short for an interval, so nothing can be sure.
-    let done = Program::study(study).run().succeeds();
+    let done = Program::study(study).succeeds();
     let trial = done.trial();
     assert_eq!(trial.ended, None);
     assert!(is_unsure(&trial), "{:?}", trial.warnings);
     assert!(trial.measured_s >= 1.9, "{}", trial.measured_s);
-    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    let page = done.file("report.html");
     assert!(page.contains("until mean throughput is known to ±0.1 %"));
-    let kept = std::fs::read_to_string(done.out().join("study.toml")).unwrap();
+    let kept = done.file("study.toml");
     assert!(
         kept.contains("until = { ci = \"0.1%\", max = \"2s\" }"),
         "{kept}"
@@ -50,34 +50,14 @@ fn an_interrupt_is_still_an_interrupt() {
 }
 
 #[test]
-fn a_plan_counts_the_longest_time() {
-    let text = "title = \"t\"\nserver.engine = \"sqlite\"\n\
-        load = { warmup = \"10s\", time = \"20s\", until = { ci = \"1%\", max = \"5m\" } }\n";
-    let plan = Program::new();
-    std::fs::write(plan.dir().join("study.toml"), text).unwrap();
-    let done = plan.args("plan study.toml").run().succeeds();
-    assert!(
-        done.stdout.contains("at most 5m10s in total"),
-        "{}",
-        done.stdout
-    );
-}
-
-#[test]
 fn a_rule_that_cannot_be_is_refused() {
-    for (words, said) in [
-        (
-            "--until-ci 2 --time 2m --max-time 1m",
-            "--time, is longer than",
-        ),
-        ("--until-ci 80%", "from 0.1% to 50%"),
-        ("--until-ci often", "not a percentage"),
-        ("--max-time 5m", "--until-ci"),
-    ] {
-        let done = Program::bench("sqlite:")
-            .args(words)
-            .run()
-            .fails(2, &[said]);
+    let refused = "
+        --until-ci 2 --time 2m --max-time 1m => --time, is longer than
+        --until-ci 80% => from 0.1% to 50%
+        --until-ci often => not a percentage
+        --max-time 5m => --until-ci";
+    for (words, texts) in cases(refused) {
+        let done = Program::bench("sqlite:").args(words).fails(2, &texts);
         assert!(!done.out().exists(), "{words}");
     }
 }

@@ -3,9 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{Cache, Program};
+use crate::common::{Cache, Program, shown};
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 
 /// How many schedules there are, in all tests of this file; `./test --all` sets it.
 const SCHEDULES: &str = "DYNO_TEST_SCHEDULES";
@@ -38,20 +37,17 @@ fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
          [chaos]\nfaults = \"any\"\nrate = \"1 per 6s\"\nseed = {seed}\n"
     );
     let begun = Instant::now();
-    let done = Program::study(&study).cache(&place).run().succeeds();
+    let done = Program::study(&study).cache(&place).succeeds();
     let took = begun.elapsed();
     let trial = done.trial();
+    let shown = shown(&trial);
     assert!(took < LIMIT, "{took:?}");
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+    assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
     // On a slow machine, the servers may not have recovered in time for a further one.
     let struck = trial.faults.iter().filter(|fault| fault.effect_s.is_some());
     let struck: Vec<_> = struck.collect();
-    assert!(!struck.is_empty(), "{}", shown(&trial));
-    assert!(
-        struck.iter().all(|fault| fault.error.is_none()),
-        "{}",
-        shown(&trial)
-    );
+    assert!(!struck.is_empty(), "{shown}");
+    assert!(struck.iter().all(|fault| fault.error.is_none()), "{shown}");
     // A fault that was delayed still lasts as long as planned.
     for fault in struck {
         let planned = &trial.setup.planned.topology.faults[fault.number as usize - 1];
@@ -61,17 +57,9 @@ fn survives_schedule((engine, cluster): (&str, &str), seed: usize) {
         }
     }
     let ledger = &trial.ledgers[0];
-    assert!(ledger.acknowledged > 0, "{}", shown(&trial));
-    assert!(ledger.is_intact(), "{}", shown(&trial));
+    assert!(ledger.acknowledged > 0, "{shown}");
+    assert!(ledger.is_intact(), "{shown}");
     place.assert_nothing_left();
-}
-
-/// What a failure is to be understood by.
-fn shown(trial: &TrialSummary) -> String {
-    format!(
-        "{:?}: {:#?} {:#?}",
-        trial.outcome, trial.faults, trial.ledgers
-    )
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Servers that replicate: they form a cluster, are driven and watched, and leave nothing behind.
 
-use std::path::Path;
-
-use crate::common::{Cache, Finished, Program};
+use crate::common::{Cache, Finished, Program, each};
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -24,12 +22,6 @@ fn monitored(done: &Finished, trial: usize) -> Vec<MonitorPoint> {
 fn values(points: &[MonitorPoint], name: &str) -> Vec<f64> {
     let values = points.iter().filter_map(|point| point.values.get(name));
     values.copied().collect()
-}
-
-fn kept(done: &Finished, trial: usize, file: &str) -> String {
-    let dir = &store::trial_dirs(&done.out()).unwrap()[trial];
-    let path = dir.join("servers").join(Path::new(file));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Settings that all members have, whatever their kind.
@@ -68,10 +60,7 @@ fn standbys_apply_what_their_primary_writes() {
     let place = Cache::new();
     let kinds = ["asynchronous", "synchronous", "quorum"];
     let rest = format!("{WORDS}[sweep]\n\"topology.cluster\" = {kinds:?}\n");
-    let done = study("postgres", "4s", &rest)
-        .cache(&place)
-        .run()
-        .succeeds();
+    let done = study("postgres", "4s", &rest).cache(&place).succeeds();
     let trials = done.result().trials;
     assert_eq!(trials.len(), 3);
     for (index, trial) in trials.iter().enumerate() {
@@ -89,12 +78,14 @@ fn standbys_apply_what_their_primary_writes() {
             assert!(applied.iter().any(|mb| *mb > 0.0), "{standby}: {applied:?}");
             let queue = format!("server[{standby}].replication.apply_queue_bytes");
             assert!(!values(&points, &queue).is_empty());
-            let log = kept(&done, index, &format!("{standby}/error.log"));
+            let log = done.kept(index + 1, &format!("{standby}/error.log"));
             assert!(log.contains("started streaming WAL from primary"), "{log}");
-            let config = kept(&done, index, &format!("{standby}/postgresql.conf"));
+            let config = done.kept(index + 1, &format!("{standby}/postgresql.conf"));
             assert!(config.contains("primary_conninfo = '(hidden)'"), "{config}");
         }
-        let waits = kept(&done, index, "1/error.log").contains("synchronous_standby_names");
+        let waits = done
+            .kept(index + 1, "1/error.log")
+            .contains("synchronous_standby_names");
         assert_eq!(
             waits,
             index > 0,
@@ -108,7 +99,7 @@ fn standbys_apply_what_their_primary_writes() {
 fn replicates(engine: &str, kinds: &[&str]) {
     let place = Cache::new();
     let rest = format!("{WORDS}[sweep]\n\"topology.cluster\" = {kinds:?}\n");
-    let done = study(engine, "5s", &rest).cache(&place).run().succeeds();
+    let done = study(engine, "5s", &rest).cache(&place).succeeds();
     let trials = done.result().trials;
     assert_eq!(trials.len(), kinds.len());
     for (index, (trial, kind)) in trials.iter().zip(kinds).enumerate() {
@@ -166,28 +157,21 @@ fn a_replica_that_returns_catches_up() {
     let place = Cache::new();
     let rest = "[topology]\ncluster = \"synchronous\"\nmembers = 2\n\
          [[fault]]\nat = \"2s\"\nkill = \"replica\"\nheal = \"2s\"\nexpect_outage = true\n";
-    let run = |time| study("postgres", time, rest).cache(&place).run().succeeds();
+    let run = |time| study("postgres", time, rest).cache(&place).succeeds();
     let replicas = |done: &Finished| {
         let replicas = values(&monitored(done, 0), "server[1].replication.replicas");
         replicas.last().copied()
     };
-    let written_after = |done: &Finished, at_s: f64| {
-        let series = done.series().into_iter();
-        let mut after = series.filter(|second| second.t_s > at_s);
-        after.any(|second| second.tps > Some(0.0))
-    };
     // A slow machine needs more time until it is back.
     let is_back = |done: &Finished| {
         let healed_s = done.trial().faults[0].healed_s;
-        healed_s.is_some_and(|at_s| written_after(done, at_s)) && replicas(done) == Some(1.0)
+        healed_s.is_some_and(|at_s| done.completes_after(at_s)) && replicas(done) == Some(1.0)
     };
     let done = ["12s", "40s"].into_iter().map(run).find(is_back);
     let done = done.unwrap_or_else(|| run("150s"));
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [fault] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    let [fault] = each(&trial.faults);
     assert_eq!((fault.node, &*fault.target), (Some(2), "replica"));
     // The only standby that commits wait for was away.
     let (gone_s, back_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
@@ -200,7 +184,7 @@ fn a_replica_that_returns_catches_up() {
             .all(|second| second.tps.unwrap_or(0.0) == 0.0),
         "{series:?}"
     );
-    assert!(written_after(&done, back_s), "{series:?}, {back_s}");
+    assert!(done.completes_after(back_s), "{series:?}, {back_s}");
     assert_eq!(replicas(&done), Some(1.0));
     place.assert_nothing_left();
 }

@@ -1,8 +1,6 @@
 //! Clusters of which members fail: another member becomes the primary, and the old one returns.
 
-use std::fs;
-
-use crate::common::{Cache, Finished, Program};
+use crate::common::{Cache, Finished, Program, each};
 use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
@@ -22,17 +20,6 @@ fn primaries(done: &Finished) -> Vec<u32> {
     let mut events = done.trial().events;
     events.retain(|event| event.what == NodeEventKind::BecamePrimary);
     events.iter().map(|event| event.node).collect()
-}
-
-/// Transactions ended after this time.
-#[track_caller]
-fn assert_writes_after(done: &Finished, at_s: f64) {
-    let series = done.series();
-    let mut after = series.iter().filter(|second| second.t_s > at_s);
-    assert!(
-        after.any(|second| second.tps > Some(0.0)),
-        "none after {at_s}: {series:?}"
-    );
 }
 
 fn by_kind(faults: &[FaultRecord], kind: FaultKind) -> &FaultRecord {
@@ -55,18 +42,16 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(
         [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n"
     );
     let study = study(engine, cluster, time, &rest);
-    let done = study.cache(&place).run().succeeds();
+    let done = study.cache(&place).succeeds();
     let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
+    assert_eq!(trial.outcome, Outcome::Completed, "{done}");
     let faults = &trial.faults;
     let killed = by_kind(faults, FaultKind::Kill);
     assert_eq!(killed.node, Some(1), "{faults:?}");
     assert!(killed.healed_s.is_some(), "{faults:?}");
     let promotion = killed.promotion.as_ref().unwrap();
-    assert!(
-        promotion.done_s > Some(promotion.asked_s) && promotion.error.is_none(),
-        "{promotion:?}"
-    );
+    let is_done = promotion.done_s > Some(promotion.asked_s);
+    assert!(is_done && promotion.error.is_none(), "{promotion:?}");
     let switched = by_kind(faults, FaultKind::Switchover);
     for fault in [killed, switched] {
         // The old primary follows nobody if it has transactions that were lost: an asynchronous
@@ -80,14 +65,11 @@ fn a_replica_is_promoted_and_the_old_primary_follows_it(
     assert_eq!(primaries.len(), 2, "{primaries:?}");
     assert!(primaries[0] != 1 && primaries[1] == new, "{primaries:?}");
     assert_eq!(promotion.node, Some(primaries[0]));
-    assert!(report(&done).contains(&promotion.words()));
-    assert_writes_after(&done, switched.effect_s.unwrap() + 2.0);
+    assert!(done.file("report.md").contains(&promotion.words()));
+    let at_s = switched.effect_s.unwrap() + 2.0;
+    assert!(done.completes_after(at_s), "{:?}", done.series());
     place.assert_nothing_left();
     done
-}
-
-fn report(done: &Finished) -> String {
-    fs::read_to_string(done.out().join("report.md")).unwrap()
 }
 
 /// Of two members, the one that is left waits for nobody until the other one is back. In the end,
@@ -104,21 +86,20 @@ fn a_standby_is_promoted_and_the_old_primary_is_rebuilt() {
         "64s",
         rest,
     );
-    let dirs = store::trial_dirs(&done.out()).unwrap();
-    let log = fs::read_to_string(dirs[0].join("servers/2/error.log")).unwrap();
+    let log = done.kept(1, "2/error.log");
     let (before, after) = log.split_once("received promote request").unwrap();
     // A reload just before the promotion may delay it by 5 s.
     assert!(!before.contains("received SIGHUP"), "{log}");
     assert!(after.contains("\"FIRST 1 (dyno1)\""), "{log}");
     // Whom they follow is logged, too.
-    let logs = log + &fs::read_to_string(dirs[0].join("servers/1/error.log")).unwrap();
+    let logs = log + &done.kept(1, "1/error.log");
     let is_logged = logs.contains("\"primary_conninfo\"");
     assert!(is_logged && !logs.contains("password="), "{logs}");
     let last = done.trial().faults.pop().unwrap();
     let refused = last.promotion.as_ref().unwrap();
     assert_eq!((refused.node, refused.done_s), (None, None), "{last:?}");
     let why = refused.error.as_deref().unwrap();
-    assert!(report(&done).contains(why), "{last:?}");
+    assert!(done.file("report.md").contains(why), "{last:?}");
 }
 
 #[test]
@@ -135,7 +116,7 @@ fn switchovers_leave_nothing_behind(engine: &str, cluster: &str, at: &[&str]) {
     let faults: String = at.iter().map(fault).collect();
     let rest = format!("members = 3\n{faults}[ledger]\nrate = 100\n");
     let study = study(engine, cluster, "12s", &rest);
-    let done = study.cache(&place).run().succeeds();
+    let done = study.cache(&place).succeeds();
     let trial = done.trial();
     // On a busy machine, the load may end while the last one waits for the earlier ones.
     let is_over = |error: &String| error.contains("the load ended");
@@ -150,14 +131,9 @@ fn switchovers_leave_nothing_behind(engine: &str, cluster: &str, at: &[&str]) {
 }
 
 #[test]
-fn switchovers_of_mariadb_leave_nothing_behind() {
+fn switchovers_of_the_binary_log_leave_nothing_behind() {
     let at = ["2s", "2500ms", "3s", "8s"];
     switchovers_leave_nothing_behind("mariadb", "asynchronous", &at);
-}
-
-#[test]
-fn switchovers_of_mysql_leave_nothing_behind() {
-    let at = ["2s", "2500ms", "3s", "8s"];
     switchovers_leave_nothing_behind("mysql", "semi-synchronous", &at);
 }
 
@@ -186,10 +162,8 @@ fn links_break_and_work_again() {
     }
     let done = done.succeeds();
     let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
-    let [cut, dropped, slow, silent, _] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    assert_eq!(trial.outcome, Outcome::Completed, "{done}");
+    let [cut, dropped, slow, silent, _] = each(&trial.faults);
     assert_eq!(
         [cut.node, dropped.node, slow.node, silent.node],
         [Some(2), Some(1), Some(1), Some(1)]
@@ -209,17 +183,12 @@ fn links_break_and_work_again() {
         let count: f64 = during.filter_map(|second| second.tps).sum();
         assert_eq!(count, 0.0, "{series:?}");
     }
-    assert_writes_after(&done, silent.healed_s.unwrap());
+    let at_s = silent.healed_s.unwrap();
+    assert!(done.completes_after(at_s), "{:?}", done.series());
     // A command is told of its target.
-    let dirs = store::trial_dirs(&done.out()).unwrap();
-    let told = fs::read_to_string(dirs[0].join("servers/1/fault-5-1.log")).unwrap();
-    for name in [
-        "TARGET_HOST=",
-        "TARGET_PORT=",
-        "TARGET_ROLE=primary",
-        "TARGET_PID=",
-    ] {
-        assert!(told.contains(name), "{told}");
+    let told = done.kept(1, "1/fault-5-1.log");
+    for name in ["HOST=", "PORT=", "ROLE=primary", "PID="] {
+        assert!(told.contains(&format!("TARGET_{name}")), "{told}");
     }
     place.assert_nothing_left();
 }

@@ -1,10 +1,9 @@
 //! The studies of failures, made shorter: each breaks its servers, measures how they recover, and checks
 //! what became of acknowledged commits.
 
-use crate::common::{Cache, Finished, Program, in_time};
+use crate::common::{Cache, Finished, Program, each, in_time, shown};
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 
 /// How often a study that shows a loss may be repeated until it does: whether one happens depends on
 /// which process is quicker.
@@ -62,10 +61,11 @@ fn run_if_permitted(
     let done = done.succeeds();
     place.assert_nothing_left();
     for trial in &done.result().trials {
-        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(trial));
-        assert!(!trial.faults.is_empty(), "{}", shown(trial));
-        assert!(trial.faults.iter().all(took_effect), "{}", shown(trial));
-        assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(trial));
+        let shown = shown(trial);
+        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
+        assert!(!trial.faults.is_empty(), "{shown}");
+        assert!(trial.faults.iter().all(took_effect), "{shown}");
+        assert!(trial.ledgers[0].acknowledged > 0, "{shown}");
     }
     Some(done)
 }
@@ -78,9 +78,10 @@ fn run(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
 fn loses_nothing(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished {
     let done = run(name, time_s, changes);
     for trial in &done.result().trials {
-        assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+        let shown = shown(trial);
+        assert!(trial.ledgers[0].is_intact(), "{shown}");
     }
-    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     assert!(
         report.contains("No acknowledged commit was lost"),
         "{report}"
@@ -88,21 +89,13 @@ fn loses_nothing(name: &str, time_s: u32, changes: &[(&str, &str)]) -> Finished 
     done
 }
 
-/// What explains a failed assertion.
-fn shown(trial: &TrialSummary) -> String {
-    let label = &trial.setup.planned.label;
-    format!(
-        "{label}: {:?} {:#?} {:#?}",
-        trial.outcome, trial.faults, trial.ledgers
-    )
-}
-
 #[test]
 fn a_group_goes_on_without_a_replica() {
     let short = [("at = \"15s\"", "at = \"4s\"")];
     let done = loses_nothing("p5-replica-failure", 12, &short);
     let trial = done.trial();
-    assert_eq!(trial.ledgers[0].checked.len(), 2, "{}", shown(&trial));
+    let shown = shown(&trial);
+    assert_eq!(trial.ledgers[0].checked.len(), 2, "{shown}");
 }
 
 #[test]
@@ -112,13 +105,10 @@ fn a_group_replaces_its_primary() {
         ("heal = \"30s\"", "heal = \"28s\""),
     ];
     let trial = loses_nothing("p5-primary-failure", 45, &short).trial();
+    let shown = shown(&trial);
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
-    assert!(recovery.detected_s.is_some(), "{}", shown(&trial));
-    assert!(
-        recovery.outage_s.is_some_and(|s| s > 1.0),
-        "{}",
-        shown(&trial)
-    );
+    assert!(recovery.detected_s.is_some(), "{shown}");
+    assert!(recovery.outage_s.is_some_and(|s| s > 1.0), "{shown}");
 }
 
 #[test]
@@ -149,7 +139,7 @@ fn patroni_loses_what_a_primary_without_its_manager_accepts() {
         let lost = done.trial().ledgers[0].lost;
         println!("attempt {attempt}: {lost} lost");
         if lost > 0 {
-            let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+            let report = done.file("report.md");
             assert!(report.contains("LOST: "), "{report}");
             return;
         }
@@ -168,42 +158,44 @@ fn only_an_asynchronous_primary_loses_what_a_slow_link_keeps_from_its_replicas()
         return testkit::skip("this user may not make network namespaces");
     };
     for trial in &done.result().trials {
+        let shown = shown(trial);
         let ledger = &trial.ledgers[0];
         let cluster = trial.setup.planned.topology.cluster.as_ref().unwrap();
         match cluster.kind.as_str() {
-            "asynchronous" => assert!(ledger.lost > 0, "{}", shown(trial)),
-            _ => assert!(ledger.is_intact(), "{}", shown(trial)),
+            "asynchronous" => assert!(ledger.lost > 0, "{shown}"),
+            _ => assert!(ledger.is_intact(), "{shown}"),
         }
         let promotion = trial.faults[1].promotion.as_ref().unwrap();
-        assert!(promotion.done_s.is_some(), "{}", shown(trial));
+        assert!(promotion.done_s.is_some(), "{shown}");
     }
-    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     assert!(report.contains("LOST: "), "{report}");
 }
 
 #[test]
 fn clusters_are_ranked_by_their_recovery() {
+    // These take longest; they have studies of their own above.
+    let variant = |name: &str, rest: &str| {
+        format!("[[variant]]\nname = \"{name}\"\nserver.engine = {rest}\n")
+    };
+    let galera = variant("Galera", "\"mariadb\"\ntopology.cluster = \"galera\"");
+    let group = "\"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"40s\"";
+    let group = variant("Group Replication", group);
+    let patroni = "\"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"50s\"";
+    let patroni = variant("Patroni", patroni);
     let short = [
         ("at = \"5s\"", "at = \"3s\""),
         // A replica that has fallen behind on a busy machine is promoted late.
         ("threads = 8", "threads = 1"),
         ("rate = 100", "rate = 20"),
-        (
-            "[[variant]]\nname = \"Galera\"\nserver.engine = \"mariadb\"\ntopology.cluster = \"galera\"\n",
-            "",
-        ),
-        (
-            "[[variant]]\nname = \"Group Replication\"\nserver.engine = \"mysql\"\ntopology.cluster = \"group-replication\"\nload.time = \"40s\"\n",
-            "",
-        ),
-        (
-            "[[variant]]\nname = \"Patroni\"\nserver.engine = \"postgres\"\ntopology.cluster = \"patroni\"\nload.time = \"50s\"\n",
-            "",
-        ),
+        (&galera, ""),
+        (&group, ""),
+        (&patroni, ""),
     ];
     let done = run_if_permitted("failover-ranking", 16, &short, is_over).unwrap();
-    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     for trial in &done.result().trials {
+        let shown = shown(trial);
         let variant = trial.setup.planned.variant().unwrap();
         assert!(report.contains(variant), "{variant} in {report}");
         let cluster = trial.setup.planned.topology.cluster.as_ref().unwrap();
@@ -211,7 +203,7 @@ fn clusters_are_ranked_by_their_recovery() {
             assert!(!words.is_empty() && report.contains(words), "{report}");
         }
         let recovery = trial.faults[0].recovery.as_ref().unwrap();
-        assert!(recovery.first_write_s.is_some(), "{}", shown(trial));
+        assert!(recovery.first_write_s.is_some(), "{shown}");
     }
 }
 
@@ -226,13 +218,13 @@ fn a_group_goes_on_without_the_host_of_its_primary() {
         return testkit::skip("this user may not make network namespaces");
     };
     let trial = done.trial();
-    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    let shown = shown(&trial);
+    assert!(trial.ledgers[0].is_intact(), "{shown}");
     let recovery = trial.faults[0].recovery.as_ref().unwrap();
     // A connection that ends is noticed at once, one that is silent only after a timeout.
     assert!(
         recovery.outage_s.is_some_and(|s| s > 3.0) && recovery.first_write_s.is_some(),
-        "{}",
-        shown(&trial)
+        "{shown}"
     );
 }
 
@@ -255,11 +247,10 @@ fn only_copies_survive_the_loss_of_a_disk() {
     let Some(done) = run_if_permitted("p5-disk-failure", 30, &short, took_effect) else {
         return testkit::skip("this user may not make volumes, or their tools are missing");
     };
-    let report = std::fs::read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     for trial in &done.result().trials {
-        let [_, _, replaced, scrubbed, log] = trial.faults.as_slice() else {
-            panic!("{}", shown(trial))
-        };
+        let shown = shown(trial);
+        let [_, _, replaced, scrubbed, log] = each(&trial.faults);
         assert_eq!(
             log.words(),
             "fail_device of server 1 (primary), log, device 2"
@@ -267,13 +258,13 @@ fn only_copies_survive_the_loss_of_a_disk() {
         let ended = trial.faults.iter().filter(|fault| fault.crash.is_some());
         match trial.setup.planned.variant().unwrap() {
             "two copies" => {
-                assert_eq!(ended.count(), 0, "{}", shown(trial));
-                assert!(replaced.healed_s.is_some(), "{}", shown(trial));
+                assert_eq!(ended.count(), 0, "{shown}");
+                assert!(replaced.healed_s.is_some(), "{shown}");
                 let found = scrubbed.scrub.unwrap();
-                assert_eq!(found.uncorrectable, 0, "{}", shown(trial));
-                assert!(trial.ledgers[0].is_intact(), "{}", shown(trial));
+                assert_eq!(found.uncorrectable, 0, "{shown}");
+                assert!(trial.ledgers[0].is_intact(), "{shown}");
             }
-            _ => assert!(ended.count() > 0, "{}", shown(trial)),
+            _ => assert!(ended.count() > 0, "{shown}"),
         }
     }
     assert!(report.contains("The server ended after"), "{report}");

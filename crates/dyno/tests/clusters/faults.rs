@@ -1,6 +1,6 @@
 //! Faults of a study: servers are killed, paused, and restarted while their load goes on.
 
-use crate::common::{self, Cache, Finished, Program, SmallDisk, in_time, mariadb, wait_until};
+use crate::common::{self, Cache, Finished, Program, SmallDisk, each, in_time, mariadb};
 use measure::fault::FaultRecord;
 use measure::metric::MonitorPoint;
 use measure::setup::Outcome;
@@ -16,6 +16,16 @@ fn study(engine: &str, time: &str, rest: &str) -> Program {
     Program::study(&format!(
         "title = \"t\"\n[server]\nengine = \"{engine}\"\n[data]\nrows = 100\n\
          [load]\nworkload = \"oltp_point_select\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n{rest}\n"
+    ))
+}
+
+/// A study of writes to a server that soon fills its small disk, with these lines more.
+fn on_disk(disk: &SmallDisk, time: &str, rest: &str) -> Program {
+    Program::study(&format!(
+        "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n\
+         [volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
+         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"{time}\"\n{rest}",
+        disk.shown()
     ))
 }
 
@@ -50,15 +60,10 @@ fn points(done: &Finished) -> Vec<MonitorPoint> {
 /// and after `back_s`, but not between.
 fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
     let points = points(done);
-    let negative = |value: &f64| *value < 0.0;
-    assert!(
-        !points.iter().any(|p| p.values.values().any(negative)),
-        "{points:?}"
-    );
+    let mut values = points.iter().flat_map(|point| point.values.values());
+    assert!(values.all(|value| *value >= 0.0), "{points:?}");
     for name in ["server.cpu", &format!("server.{COUNTED}")] {
-        let known = points
-            .iter()
-            .filter(|point| point.values.contains_key(name));
+        let known = points.iter().filter(|p| p.values.contains_key(name));
         let known: Vec<(f64, f64)> = known.map(|p| (p.t_s, p.t_s + p.seconds)).collect();
         let is_known = |during: &dyn Fn(f64, f64) -> bool| {
             known.iter().any(|&(begin_s, end_s)| during(begin_s, end_s))
@@ -74,15 +79,13 @@ fn monitors_followed(done: &Finished, gone_s: f64, back_s: f64) {
 /// Runs for a time in which all faults are healed, under load and monitored; a slow machine needs
 /// more of it.
 fn with_time_to_heal(engine: &str, rest: &str, place: &Cache) -> Finished {
-    let run = |time: &str| study(engine, time, rest).cache(place).run().succeeds();
+    let run = |time: &str| study(engine, time, rest).cache(place).succeeds();
     let is_back = |done: &Finished| {
         let trial = done.trial();
         let last_s = trial.faults.iter().filter_map(|fault| fault.healed_s);
         let last_s = last_s.fold(0.0, f64::max);
         trial.faults.iter().all(is_whole)
-            && seconds(done)
-                .iter()
-                .any(|&(t, tps)| t > last_s && tps > 0.0)
+            && done.completes_after(last_s)
             && points(done).iter().any(|point| {
                 let counted = |name: &String| name.ends_with(COUNTED);
                 point.t_s >= last_s && point.values.keys().any(counted)
@@ -96,14 +99,17 @@ fn stood_still(done: &Finished, from_s: f64, to_s: f64) {
     let seconds = seconds(done);
     // A resumed server runs for a moment before dyno has seen all its processes run.
     let during = |t: f64| t > from_s && t + 1.2 < to_s;
-    let still = seconds.iter().filter(|(t, _)| during(*t));
-    assert!(still.clone().count() > 0, "{seconds:?}, {from_s} to {to_s}");
+    let still = seconds
+        .iter()
+        .filter(|(t, _)| during(*t))
+        .map(|(_, tps)| *tps);
+    let still: Vec<f64> = still.collect();
+    let shown = format!("{seconds:?}, {from_s} to {to_s}");
     assert!(
-        still.clone().all(|(_, tps)| *tps == 0.0),
-        "{seconds:?}, {from_s} to {to_s}"
+        !still.is_empty() && still.iter().all(|tps| *tps == 0.0),
+        "{shown}"
     );
-    let is_back = |&(t, tps): &(f64, f64)| t > to_s && tps > 0.0;
-    assert!(seconds.iter().any(is_back), "{seconds:?}, back at {to_s}");
+    assert!(done.completes_after(to_s), "{seconds:?}, back at {to_s}");
 }
 
 #[test]
@@ -113,40 +119,26 @@ fn a_server_that_is_killed_and_started_again_gets_its_load_back() {
     let done = with_time_to_heal("mariadb", rest, &place);
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [fault] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    let [fault] = each(&trial.faults);
     assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
     assert!(is_whole(fault), "{fault:?}");
     // The clock begins before the connections are open, and the warm-up is on it.
     let asked_s = fault.heal_asked_s.unwrap();
-    assert!(
-        fault.asked_s >= 3.0 && asked_s - fault.asked_s >= 3.9,
-        "{fault:?}"
-    );
+    let is_in_time = fault.asked_s >= 3.0 && asked_s - fault.asked_s >= 3.9;
+    assert!(is_in_time, "{fault:?}");
     let (gone_s, back_s) = (fault.effect_s.unwrap(), fault.healed_s.unwrap());
     stood_still(&done, gone_s, back_s);
-    assert!(
-        trial.reconnects >= 2 && trial.failures() > 0,
-        "{:?}",
-        trial.errors
-    );
+    let errors = &trial.errors;
+    assert!(trial.reconnects >= 2 && trial.failures() > 0, "{errors:?}");
     monitors_followed(&done, fault.asked_s, back_s);
 
-    let log = store::trial_dirs(&done.out()).unwrap()[0].join("servers/1/error.log");
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = done.kept(1, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
-    assert!(
-        done.stderr.contains("kill of server 1, healed at"),
-        "{}",
-        done.shown()
-    );
-    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
-    assert!(
-        page.contains("healed: kill of server 1"),
-        "the figure marks it"
-    );
-    assert!(page.contains("Events, on the clock"), "the trial lists it");
+    done.tells(&["kill of server 1, healed at"]);
+    let page = done.file("report.html");
+    for text in ["healed: kill of server 1", "Events, on the clock"] {
+        assert!(page.contains(text), "{text}");
+    }
     place.assert_nothing_left();
 }
 
@@ -163,9 +155,7 @@ fn a_server_that_is_paused_goes_on_and_one_that_is_stopped_starts_again() {
         assert_eq!(trial.outcome, Outcome::Completed);
         let kinds = [(FaultKind::Pause, Some(1)), (FaultKind::Stop, Some(1))];
         assert_eq!(hits(&trial), kinds);
-        let [paused, stopped] = trial.faults.as_slice() else {
-            panic!("{:?}", trial.faults)
-        };
+        let [paused, stopped] = each(&trial.faults);
         assert!(is_whole(paused) && is_whole(stopped), "{:?}", trial.faults);
         assert!(stopped.target.starts_with("any (seed "), "{stopped:?}");
         stood_still(&done, paused.effect_s.unwrap(), paused.healed_s.unwrap());
@@ -174,21 +164,10 @@ fn a_server_that_is_paused_goes_on_and_one_that_is_stopped_starts_again() {
     }
 }
 
-/// The transactions of each instance.
-fn transactions(trial: &TrialSummary) -> Vec<u64> {
-    let instances = trial.instances.iter();
-    instances
-        .map(|instance| instance.transactions.count)
-        .collect()
-}
-
+/// A server of one process and one of many.
 #[test]
 fn a_restart_of_one_server_is_none_of_the_others() {
     restarts_one_of_two("mysql");
-}
-
-#[test]
-fn a_server_of_many_processes_restarts_too() {
     restarts_one_of_two("postgres");
 }
 
@@ -200,8 +179,9 @@ fn restarts_one_of_two(engine: &str) {
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(hits(&trial), [(FaultKind::Restart, Some(2))]);
     assert!(is_whole(&trial.faults[0]), "{:?}", trial.faults);
-    let counts = transactions(&trial);
-    assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
+    for instance in &trial.instances {
+        assert!(instance.transactions.count > 0, "{instance:?}");
+    }
     assert_eq!(trial.instances[0].errors, 0);
     assert!(trial.instances[1].errors > 0 && trial.reconnects >= 2);
     place.assert_nothing_left();
@@ -211,16 +191,12 @@ fn restarts_one_of_two(engine: &str) {
 fn a_trial_completes_without_a_server_that_it_expects_to_be_killed() {
     let place = Cache::new();
     let rest = "[topology]\ninstances = 2\n[[fault]]\nat = \"1s\"\nkill = 1\nheal = \"never\"\n";
-    let done = study("mariadb", "4s", rest).cache(&place).run().succeeds();
+    let done = study("mariadb", "4s", rest).cache(&place).succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [killed, other] = trial.instances.as_slice() else {
-        panic!("{:?}", trial.instances)
-    };
-    assert!(
-        matches!(killed.outcome, Outcome::ServerLost { .. }),
-        "{killed:?}"
-    );
+    let [killed, other] = each(&trial.instances);
+    let is_lost = matches!(killed.outcome, Outcome::ServerLost { .. });
+    assert!(is_lost, "{killed:?}");
     assert_eq!(other.outcome, Outcome::Completed);
     assert_eq!(hits(&trial), [(FaultKind::Kill, Some(1))]);
     assert_eq!(trial.faults[0].healed_s, None);
@@ -234,22 +210,15 @@ fn a_server_whose_disk_was_full_goes_on() {
         return;
     };
     let place = Cache::new();
-    let text = format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
-         [load]\nworkload = \"oltp_update_non_index\"\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"25s\"\n\
-         [[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n",
-        disk.shown()
-    );
-    let done = Program::study(&text).cache(&place).run().succeeds();
+    let rest = "[[fault]]\nat = \"1s\"\nfill_disk = 1\nheal = \"8s\"\n";
+    let run = |time: &str| on_disk(&disk, time, rest).cache(&place).succeeds();
+    let has_room = |done: &Finished| done.trial().faults.iter().all(is_whole);
+    let done = in_time(&["25s", "90s"], run, has_room);
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [fault] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    let [fault] = each(&trial.faults);
     assert!(is_whole(fault), "{fault:?}");
-    let seconds = seconds(&done);
-    let is_back = |&(t, tps): &(f64, f64)| t > fault.healed_s.unwrap() && tps > 0.0;
-    assert!(seconds.iter().any(is_back), "{seconds:?}, {fault:?}");
+    assert!(done.completes_after(fault.healed_s.unwrap()), "{fault:?}");
     assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
     place.assert_nothing_left();
 }
@@ -261,24 +230,16 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
         return;
     };
     let place = Cache::new();
-    let text = format!(
-        "title = \"t\"\n[server]\nengine = \"postgres\"\nconfig = {{ max_wal_size = \"64MB\" }}\n[volume]\ndirectory = {:?}\n[data]\nrows = 100\n\
-         [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"1h\"\n\
-         [topology]\ninstances = 2\n\
-         [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\
-         [[fault]]\nat = \"1s\"\npause = 2\nheal = \"never\"\n",
-        disk.shown()
-    );
-    let mut dyno = Program::study(&text).cache(&place).start();
+    let rest = "[topology]\ninstances = 2\n\
+        [[fault]]\nat = \"500ms\"\nfill_disk = 1\nheal = \"never\"\n\
+        [[fault]]\nat = \"1s\"\npause = 2\nheal = \"never\"\n";
+    let mut dyno = on_disk(&disk, "1h", rest).cache(&place).start();
     let is_paused = || {
         let pid = place.server(2)?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(stat.rsplit_once(')')?.1.starts_with(" T"))
     };
-    wait_until("the pause", || {
-        is_paused() == Some(true) || dyno.has_ended()
-    });
-    assert!(!dyno.has_ended(), "{}", dyno.wait().shown());
+    dyno.comes_to("the pause", || is_paused() == Some(true));
     let made = common::entries(disk.path());
     assert!(
         made.iter().any(|dir| dir.join("filler").exists()),
@@ -286,8 +247,7 @@ fn a_killed_dyno_leaves_nothing_paused_and_no_full_disk() {
     );
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
-    let clean = Program::new().args("clean").cache(&place).run();
-    clean.succeeds();
+    place.clean();
     place.assert_nothing_left();
     assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
 }
@@ -298,17 +258,23 @@ fn a_command_breaks_and_heals_what_dyno_did_not_start() {
     let server = mariadb();
     let dir = tempfile::tempdir().unwrap();
     let (broken, healed) = (dir.path().join("broken"), dir.path().join("healed"));
-    let text = |command: &str| {
-        format!(
-            "title = \"t\"\n[server]\nurl = {:?}\n[data]\nrows = 100\n\
-             [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"4s\"\n\
-             [[fault]]\nat = \"1s\"\ncommand = {command}\nheal_command = [\"touch\", {:?}]\nheal = \"1s\"\n",
-            common::database(&server, "faults"),
-            healed.display().to_string()
-        )
+    let url = common::database(&*server, "faults");
+    let run = |command: &str, time: &str| {
+        let heal = format!("heal_command = [\"touch\", {healed:?}]\nheal = \"1s\"");
+        Program::study(&format!(
+            "title = \"t\"\n[server]\nurl = {url:?}\n[data]\nrows = 100\n\
+             [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"0s\"\ntime = \"{time}\"\n\
+             [[fault]]\nat = \"1s\"\ncommand = {command}\n{heal}\n"
+        ))
+        .run()
     };
-    let touch = format!("[\"touch\", {:?}]", broken.display().to_string());
-    let done = Program::study(&text(&touch)).run().succeeds();
+    let touch = format!("[\"touch\", {broken:?}]");
+    let is_healed = |done: &Finished| done.trial().faults.iter().all(is_whole);
+    let done = in_time(
+        &["4s", "30s"],
+        |time| run(&touch, time).succeeds(),
+        is_healed,
+    );
     let trial = done.trial();
     assert!(broken.exists() && healed.exists());
     assert!(is_whole(&trial.faults[0]), "{:?}", trial.faults);
@@ -322,7 +288,7 @@ fn a_command_breaks_and_heals_what_dyno_did_not_start() {
         "ended with exit code",
         "/nonexistent",
     ];
-    Program::study(&text(missing)).run().fails(3, &words);
+    run(missing, "4s").fails(3, &words);
     let left = server.sql("SHOW TABLES FROM faults LIKE 'dyno_probe'");
     assert!(left.is_empty(), "{left:?}");
 }

@@ -3,11 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{
-    self, Cache, Finished, LAZY_DISK, Program, Running, has_second, in_time, trial_dir,
-};
+use crate::common::{Cache, Finished, LAZY_DISK, Program, Running, in_time, trial_dir};
 use measure::event::{NodeEvent, NodeEventKind};
-use measure::series::SeriesPoint;
 use measure::setup::Outcome;
 use measure::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
@@ -32,10 +29,8 @@ fn moves(done: &Finished) -> Vec<NodeEvent> {
 /// Whether transactions ended after a member became the primary.
 fn has_followed(done: &Finished) -> bool {
     let moves = moves(done);
-    let series = done.series();
-    let after = |second: &SeriesPoint| moves.iter().all(|moved| second.t_s > moved.at_s + 1.0);
-    let has_ended = |second: &SeriesPoint| after(second) && second.tps > Some(0.0);
-    !moves.is_empty() && series.iter().any(has_ended)
+    let last = moves.last();
+    last.is_some_and(|moved| done.completes_after(moved.at_s + 1.0))
 }
 
 /// The load went on after a member became the primary, which is the only change.
@@ -43,10 +38,10 @@ fn has_followed(done: &Finished) -> bool {
 fn assert_followed(done: &Finished) -> NodeEvent {
     let moves = moves(done);
     let [moved] = &moves[..] else {
-        panic!("{moves:?}\n{}", done.shown());
+        panic!("{moves:?}\n{done}");
     };
     assert_ne!(moved.node, 1);
-    assert_eq!(done.trial().outcome, Outcome::Completed, "{}", done.shown());
+    assert_eq!(done.trial().outcome, Outcome::Completed, "{done}");
     assert!(has_followed(done), "{:?}", done.series());
     assert!(done.trial().reconnects >= 4, "{}", done.trial().reconnects);
     moved.clone()
@@ -56,8 +51,10 @@ fn assert_followed(done: &Finished) -> NodeEvent {
 fn users_follow_the_member_that_a_group_elects() {
     let place = Cache::new();
     let fault = "[[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
-    let study = |time: &str| study("mysql", "group-replication", time, fault);
-    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let run = |time: &str| {
+        let study = study("mysql", "group-replication", time, fault);
+        study.cache(&place).succeeds()
+    };
     let done = in_time(&["40s", "150s"], run, has_followed);
     let moved = assert_followed(&done);
     assert!(moved.at_s > 3.0, "{moved}");
@@ -72,7 +69,7 @@ fn users_with_a_list_of_hosts_find_the_primary() {
                  [[fault]]\nat = \"3s\"\nkill = \"primary\"\nheal = \"never\"";
     let run = |time: &str| {
         let study = study("postgres", "asynchronous", time, fault);
-        study.cache(&place).run().succeeds()
+        study.cache(&place).succeeds()
     };
     let done = in_time(&["15s", "90s"], run, has_followed);
     assert_followed(&done);
@@ -87,8 +84,10 @@ fn users_with_a_list_of_hosts_find_the_primary() {
 fn users_follow_a_planned_switchover_of_a_group() {
     let place = Cache::new();
     let fault = "[[fault]]\nat = \"3s\"\nswitchover = \"replica\"";
-    let study = |time: &str| study("mysql", "group-replication", time, fault);
-    let run = |time: &str| study(time).cache(&place).run().succeeds();
+    let run = |time: &str| {
+        let study = study("mysql", "group-replication", time, fault);
+        study.cache(&place).succeeds()
+    };
     let done = in_time(&["12s", "60s"], run, has_followed);
     assert_followed(&done);
     place.assert_nothing_left();
@@ -97,12 +96,9 @@ fn users_follow_a_planned_switchover_of_a_group() {
 #[test]
 fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     let place = Cache::new();
-    let study = study("postgres", "asynchronous", "20s", "");
+    let study = study("postgres", "asynchronous", "30s", "");
     let mut dyno = study.cache(&place).start();
-    let out = dyno.dir().join("out");
-    common::wait_until("the load", || {
-        has_second(&out, 1, "measure") || dyno.has_ended()
-    });
+    dyno.comes_to_second(1, "measure");
     // The server refuses a login that is not dyno's.
     let port = place.ports()[0];
     let mut guess = Command::new("psql");
@@ -130,16 +126,24 @@ fn users_leave_a_primary_that_works_for_one_that_was_promoted_later() {
     place.assert_nothing_left();
 }
 
+/// A load of servers that run already, which measures and lasts longer than its test.
+fn lasting(url: &str, words: &str) -> Running {
+    let words = format!("{words} --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s");
+    let mut dyno = Program::bench(url).args(&words).start();
+    dyno.comes_to_second(1, "measure");
+    dyno
+}
+
 /// Stops a load of servers that run already once transactions have completed in a second that began
 /// after this call, however long a slow machine takes for that.
 fn stopped_once_it_goes_on(mut dyno: Running) -> Finished {
-    let out = dyno.dir().join("out");
+    let out = dyno.out();
     let series = || trial_dir(&out, 1).and_then(|dir| store::read_series(&dir).ok());
     // The next second may have begun before.
     let begun = series().unwrap_or_default().len() + 1;
-    common::wait_until("transactions", || {
-        let later = series().unwrap_or_default().into_iter().skip(begun);
-        later.map(|second| second.tps).any(|tps| tps > Some(0.0)) || dyno.has_ended()
+    dyno.comes_to("transactions", || {
+        let mut later = series().unwrap_or_default().into_iter().skip(begun);
+        later.any(|second| second.tps > Some(0.0))
     });
     dyno.signal(Signal::INT);
     let done = dyno.wait().fails(4, &[]);
@@ -190,12 +194,7 @@ fn promote(replica: &Server) {
 #[test]
 fn users_follow_the_primary_of_servers_that_run_already() {
     let servers = replicating();
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
-    let mut dyno = Program::bench(&url(&servers)).args(load).start();
-    let out = dyno.dir().join("out");
-    common::wait_until("the load", || {
-        has_second(&out, 1, "measure") || dyno.has_ended()
-    });
+    let mut dyno = lasting(&url(&servers), "--workload oltp_update_non_index");
     switch_over(&servers);
     dyno.says("became the primary");
     let written = |server: &Server| server.sql("SELECT @@gtid_binlog_pos");
@@ -217,13 +216,11 @@ fn users_follow_the_primary_of_servers_that_run_already() {
     }
     let left = servers[1].sql("SHOW TABLES FROM followed LIKE 'dyno_probe'");
     assert!(left.is_empty(), "{left:?}");
-    let points = store::read_monitors(&store::trial_dirs(&done.out()).unwrap()[0]).unwrap();
+    let points = store::read_monitors(&trial_dir(&done.out(), 1).unwrap()).unwrap();
     for server in [1, 2] {
         let name = format!("server[{server}].rss_bytes");
-        assert!(
-            points.iter().any(|point| point.values.contains_key(&name)),
-            "{name}"
-        );
+        let mut values = points.iter().map(|point| &point.values);
+        assert!(values.any(|values| values.contains_key(&name)), "{name}");
     }
 }
 
@@ -233,12 +230,7 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
     let [primary, replica] = &servers;
     let proxy = HaProxy::start(&[primary.port(), replica.port()]);
     let url = format!("mysql://root@127.0.0.1:{}/followed", proxy.port());
-    let load = "--workload oltp_update_non_index --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s";
-    let mut dyno = Program::bench(&url).args(load).start();
-    let out = dyno.dir().join("out");
-    common::wait_until("the load", || {
-        has_second(&out, 1, "measure") || dyno.has_ended()
-    });
+    let mut dyno = lasting(&url, "--workload oltp_update_non_index");
     // The proxy knows no roles: a server that refuses writes would end the load.
     promote(&servers[1]);
     servers[0].kill();
@@ -249,20 +241,14 @@ fn a_load_through_a_proxy_survives_a_failover_of_the_servers_behind_it() {
 #[test]
 fn users_of_any_member_are_spread_over_all_that_are_there() {
     let mut servers = replicating();
-    let load = "--workload oltp_point_select --rows 100 --threads 4 --think 20ms --warmup 0s --time 300s --follow any";
-    let mut dyno = Program::bench(&url(&servers)).args(load).start();
-    let out = dyno.dir().join("out");
-    common::wait_until("the load", || {
-        has_second(&out, 1, "measure") || dyno.has_ended()
-    });
+    let mut dyno = lasting(&url(&servers), "--workload oltp_point_select --follow any");
     let executed = |server: &Server| {
         let rows = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
         rows[0][1].parse::<u32>().unwrap()
     };
-    common::wait_until("statements on both", || {
-        servers.iter().all(|server| executed(server) > 100) || dyno.has_ended()
+    dyno.comes_to("statements on both", || {
+        servers.iter().all(|server| executed(server) > 100)
     });
-    assert!(servers.iter().all(|server| executed(server) > 100));
     servers[1].kill();
     dyno.says(" reconnects");
     stopped_once_it_goes_on(dyno);

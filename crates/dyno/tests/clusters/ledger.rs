@@ -6,19 +6,23 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::common::{
-    Cache, Finished, Program, Running, csv, database, has_second, in_time, mariadb, postgres,
-    trial_dir, wait_until,
+    Cache, Finished, Program, Running, csv, database, each, in_time, mariadb, postgres, trial_dir,
+    wait_until,
 };
 use measure::ledger::{Entry, Fate, History, LedgerSummary};
 use measure::warning::Warning;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// A study of one trial with two virtual users and a ledger, with these lines more.
 fn study(server: &str, time: &str, rest: &str) -> Program {
-    Program::study(&format!(
+    Program::study(&text(server, time, rest))
+}
+
+fn text(server: &str, time: &str, rest: &str) -> String {
+    format!(
         "title = \"t\"\n[server]\n{server}\n[data]\nrows = 100\n\
          [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\ntime = \"{time}\"\n[ledger]\nrate = 100\n{rest}\n"
-    ))
+    )
 }
 
 const KILL: &str = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nheal = \"1s\"";
@@ -39,7 +43,7 @@ fn ledger(done: &Finished) -> LedgerSummary {
 }
 
 fn report(done: &Finished) -> String {
-    std::fs::read_to_string(done.out().join("report.md")).unwrap()
+    done.file("report.md")
 }
 
 /// A server that is killed under load and restarts has everything that it acknowledged.
@@ -47,7 +51,7 @@ fn keeps_what_it_acknowledged(engine: &str) {
     let place = Cache::new();
     let server = format!("engine = \"{engine}\"");
     // A server that is slow to start needs more time.
-    let run = |time: &str| study(&server, time, KILL).cache(&place).run().succeeds();
+    let run = |time: &str| study(&server, time, KILL).cache(&place).succeeds();
     let is_checked = |done: &Finished| ledger(done).unchecked.is_empty();
     let done = in_time(&["8s", "40s", "160s"], run, is_checked);
     let ledger = ledger(&done);
@@ -76,25 +80,17 @@ fn keeps_what_it_acknowledged(engine: &str) {
 }
 
 #[test]
-fn mariadb_keeps_what_it_acknowledged() {
-    keeps_what_it_acknowledged("mariadb");
-}
-
-#[test]
-fn mysql_keeps_what_it_acknowledged() {
-    keeps_what_it_acknowledged("mysql");
-}
-
-#[test]
-fn postgres_keeps_what_it_acknowledged() {
-    keeps_what_it_acknowledged("postgres");
+fn servers_keep_what_they_acknowledged() {
+    for engine in ["mariadb", "mysql", "postgres"] {
+        keeps_what_it_acknowledged(engine);
+    }
 }
 
 /// It writes its log once per second, so a kill loses what it acknowledged since.
 #[test]
 fn a_server_that_acknowledges_before_it_writes_its_log_loses_commits() {
     let server = "engine = \"mariadb\"\nconfig = { innodb_flush_log_at_trx_commit = 0 }";
-    let run = |_| study(server, "8s", KILL).run().succeeds();
+    let run = |_| study(server, "8s", KILL).succeeds();
     // A kill right after the log was written loses nothing.
     let done = (0..5).map(run).find(|done| ledger(done).lost > 0).unwrap();
     let ledger = ledger(&done);
@@ -105,7 +101,7 @@ fn a_server_that_acknowledges_before_it_writes_its_log_loses_commits() {
     let words = format!("LOST: {} of ", ledger.lost);
     assert!(done.stdout.contains(&words) && report(&done).contains(&words));
     assert!(ledger.examples[0].ends_with("is missing on member 1"));
-    let results = std::fs::read_to_string(done.out().join("results.csv")).unwrap();
+    let results = done.file("results.csv");
     assert_eq!(csv(&results)[0]["ledger.lost"], ledger.lost.to_string());
 }
 
@@ -122,10 +118,7 @@ const MAKE_UP: &str = "INSERT INTO dyno_transfers (user_id, sequence, from_id, t
 
 /// Stopped by the user, because a slow machine needs longer for what was planted.
 fn finds_what_was_planted(mut dyno: Running) {
-    let out = dyno.dir().join("out");
-    wait_until("the measurement", || {
-        has_second(&out, 1, "measure") || dyno.has_ended()
-    });
+    dyno.comes_to_second(1, "measure");
     dyno.signal(Signal::INT);
     let done = dyno.wait().fails(4, &[]);
     let ledger = ledger(&done);
@@ -136,21 +129,14 @@ fn finds_what_was_planted(mut dyno: Running) {
         ledger.unbalanced,
     ];
     assert_eq!(found, [2, 3, 1, 1], "{ledger:?}");
-    let words = format!(
-        "LOST: 2 of {} acknowledged transfers are missing on the primary.",
-        ledger.acknowledged
-    );
-    assert!(
-        done.stdout.replace('\n', " ").contains(&words),
-        "{}",
-        done.stdout
-    );
+    let of = format!("LOST: 2 of {} acknowledged transfers", ledger.acknowledged);
+    done.prints(&[&format!("{of} are missing on the primary.")]);
 }
 
 #[test]
 fn planted_anomalies_on_a_running_mariadb_are_found_and_the_tables_are_dropped() {
     let server = mariadb();
-    let url = database(&server, "planted");
+    let url = database(&*server, "planted");
     let dyno = study(&format!("url = \"{url}\""), "300s", "").start();
     let count = "SELECT SUM(table_rows >= 0) FROM information_schema.tables \
                  WHERE table_schema = 'planted' AND table_name = 'dyno_transfers'";
@@ -185,37 +171,77 @@ fn planted_anomalies_on_a_running_postgres_are_found() {
 #[test]
 fn a_history_that_cannot_be_read_fails_the_trial() {
     let server = mariadb();
-    let url = database(&server, "unreadable");
-    let dyno = study(&format!("url = \"{url}\""), "5s", "").start();
-    let out = dyno.dir().join("out");
-    wait_until("the measurement", || has_second(&out, 1, "measure"));
+    let url = database(&*server, "unreadable");
+    let mut dyno = study(&format!("url = \"{url}\""), "15s", "").start();
+    let out = dyno.out();
+    dyno.comes_to_second(1, "measure");
     let path = trial_dir(&out, 1).unwrap().join("ledger-1.jsonl");
     std::fs::remove_file(path).unwrap();
     let done = dyno.wait().fails(4, &["cannot read the ledger's history"]);
     let [ledger] = <[_; 1]>::try_from(done.trial().ledgers).unwrap();
     let found = (ledger.checked.len(), ledger.lost, ledger.phantom);
     assert_eq!(found, (0, 0, 0), "{ledger:?}");
-    let said = done.stdout.replace('\n', " ");
-    assert!(said.contains("ledger could not be checked"), "{said}");
+    done.prints(&["ledger could not be checked"]);
+}
+
+/// Nothing is said of what happened after the last record. A limit on the size of dyno's files stands
+/// for a full disk; all others are shorter than the history.
+#[test]
+fn a_ledger_that_can_record_no_more_says_when_it_stopped() {
+    let server = mariadb();
+    let url = database(&server, "stopped");
+    let rest = "[monitors]\nenabled = false";
+    let text = text(&format!("url = \"{url}\""), "300s", rest);
+    let dyno = Program::ignoring("XFSZ").with_study(&text).args("run study.toml --out out").start();
+    let out = dyno.dir().join("out");
+    let path = || Some(trial_dir(&out, 1)?.join("ledger-1.jsonl"));
+    let bytes = || path().and_then(|path| Some(path.metadata().ok()?.len()));
+    wait_until("a history", || bytes() > Some(100_000));
+    let pid = Pid::from_raw(dyno.pid().cast_signed());
+    let limit = |bytes| {
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(pid, Resource::Fsize, limit).unwrap();
+    };
+    limit(bytes());
+    let files = format!("/proc/{}/fd", dyno.pid());
+    wait_until("the end of the recording", || {
+        let files = std::fs::read_dir(&files).unwrap().flatten();
+        let mut open = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+        !open.any(|file| Some(file) == path())
+    });
+    limit(None);
+    dyno.signal(Signal::INT);
+    let done = dyno.wait().fails(4, &[]);
+    let ledger = ledger(&done);
+    let stopped_s = ledger.stopped_at_s.unwrap();
+    assert!(stopped_s > 0.0 && ledger.acknowledged > 10, "{ledger:?}");
+    assert!(ledger.is_intact() && ledger.checked == [1], "{ledger:?}");
+    let warnings = done.trial().warnings;
+    let stopped = Warning::LedgerStopped { at_s: stopped_s };
+    assert!(warnings.contains(&stopped), "{warnings:?}");
+    assert!(
+        done.stdout
+            .replace('\n', " ")
+            .contains("the ledger stopped at")
+    );
 }
 
 #[test]
 fn tables_of_the_same_name_that_are_not_dynos_stay() {
     let server = mariadb();
-    let url = database(&server, "foreign_tables");
+    let url = database(&*server, "foreign_tables");
     server.sql("CREATE TABLE foreign_tables.dyno_accounts (id INT); INSERT INTO foreign_tables.dyno_accounts VALUES (7)");
-    study(&format!("url = \"{url}\""), "2s", "").run().fails(
-        2,
-        &[
-            "needs the table dyno_accounts",
-            "is not dyno's",
-            "rename the table",
-        ],
-    );
-    assert_eq!(
-        server.sql("SELECT * FROM foreign_tables.dyno_accounts"),
-        [["7"]]
-    );
+    let texts = [
+        "needs the table dyno_accounts",
+        "is not dyno's",
+        "rename the table",
+    ];
+    study(&format!("url = \"{url}\""), "2s", "").fails(2, &texts);
+    let rows = server.sql("SELECT * FROM foreign_tables.dyno_accounts");
+    assert_eq!(rows, [["7"]]);
 }
 
 #[test]
@@ -224,7 +250,6 @@ fn replicas_are_read_beside_the_load_and_checked_after_it() {
     let rest = "replica_reads = 50\n[topology]\ncluster = \"asynchronous\"\nmembers = 3";
     let done = study("engine = \"mysql\"", "5s", rest)
         .cache(&place)
-        .run()
         .succeeds();
     let ledger = ledger(&done);
     assert!(ledger.is_intact(), "{ledger:?}");
@@ -235,17 +260,11 @@ fn replicas_are_read_beside_the_load_and_checked_after_it() {
     );
     assert_eq!(ledger.stale_reads > 0, ledger.staleness_max_ms.is_some());
     let reads = history(&done.out()).reads;
-    assert!(
-        [1, 2, 3]
-            .iter()
-            .all(|member| reads.iter().any(|read| read.member == *member))
-    );
+    for member in 1..=3 {
+        assert!(reads.iter().any(|read| read.member == member), "{member}");
+    }
     assert!(reads.iter().any(|read| read.sequence > 0));
-    assert!(
-        done.stdout.contains("transfers checked on 3 members"),
-        "{}",
-        done.stdout
-    );
+    done.prints(&["transfers checked on 3 members"]);
     place.assert_nothing_left();
 }
 
@@ -258,7 +277,6 @@ fn a_promoted_synchronous_standby_has_every_acknowledged_commit() {
     );
     let done = study("engine = \"postgres\"", "14s", &rest)
         .cache(&place)
-        .run()
         .succeeds();
     let ledger = ledger(&done);
     assert!(ledger.is_intact(), "{ledger:?}");
@@ -277,18 +295,12 @@ fn a_server_that_stays_down_is_not_checked_and_the_report_says_so() {
     let rest = "[[fault]]\nat = \"2s\"\nkill = 1\nheal = \"never\"";
     let done = study("engine = \"mariadb\"", "4s", rest).run();
     let trial = done.trial();
-    let [ledger] = trial.ledgers.as_slice() else {
-        panic!("{}", done.shown())
-    };
+    let [ledger] = each(&trial.ledgers);
     assert!(ledger.checked.is_empty(), "{ledger:?}");
     assert_eq!(ledger.unchecked, [(1, "it is down".to_owned())]);
     let is_unchecked = |warning: &Warning| matches!(warning, Warning::LedgerUnchecked { .. });
     assert!(trial.warnings.iter().any(is_unchecked));
-    assert!(
-        done.stdout.contains("The ledger could not be checked."),
-        "{}",
-        done.shown()
-    );
+    done.prints(&["The ledger could not be checked."]);
 }
 
 #[test]
@@ -306,10 +318,7 @@ fn what_a_killed_dyno_recorded_can_be_read() {
     dyno.signal(Signal::KILL);
     let killed = dyno.wait();
     let history = history(&killed.out());
-    let acknowledged = history
-        .entries()
-        .iter()
-        .filter(|e| e.fate == Fate::Acknowledged);
-    assert!(acknowledged.count() > 5);
+    let is_kept = |entry: &&Entry| entry.fate == Fate::Acknowledged;
+    assert!(history.entries().iter().filter(is_kept).count() > 5);
     assert_eq!(history.opening.accounts, 1000);
 }

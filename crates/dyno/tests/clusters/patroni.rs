@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{self, Cache, Finished, Program, has_second, wait_until};
+use crate::common::{self, Cache, Finished, Program, each};
 use measure::event::NodeEventKind;
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
@@ -18,20 +18,11 @@ const STUDY: &str = "title = \"t\"\n[server]\nengine = \"postgres\"\n\
      [load]\nthreads = 2\nthink = \"20ms\"\nwarmup = \"1s\"\n\
      [topology]\ncluster = \"patroni\"\nttl = \"5s\"\n";
 
-fn kept(done: &Finished, file: &str) -> String {
-    kept_in(&done.out(), file)
-}
-
-fn kept_in(out: &Path, file: &str) -> String {
-    let dir = common::trial_dir(out, 1).unwrap();
-    let path = dir.join("servers").join(file);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 /// A member's configuration of Patroni, as the result keeps it.
 fn configuration(out: &Path, number: u32) -> serde_json::Value {
-    let text = kept_in(out, &format!("{number}/patroni.yml"));
-    serde_json::from_str(&text).unwrap()
+    let dir = common::trial_dir(out, 1).unwrap();
+    let text = std::fs::read(dir.join(format!("servers/{number}/patroni.yml")));
+    serde_json::from_slice(&text.unwrap()).unwrap()
 }
 
 /// What etcd answers to a request for the configuration that decides which commands servers run, by
@@ -49,7 +40,7 @@ fn asked_of_etcd(url: &str, options: &[String]) -> String {
 }
 
 /// What Patroni answers to a request by a client with these options.
-fn asked_of_patroni(address: &str, method: &str, path: &str, options: &[String]) -> String {
+fn asked_of_patroni(address: &str, what: &str, options: &[String]) -> String {
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-connect", address])
         .args(options)
@@ -61,7 +52,7 @@ fn asked_of_patroni(address: &str, method: &str, path: &str, options: &[String])
     // One that is refused may be gone.
     let _ = write!(
         client.stdin.take().unwrap(),
-        "{method} {path} HTTP/1.0\r\nContent-Length: 2\r\n\r\n{{}}"
+        "{what} HTTP/1.0\r\nContent-Length: 2\r\n\r\n{{}}"
     );
     let output = client.wait_with_output().unwrap();
     String::from_utf8(output.stdout).unwrap()
@@ -71,17 +62,10 @@ fn asked_of_patroni(address: &str, method: &str, path: &str, options: &[String])
 fn strangers_are_refused(place: &Cache, out: &Path) {
     let config = configuration(out, 1);
     let patroni = config["restapi"]["listen"].as_str().unwrap();
-    for (method, path) in [
-        ("PATCH", "/config"),
-        ("PUT", "/config"),
-        ("POST", "/restart"),
-        ("POST", "/reinitialize"),
-        ("POST", "/failover"),
-        ("POST", "/switchover"),
-        ("POST", "/sigterm"),
-    ] {
-        let answer = asked_of_patroni(patroni, method, path, &[]);
-        assert_eq!(answer, "", "{method} {path}");
+    let changes = "PATCH /config, PUT /config, POST /restart, POST /reinitialize, POST /failover, \
+                   POST /switchover, POST /sigterm";
+    for change in changes.split(", ") {
+        assert_eq!(asked_of_patroni(patroni, change, &[]), "", "{change}");
     }
     let etcd = config["etcd3"]["hosts"].as_str().unwrap();
     let file = |name: &str| {
@@ -94,12 +78,13 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
         format!("--key={}", file("dyno-key.pem")),
     ];
     let own = [
-        "-cert".to_owned(),
-        file("dyno-cert.pem"),
-        "-key".to_owned(),
-        file("dyno-key.pem"),
+        "-cert",
+        &file("dyno-cert.pem"),
+        "-key",
+        &file("dyno-key.pem"),
     ];
-    let answer = asked_of_patroni(patroni, "GET", "/config", &own);
+    let own = own.map(str::to_owned);
+    let answer = asked_of_patroni(patroni, "GET /config", &own);
     assert!(answer.contains("max_worker_processes"), "{answer}");
     let (plain, encrypted) = (format!("http://{etcd}"), format!("https://{etcd}"));
     let answer = asked_of_etcd(&encrypted, &certificate);
@@ -116,11 +101,8 @@ fn strangers_are_refused(place: &Cache, out: &Path) {
 #[test]
 fn members_form_a_cluster_with_the_settings_of_the_study() {
     let place = Cache::new();
-    let done = Program::study(STUDY)
-        .args("--set load.time=4s --set topology.profile=tuned")
-        .cache(&place)
-        .run()
-        .succeeds();
+    let program = Program::study(STUDY).args("--set load.time=4s --set topology.profile=tuned");
+    let done = program.cache(&place).succeeds();
     let trial = done.trial();
     let settings = &trial.instances[0].settings;
     let tuned = ("shared_buffers".to_owned(), "256MB".to_owned());
@@ -129,7 +111,7 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
     assert_eq!(trial.outcome, Outcome::Completed);
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
     for standby in [2, 3] {
-        let log = kept(&done, &format!("{standby}/error.log"));
+        let log = done.kept(1, &format!("{standby}/error.log"));
         assert!(log.contains("started streaming WAL from primary"), "{log}");
         // A standby without its slot would wait for 5 s.
         assert!(!log.contains("could not start WAL streaming"), "{log}");
@@ -144,12 +126,10 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
         assert_eq!(account["password"], "(hidden)");
     }
     let is_strange = |warning: &Warning| matches!(warning, Warning::Strangers { .. });
-    assert!(
-        !trial.warnings.iter().any(is_strange),
-        "{:?}",
-        trial.warnings
-    );
-    assert!(kept(&done, "1/postgresql.conf").contains("work_mem = '5MB'"));
+    let warnings = &trial.warnings;
+    assert!(!warnings.iter().any(is_strange), "{warnings:?}");
+    let config = done.kept(1, "1/postgresql.conf");
+    assert!(config.contains("work_mem = '5MB'"), "{config}");
     common::assert_no_file_has(&done.out(), &["PRIVATE KEY"]);
     place.assert_nothing_left();
 }
@@ -157,31 +137,23 @@ fn members_form_a_cluster_with_the_settings_of_the_study() {
 #[test]
 fn strangers_are_refused_and_orphans_of_a_killed_run_are_cleaned_up() {
     let place = Cache::new();
-    let dyno = Program::study(STUDY)
-        .args("--set load.time=60s")
-        .cache(&place)
-        .start();
-    let out = dyno.dir().join("out");
-    wait_until("the load", || has_second(&out, 1, "measure"));
+    let program = Program::study(STUDY).args("--set load.time=60s");
+    let mut dyno = program.cache(&place).start();
+    let out = dyno.out();
+    dyno.comes_to_second(1, "measure");
     strangers_are_refused(&place, &out);
     dyno.signal(Signal::KILL);
     dyno.wait();
-    let is_server = |words: &str| words.contains("/postgres -D");
-    let servers = || {
-        place
-            .processes()
-            .iter()
-            .filter(|p| is_server(&p.words))
-            .count()
-    };
+    let left = place.processes();
+    let servers = left
+        .iter()
+        .filter(|process| process.words.contains("/postgres -D"));
     assert_eq!(
-        servers(),
+        servers.count(),
         3,
-        "PostgreSQL outlives its manager: {:?}",
-        place.processes()
+        "PostgreSQL outlives its manager: {left:?}"
     );
-    let clean = Program::new().args("clean").cache(&place).run().succeeds();
-    assert!(clean.stdout.contains("freed"), "{}", clean.shown());
+    place.clean().prints(&["freed"]);
     place.assert_nothing_left();
 }
 
@@ -193,16 +165,11 @@ fn managers_die_and_return() {
     let faults = "[[fault]]\nat = \"2s\"\nkill = \"primary\"\nprocess = \"manager\"\nheal = \"15s\"\n\
          [[fault]]\nat = \"30s\"\nswitchover = \"replica\"\n\
          [[fault]]\nat = \"40s\"\nkill = 2\nprocess = \"manager\"\nheal = \"never\"\n";
-    let done = Program::study(&format!("{STUDY}{faults}"))
-        .args("--set load.time=45s")
-        .cache(&place)
-        .run()
-        .succeeds();
+    let program = Program::study(&format!("{STUDY}{faults}")).args("--set load.time=45s");
+    let done = program.cache(&place).succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [killed, switched, orphaned] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    let [killed, switched, orphaned] = each(&trial.faults);
     assert_eq!(killed.node, Some(1));
     assert!(killed.healed_s.is_some(), "{killed:?}");
     assert_eq!(orphaned.healed_s, None);
@@ -213,10 +180,11 @@ fn managers_die_and_return() {
         );
     }
     let successor = [2, 3].into_iter().find(|number| {
-        kept(&done, &format!("{number}/error.log")).contains("promoted self to leader")
+        done.kept(1, &format!("{number}/error.log"))
+            .contains("promoted self to leader")
     });
     assert!(successor.is_some());
-    let log = kept(&done, "1/error.log");
+    let log = done.kept(1, "1/error.log");
     assert!(log.contains("started streaming WAL from primary"), "{log}");
     place.assert_nothing_left();
 }
@@ -253,9 +221,7 @@ fn is_replaced_and_returns(trial: &TrialSummary, fault: &FaultRecord) {
 
 /// The ledger accounts for every transfer in its history. How many are lost varies.
 fn is_accounted_for(done: &Finished, trial: &TrialSummary) {
-    let [ledger] = trial.ledgers.as_slice() else {
-        panic!("{:?}", trial.ledgers)
-    };
+    let [ledger] = each(&trial.ledgers);
     let history = common::trial_dir(&done.out(), 1).unwrap();
     let history = std::fs::read_to_string(history.join("ledger-1.jsonl")).unwrap();
     let begun = history.lines().filter(|line| line.contains("\"begun\""));
@@ -287,9 +253,7 @@ fn managers_and_servers_stand_still_one_without_the_other() {
     let done = with_ledger(faults, "68s", &place).succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
-    let [manager, server] = trial.faults.as_slice() else {
-        panic!("{:?}", trial.faults)
-    };
+    let [manager, server] = each(&trial.faults);
     assert_eq!(manager.node, Some(1));
     // Without its manager, a server need not go out of service.
     is_replaced(&trial, manager);
@@ -326,14 +290,13 @@ fn a_primary_without_its_coordinator_gives_up_and_returns() {
         let recovery = fault.recovery.as_ref().unwrap();
         assert!(recovery.unavailable_longest_s > Some(1.0), "{recovery:?}");
     }
-    let log = kept(&done, "1/error.log");
+    let log = done.kept(1, "1/error.log");
     assert!(
         log.contains("demoting self because DCS is not accessible"),
         "{log}"
     );
     let healed_s = without.last().and_then(|fault| fault.healed_s).unwrap();
-    let mut after = done.series().into_iter().filter(|one| one.t_s > healed_s);
-    assert!(after.any(|second| second.tps > Some(0.0)));
+    assert!(done.completes_after(healed_s));
     is_accounted_for(&done, &trial);
     place.assert_nothing_left();
 }
@@ -347,16 +310,14 @@ fn commits_wait_for_a_standby_in_synchronous_mode() {
         [[fault]]\nat = \"2s\"\nswitchover = \"replica\"\n\
         [[fault]]\nat = \"30s\"\nkill = \"primary\"\nprocess = \"both\"\nheal = \"never\"\n";
     let study = format!("{STUDY}{faults}{LEDGER}");
-    let done = Program::study(&study)
-        .args("--set load.time=50s --set topology.cluster=patroni-synchronous")
-        .cache(&place)
-        .run()
-        .succeeds();
+    let program = Program::study(&study)
+        .args("--set load.time=50s --set topology.cluster=patroni-synchronous");
+    let done = program.cache(&place).succeeds();
     let trial = done.trial();
     assert_eq!(trial.outcome, Outcome::Completed);
     let config = configuration(&done.out(), 1);
     assert_eq!(config["bootstrap"]["dcs"]["synchronous_mode"], true);
-    let log = kept(&done, "1/error.log");
+    let log = done.kept(1, "1/error.log");
     assert!(log.contains("is now a synchronous standby"), "{log}");
     let faults = &trial.faults;
     assert!(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::wait_until;
+use super::{Finished, Program, wait_until};
 
 /// A cache directory that servers of another user may enter.
 pub struct Cache(TempDir);
@@ -110,6 +110,11 @@ impl Cache {
         assert!(self.templates().iter().all(whole), "{:?}", self.templates());
     }
 
+    /// `dyno clean`.
+    pub fn clean(&self) -> Finished {
+        Program::new().args("clean").cache(self).succeeds()
+    }
+
     /// The same after the kernel has had a moment.
     pub fn wait_for_no_process(&self) {
         wait_until("the servers' end", || self.processes().is_empty());
@@ -131,6 +136,15 @@ pub fn entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
     paths.sort();
     paths
+}
+
+/// All files below a directory, by path.
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    };
+    entries(dir).into_iter().flat_map(below).collect()
 }
 
 fn file_name(path: &Path) -> String {

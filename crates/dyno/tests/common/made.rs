@@ -1,18 +1,31 @@
-//! Result directories with numbers of one's choice, such as a paper's.
+//! Result directories with numbers of one's choice, tables of cases, and what explains a failure.
 
 use std::path::Path;
 
 use measure::result::RunResult;
+use measure::summary::TrialSummary;
 use store::ResultDir;
 
 /// Writes a result as a run leaves it, but for the seconds of its trials.
 pub fn keep(dir: &Path, result: &RunResult, study: &str) {
     let kept = ResultDir::create(Some(dir), &result.title, study, &result.environment).unwrap();
     for trial in &result.trials {
-        let writer = kept
-            .trial(trial.setup.planned.number, &trial.setup.planned.label)
-            .unwrap();
+        let planned = &trial.setup.planned;
+        let writer = kept.trial(planned.number, &planned.label).unwrap();
         writer.finish(trial).unwrap();
     }
     kept.write_result(result).unwrap();
+}
+
+/// The lines of a table `WORDS => TEXT & TEXT`: what is typed, and what the answer must contain.
+pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    let lines = table.lines().filter_map(|line| line.split_once("=>"));
+    lines.map(|(words, texts)| (words.trim(), texts.split(" & ").map(str::trim).collect()))
+}
+
+/// What explains a failed assertion about a trial.
+pub fn shown(trial: &TrialSummary) -> String {
+    let (label, outcome) = (&trial.setup.planned.label, &trial.outcome);
+    let (faults, events, ledgers) = (&trial.faults, &trial.events, &trial.ledgers);
+    format!("{label}: {outcome:?} {faults:#?} {events:#?} {ledgers:#?}")
 }

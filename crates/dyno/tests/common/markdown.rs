@@ -8,18 +8,10 @@ pub fn root() -> PathBuf {
     root.canonicalize().unwrap()
 }
 
-/// All files below `dir` with this ending, by name.
-pub fn files_below(dir: &Path, ending: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_below(&path, ending));
-        } else if path.extension().is_some_and(|it| it == ending) {
-            found.push(path);
-        }
-    }
-    found.sort();
+/// All files below a folder of the repository with this ending, by name.
+pub fn files_of(dir: &str, ending: &str) -> Vec<PathBuf> {
+    let mut found = super::files_below(&root().join(dir));
+    found.retain(|path| path.extension().is_some_and(|it| it == ending));
     found
 }
 

@@ -19,14 +19,14 @@ mod sysbench;
 mod tables;
 mod terminal;
 
-pub use cache::{Cache, Process, entries, port_in};
+pub use cache::{Cache, Process, entries, files_below, port_in};
 pub use cut::{cut_off, has_second, kill_server, trial_dir};
-pub use made::keep;
-pub use pretend::{assert_no_file_has, pretend};
-pub use program::{Finished, Program, Running, cache};
-pub use servers::{LAZY_DISK, database, mariadb, mysql, postgres, server_checksum};
+pub use made::{cases, keep, shown};
+pub use pretend::{assert_no_file_has, command_line, pretend, refusing_port};
+pub use program::{Finished, NOBODY, Program, Running, cache, flat};
+pub use servers::{LAZY_DISK, Served, database, mariadb, mysql, postgres, server_checksum};
 pub use status::{Delta, Status};
-pub use sysbench::{COMPARED, SysbenchRun, sysbench, sysbench_pgsql};
+pub use sysbench::{COMPARED, SysbenchRun, sysbench};
 pub use tables::{Table, csv, is_rounded, tables};
 pub use terminal::Terminal;
 pub use testkit::{Proxy, SmallDisk};
@@ -56,4 +56,37 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "did not come: {what}");
         std::thread::sleep(Duration::from_millis(25));
     }
+}
+
+/// Each of these, of which there must be as many as are named.
+#[track_caller]
+pub fn each<T: std::fmt::Debug, const N: usize>(all: &[T]) -> &[T; N] {
+    let each = all.try_into();
+    each.unwrap_or_else(|_| panic!("not {N}: {all:?}"))
+}
+
+/// Whether a program is installed and runs.
+pub fn has_program(name: &str) -> bool {
+    let run = std::process::Command::new(name).arg("--version").output();
+    run.is_ok_and(|output| output.status.success())
+}
+
+/// Whether this user may make and mount file systems; records a skipped test where not.
+pub fn can_make_volumes() -> bool {
+    if !rustix::process::geteuid().is_root() {
+        testkit::skip("only root can make and mount a file system");
+        return false;
+    }
+    let has_tools = has_program("mkfs.btrfs") && has_program("duperemove");
+    if !has_tools {
+        testkit::skip("the tools are missing: scripts/install-servers.sh storage");
+    }
+    has_tools
+}
+
+/// Gives a directory to the user `nobody`, whom others may follow there.
+pub fn give_to_nobody(dir: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
 }

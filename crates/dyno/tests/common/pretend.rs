@@ -1,8 +1,11 @@
 //! Servers that are none, and what nobody may find in a directory.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::Path;
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 /// A server of the test's own: `talk` gets each connection. Gives its URL of this scheme.
 pub fn pretend(scheme: &str, talk: impl Fn(TcpStream) + Send + 'static) -> String {
@@ -10,6 +13,20 @@ pub fn pretend(scheme: &str, talk: impl Fn(TcpStream) + Send + 'static) -> Strin
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || listener.incoming().flatten().for_each(talk));
     format!("{scheme}://root@127.0.0.1:{port}/sbtest")
+}
+
+/// A port of 127.0.0.1 that refuses connections, for nobody else gets it while the socket is there.
+pub fn refusing_port() -> (OwnedFd, u16) {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = SocketAddrV4::try_from(getsockname(&socket).unwrap()).unwrap();
+    (socket, address.port())
+}
+
+/// The command line of a process.
+pub fn command_line(pid: u32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+    String::from_utf8_lossy(&words).into_owned()
 }
 
 /// Fails if a file below this directory contains a secret.

@@ -17,13 +17,13 @@ use measure::summary::TrialSummary;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{Cache, PATIENCE, Terminal, wait_until};
+use super::{Cache, PATIENCE, Terminal, assert_no_file_has, has_second, trial_dir, wait_until};
 
 /// By its path, for a test may leave nothing on `PATH`.
 const ENV: &str = "/usr/bin/env";
 
 /// The user and the group `nobody`.
-const NOBODY: u32 = 65534;
+pub const NOBODY: u32 = 65534;
 
 /// The program.
 const DYNO: &str = env!("CARGO_BIN_EXE_dyno");
@@ -37,30 +37,27 @@ pub struct Program {
 impl Program {
     /// `dyno` with nothing else.
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        Self::of(heeding(Path::new(DYNO)), dir)
+        Self::of(heeding(Path::new(DYNO)), new_dir())
     }
 
     /// The same with these signals ignored from its start, as `nohup` does it.
     pub fn ignoring(signals: &str) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new(ENV);
         command.arg(format!("--ignore-signal={signals}")).arg(DYNO);
-        Self::of(command, dir)
+        Self::of(command, new_dir())
     }
 
     /// The same with limits, soft and hard, on its open files.
     pub fn with_open_files(soft: u32, hard: u32) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new("sh");
         let limits = format!("ulimit -S -n {soft}; ulimit -H -n {hard}; exec \"$0\" \"$@\"");
         command.args(["-c", &limits, DYNO]);
-        Self::of(command, dir)
+        Self::of(command, new_dir())
     }
 
     /// The same as user `nobody`, who may not read what root has built.
     pub fn as_nobody() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let dir = new_dir();
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let own = dir.path().join("dyno");
         std::fs::copy(DYNO, &own).unwrap();
@@ -91,11 +88,27 @@ impl Program {
         Self::new().arg("bench").arg(url).args("--out out")
     }
 
-    /// `dyno run STUDY --out out`, the study written to a file `study.toml`.
+    /// `dyno run STUDY --out out`.
     pub fn study(text: &str) -> Self {
-        let program = Self::new();
-        std::fs::write(program.dir.path().join("study.toml"), text).unwrap();
+        let program = Self::new().with_study(text);
         program.args("run study.toml --out out")
+    }
+
+    /// `dyno run STUDY` with its result in this directory.
+    pub fn study_to(text: &str, out: &Path) -> Self {
+        let program = Self::new().with_study(text);
+        program.args("run study.toml --out").arg(out)
+    }
+
+    /// `dyno plan STUDY`.
+    pub fn plan(text: &str) -> Self {
+        Self::new().with_study(text).args("plan study.toml")
+    }
+
+    /// With this study in its directory, as `study.toml`.
+    pub fn with_study(self, text: &str) -> Self {
+        std::fs::write(self.dir().join("study.toml"), text).unwrap();
+        self
     }
 
     /// `dyno run` of one of our studies by its file's name.
@@ -107,7 +120,7 @@ impl Program {
 
     /// With a laboratory's place of its own.
     pub fn cache(self, cache: &Cache) -> Self {
-        self.env("DYNO_CACHE_DIR", &cache.shown())
+        self.env("DYNO_CACHE_DIR", cache.path())
     }
 
     /// Words, apart by spaces.
@@ -117,18 +130,13 @@ impl Program {
     }
 
     /// One word as it is.
-    pub fn arg(self, word: &str) -> Self {
-        self.os_arg(word)
-    }
-
-    /// One word that need not be text.
-    pub fn os_arg(mut self, word: impl AsRef<OsStr>) -> Self {
+    pub fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.command.arg(word);
         self
     }
 
     /// A variable of its environment.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
@@ -139,10 +147,14 @@ impl Program {
     }
 
     /// Starts it.
-    pub fn start(mut self) -> Running {
+    pub fn start(self) -> Running {
+        self.start_printing(Stdio::piped())
+    }
+
+    fn start_printing(mut self, stdout: Stdio) -> Running {
         self.command
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::piped());
         let words = format!("{:?}", self.command);
         let mut child = self.command.spawn().expect("dyno can be started");
@@ -156,10 +168,12 @@ impl Program {
                 heard.push('\n');
             }
         });
-        let mut stdout = child.stdout.take().unwrap();
+        // Else this process would hold the pipe open.
+        drop(self.command);
+        let stdout = child.stdout.take();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
-            let _ = stdout.read_to_string(&mut text);
+            let _ = stdout.map(|mut stdout| stdout.read_to_string(&mut text));
             text
         });
         Running {
@@ -175,6 +189,25 @@ impl Program {
     /// Runs it to its end.
     pub fn run(self) -> Finished {
         self.start().wait()
+    }
+
+    /// Runs it to its end, where it must have gone well.
+    #[track_caller]
+    pub fn succeeds(self) -> Finished {
+        self.run().succeeds()
+    }
+
+    /// Runs it to its end, where it must have this code and have said all of `texts`.
+    #[track_caller]
+    pub fn fails(self, code: i32, texts: &[&str]) -> Finished {
+        self.run().fails(code, texts)
+    }
+
+    /// Runs it to its end while nobody reads what it prints.
+    pub fn run_unread(self) -> Finished {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        self.start_printing(writer.into()).wait()
     }
 
     /// Runs it to its end with both outputs on a terminal of so many columns; gives what it shows.
@@ -207,6 +240,10 @@ impl Program {
             dir: self.dir,
         }
     }
+}
+
+fn new_dir() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
 }
 
 /// A dyno that signals stop, also where the tests run in the background.
@@ -261,6 +298,34 @@ impl Running {
             heard
         });
         self
+    }
+
+    /// Waits until something comes while it runs.
+    #[track_caller]
+    pub fn comes_to(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
+        wait_until(what, || {
+            let has_come = holds();
+            assert!(
+                has_come || !self.has_ended(),
+                "{what}: it ended: {}",
+                self.stderr()
+            );
+            has_come
+        });
+    }
+
+    /// Waits until the trial with this number has a second of this phase.
+    #[track_caller]
+    pub fn comes_to_second(&mut self, trial: usize, phase: &str) {
+        let out = self.out();
+        self.comes_to(&format!("{phase} of trial {trial}"), || {
+            has_second(&out, trial, phase)
+        });
+    }
+
+    /// The result directory.
+    pub fn out(&self) -> PathBuf {
+        self.dir().join("out")
     }
 
     /// Whether it has ended.
@@ -324,38 +389,48 @@ impl Finished {
         self.status.code()
     }
 
-    /// Everything that it said and did, for a test's message.
-    pub fn shown(&self) -> String {
-        let Self {
-            words,
-            status,
-            stderr,
-            stdout,
-            ..
-        } = self;
-        format!("{words}\n{status}\nstderr:\n{stderr}\nstdout:\n{stdout}")
-    }
-
     /// It must have gone well.
     #[track_caller]
     pub fn succeeds(self) -> Self {
-        assert_eq!(self.code(), Some(0), "{}", self.shown());
+        assert_eq!(self.code(), Some(0), "{self}");
         self
     }
 
     /// It must have ended with this code, said all of `texts`, and not panicked.
     #[track_caller]
     pub fn fails(self, code: i32, texts: &[&str]) -> Self {
-        assert_eq!(self.code(), Some(code), "{}", self.shown());
-        for text in texts {
-            assert!(
-                self.stderr.contains(text),
-                "{text:?} is not in\n{}",
-                self.shown()
-            );
-        }
-        assert!(!self.stderr.contains("panicked"), "{}", self.shown());
+        assert_eq!(self.code(), Some(code), "{self}");
+        self.tells(texts);
+        assert!(!self.stderr.contains("panicked"), "{self}");
         self
+    }
+
+    /// It must have said all of these on stderr.
+    #[track_caller]
+    pub fn tells(&self, texts: &[&str]) {
+        let missing = texts.iter().find(|text| !self.stderr.contains(**text));
+        assert!(missing.is_none(), "{missing:?} is not in\n{self}");
+    }
+
+    /// It must have printed all of these, whatever the width of its lines.
+    #[track_caller]
+    pub fn prints(&self, texts: &[&str]) {
+        let flat = flat(&self.stdout);
+        let is_there = |text: &str| self.stdout.contains(text) || flat.contains(text);
+        let missing = texts.iter().find(|text| !is_there(text));
+        assert!(missing.is_none(), "{missing:?} is not in\n{self}");
+    }
+
+    /// It must not have shown this, nor kept it in its result.
+    #[track_caller]
+    pub fn hides(&self, secret: &str) {
+        let is_shown = [&self.stderr, &self.stdout]
+            .iter()
+            .any(|text| text.contains(secret));
+        assert!(!is_shown, "{self}");
+        if self.out().exists() {
+            assert_no_file_has(&self.out(), &[secret]);
+        }
     }
 
     /// Where it ran.
@@ -368,18 +443,44 @@ impl Finished {
         self.dir.path().join("out")
     }
 
+    /// A file of the result.
+    #[track_caller]
+    pub fn file(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(self.out().join(name));
+        text.unwrap_or_else(|error| panic!("{name}: {error}\n{self}"))
+    }
+
+    /// A file that is kept of a server of the trial with this number, such as `1/error.log`.
+    #[track_caller]
+    pub fn kept(&self, trial: usize, file: &str) -> String {
+        let dir = trial_dir(&self.out(), trial).unwrap();
+        let text = std::fs::read_to_string(dir.join("servers").join(file));
+        text.unwrap_or_else(|error| panic!("{file}: {error}\n{self}"))
+    }
+
     /// `result.json`.
     #[track_caller]
     pub fn result(&self) -> RunResult {
-        store::read_result(&self.out()).unwrap_or_else(|error| panic!("{error}\n{}", self.shown()))
+        store::read_result(&self.out()).unwrap_or_else(|error| {
+            panic!(
+                "{error}
+{self}"
+            )
+        })
     }
 
     /// The summary of the only trial.
     #[track_caller]
     pub fn trial(&self) -> TrialSummary {
         let mut trials = self.result().trials;
-        assert_eq!(trials.len(), 1, "{}", self.shown());
+        assert_eq!(trials.len(), 1, "{self}");
         trials.remove(0)
+    }
+
+    /// Whether transactions ended in a second of the first trial that began after this time.
+    pub fn completes_after(&self, at_s: f64) -> bool {
+        let mut later = self.series().into_iter().filter(|second| second.t_s > at_s);
+        later.any(|second| second.tps > Some(0.0))
     }
 
     /// The seconds of the first trial.
@@ -388,4 +489,17 @@ impl Finished {
         let trials = store::trial_dirs(&self.out()).unwrap();
         store::read_series(&trials[0]).unwrap()
     }
+}
+
+/// Everything that it said and did, for a test's message.
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}\n{}", self.words, self.status)?;
+        write!(f, "stderr:\n{}\nstdout:\n{}", self.stderr, self.stdout)
+    }
+}
+
+/// A text on one line.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

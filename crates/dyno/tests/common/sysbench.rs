@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use testkit::{PostgresServer, Server};
+use super::Served;
 
 /// Workloads that are compared with sysbench's, with their tables, in an order in which each leaves
 /// the rows that the next one looks for: only `oltp_delete` takes some away.
@@ -28,30 +28,19 @@ pub struct SysbenchRun {
 /// Runs one of sysbench's own scripts on a database: `command` is its options and
 /// `prepare`, `run` or `cleanup`.
 #[track_caller]
-pub fn sysbench(server: &Server, database: &str, script: &str, command: &str) -> SysbenchRun {
-    run("mysql", server.port(), database, script, command)
-}
-
-/// The same on PostgreSQL.
-#[track_caller]
-pub fn sysbench_pgsql(
-    server: &PostgresServer,
-    database: &str,
-    script: &str,
-    command: &str,
-) -> SysbenchRun {
-    run("pgsql", server.port(), database, script, command)
-}
-
-#[track_caller]
-fn run(driver: &str, port: u16, database: &str, script: &str, command: &str) -> SysbenchRun {
+pub fn sysbench<S: Served>(server: &S, database: &str, script: &str, command: &str) -> SysbenchRun {
+    let driver = if S::SCHEME == "mysql" {
+        "mysql"
+    } else {
+        "pgsql"
+    };
     let mut sysbench = Command::new("sysbench");
     sysbench
         .arg(script)
         .arg(format!("--db-driver={driver}"))
         .arg(format!("--{driver}-host=127.0.0.1"))
         .arg(format!("--{driver}-user=root"))
-        .arg(format!("--{driver}-port={port}"))
+        .arg(format!("--{driver}-port={}", server.port()))
         .arg(format!("--{driver}-db={database}"))
         .args(command.split_whitespace());
     let output = sysbench

@@ -4,31 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{self, Cache, Finished, Program, in_time, wait_until};
+use crate::common::{
+    self, Cache, Finished, Program, can_make_volumes, each, in_time, shown, wait_until,
+};
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
-use measure::summary::TrialSummary;
 use plan::{FaultKind, FaultVolume};
 use rustix::process::Signal;
 
 /// Where `btrfs scrub` keeps files.
 const SCRUBS: &str = "/var/lib/btrfs";
-
-/// Whether volumes can be made here; records a skipped test where not.
-fn can_make_volumes() -> bool {
-    let runs = std::process::Command::new("mkfs.btrfs")
-        .arg("--version")
-        .output();
-    if !rustix::process::geteuid().is_root() {
-        testkit::skip("only root can make and mount a file system");
-        return false;
-    }
-    if runs.is_err() {
-        testkit::skip("the tools are missing: scripts/install-servers.sh storage");
-        return false;
-    }
-    true
-}
 
 /// A study of one server on a volume, with the ledger and these faults.
 fn study(engine: &str, volume: &str, time: &str, faults: &[&str]) -> Program {
@@ -78,7 +63,7 @@ fn assert_nothing_left(cache: &Cache) {
 
 fn run(study: Program) -> Finished {
     let cache = Cache::new();
-    let done = study.cache(&cache).run().succeeds();
+    let done = study.cache(&cache).succeeds();
     assert_nothing_left(&cache);
     done
 }
@@ -89,16 +74,9 @@ fn is_whole(fault: &FaultRecord) -> bool {
     effect_s >= fault.asked_s && healed_s >= effect_s && fault.error.is_none()
 }
 
-fn shown(trial: &TrialSummary) -> String {
-    format!(
-        "{:#?} {:#?} {:?}",
-        trial.faults, trial.ledgers, trial.outcome
-    )
-}
-
 /// The columns of `faults.csv` of each fault.
 fn columns(done: &Finished, names: [&str; 4]) -> Vec<[String; 4]> {
-    let text = fs::read_to_string(done.out().join("faults.csv")).unwrap();
+    let text = done.file("faults.csv");
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let heads = lines.next().unwrap();
     let place = |name| heads.iter().position(|head| *head == name).unwrap();
@@ -133,12 +111,11 @@ fn copies_survive_the_loss_of_a_device_under_load() {
     };
     let done = in_time(&["20s", "60s"], run, is_over);
     let trial = done.trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
-    let [failed, scrubbed, lost, replaced, slow, clean] = trial.faults.as_slice() else {
-        panic!("{}", shown(&trial))
-    };
+    let shown = shown(&trial);
+    assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
+    let [failed, scrubbed, lost, replaced, slow, clean] = each(&trial.faults);
     for fault in [failed, scrubbed, replaced, slow, clean] {
-        assert!(is_whole(fault), "{}", shown(&trial));
+        assert!(is_whole(fault), "{shown}");
     }
     assert!(trial.faults.iter().all(|fault| fault.crash.is_none()));
     assert_eq!((failed.device, lost.device), (Some(2), Some(1)));
@@ -147,16 +124,11 @@ fn copies_survive_the_loss_of_a_device_under_load() {
     let found = scrubbed.scrub.unwrap();
     assert!(
         found.found > 0 && found.corrected > 0 && found.uncorrectable == 0,
-        "{}",
-        shown(&trial)
+        "{shown}"
     );
-    assert_eq!(clean.scrub.unwrap().found, 0, "{}", shown(&trial));
+    assert_eq!(clean.scrub.unwrap().found, 0, "{shown}");
     let ledger = &trial.ledgers[0];
-    assert!(
-        ledger.acknowledged > 0 && ledger.is_intact(),
-        "{}",
-        shown(&trial)
-    );
+    assert!(ledger.acknowledged > 0 && ledger.is_intact(), "{shown}");
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
     assert_no_new_scrubs(&before);
 
@@ -169,7 +141,7 @@ fn copies_survive_the_loss_of_a_device_under_load() {
     let rows = columns(&done, names);
     assert_eq!(rows[0], ["fail_device", "2", "", ""]);
     assert_eq!(rows[1], ["scrub", "", &found.found.to_string(), ""]);
-    let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     assert!(report.contains(&found.to_string()), "{report}");
 }
 
@@ -197,8 +169,7 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
         };
         let is_back = |done: &Finished| {
             let healed_s = done.trial().faults[0].healed_s;
-            let mut seconds = done.series().into_iter();
-            seconds.any(|s| s.tps > Some(0.0) && healed_s.is_some_and(|healed_s| s.t_s > healed_s))
+            healed_s.is_some_and(|healed_s| done.completes_after(healed_s))
         };
         // PostgreSQL's postmaster may go on restarting its processes.
         let has_ended =
@@ -208,26 +179,24 @@ fn a_server_ends_with_its_only_copy_and_starts_on_it_again() {
         let done = runs.find(|done| has_ended(done) && is_back(done));
         let done = done.unwrap_or_else(|| run(25));
         let trial = done.trial();
-        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        let shown = shown(&trial);
+        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
         let fault = &trial.faults[0];
-        assert!(is_whole(fault), "{engine}: {}", shown(&trial));
+        assert!(is_whole(fault), "{engine}: {shown}");
         if let Some(crash) = &fault.crash {
             assert!(crash.at_s >= fault.effect_s.unwrap() && crash.reason.contains("its log ends"));
-            assert_eq!(
-                columns(&done, ["fault.server_ended_s"; 4])[0][0],
-                crash.at_s.to_string()
-            );
-            let report = fs::read_to_string(done.out().join("report.md")).unwrap();
+            let ended = &columns(&done, ["fault.server_ended_s"; 4])[0][0];
+            assert_eq!(*ended, crash.at_s.to_string());
+            let report = done.file("report.md");
             assert!(report.contains("The server ended after"), "{report}");
         }
-        assert!(has_ended(&done), "{}", shown(&trial));
+        assert!(has_ended(&done), "{shown}");
         assert!(
             trial.failures() > 0 && trial.ledgers[0].checked.len() == 1,
-            "{}",
-            shown(&trial)
+            "{shown}"
         );
-        assert!(trial.ledgers[0].acknowledged > 0, "{}", shown(&trial));
-        assert!(is_back(&done), "{engine}: {}", shown(&trial));
+        assert!(trial.ledgers[0].acknowledged > 0, "{shown}");
+        assert!(is_back(&done), "{engine}: {shown}");
     }
 }
 
@@ -258,17 +227,56 @@ fn a_volume_that_was_full_takes_writes_again() {
         });
         let done = runs.find(|done| !has_aborted(done)).unwrap().succeeds();
         let trial = done.trial();
-        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        let shown = shown(&trial);
+        assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
         let fault = &trial.faults[0];
         assert_eq!(fault.volume, which);
-        assert!(
-            fault.healed_s.is_some() && fault.error.is_none(),
-            "{}",
-            shown(&trial)
+        assert!(fault.healed_s.is_some() && fault.error.is_none(), "{shown}");
+        let ledger = &trial.ledgers[0];
+        assert!(ledger.acknowledged > 0 && ledger.is_intact(), "{shown}");
+    }
+}
+
+/// Where members elect nobody, dyno promotes a replica in place of a primary that cannot write, and
+/// leaves one alone that goes on with a copy of what it lost.
+#[test]
+fn a_replica_takes_over_from_a_primary_whose_disk_is_full_or_has_failed() {
+    if !can_make_volumes() {
+        return;
+    }
+    for (volume, fault, is_replaced) in [
+        ("filesystem = \"xfs\"", "fail_device", true),
+        ("filesystem = \"ext4\"", "fill_disk", true),
+        (
+            "filesystem = \"btrfs\"; devices = 2; profile = \"raid1\"",
+            "fail_device",
+            false,
+        ),
+    ] {
+        let fault = format!(
+            "at = \"2s\"; {fault} = \"primary\"; heal = \"never\"; \
+             [topology]; cluster = \"synchronous\"; members = 2; failover = \"1s\""
         );
+        let run = |time: &str| run(study("postgres", volume, time, &[&fault]));
+        let has_gone_on = |done: &Finished| {
+            let fault = done.trial().faults.remove(0);
+            let since_s = match is_replaced {
+                true => fault.promotion.and_then(|one| one.done_s),
+                false => fault.effect_s,
+            };
+            let mut seconds = done.series().into_iter();
+            seconds.any(|s| s.tps > Some(0.0) && since_s.is_some_and(|since_s| s.t_s > since_s))
+        };
+        let done = in_time(&["15s", "60s"], run, has_gone_on);
+        let trial = done.trial();
+        assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
+        assert!(has_gone_on(&done), "{}", shown(&trial));
+        let promotion = trial.faults[0].promotion.as_ref();
+        let promoted = promotion.and_then(|one| one.node);
+        assert_eq!(promoted, is_replaced.then_some(2), "{}", shown(&trial));
         let ledger = &trial.ledgers[0];
         assert!(
-            ledger.acknowledged > 0 && ledger.is_intact(),
+            ledger.acknowledged > 0 && ledger.is_intact() && ledger.checked.contains(&2),
             "{}",
             shown(&trial)
         );
@@ -284,17 +292,15 @@ fn a_stripe_of_copies_survives_the_loss_of_a_device() {
     let volume = "filesystem = \"btrfs\"; devices = 4; profile = \"raid10\"";
     let fault = "at = \"1s\"; fail_device = \"primary\"; device = 3; heal = \"1s\"";
     let scrub = "at = \"3s\"; scrub = \"primary\"";
-    let trial = run(study("postgres", volume, "6s", &[fault, scrub])).trial();
-    assert_eq!(trial.outcome, Outcome::Completed, "{}", shown(&trial));
-    assert!(trial.faults.iter().all(is_whole), "{}", shown(&trial));
-    assert!(trial.faults[0].crash.is_none(), "{}", shown(&trial));
-    assert_eq!(
-        trial.faults[1].scrub.unwrap().uncorrectable,
-        0,
-        "{}",
-        shown(&trial)
-    );
-    assert!(trial.ledgers[0].is_intact(), "{}", shown(&trial));
+    let run = |time: &str| run(study("postgres", volume, time, &[fault, scrub]));
+    let is_over = |done: &Finished| done.trial().faults.iter().all(|one| one.healed_s.is_some());
+    let trial = in_time(&["6s", "40s"], run, is_over).trial();
+    let shown = shown(&trial);
+    assert_eq!(trial.outcome, Outcome::Completed, "{shown}");
+    assert!(trial.faults.iter().all(is_whole), "{shown}");
+    assert!(trial.faults[0].crash.is_none(), "{shown}");
+    assert_eq!(trial.faults[1].scrub.unwrap().uncorrectable, 0, "{shown}");
+    assert!(trial.ledgers[0].is_intact(), "{shown}");
     assert_eq!(trial.failures(), 0, "{:?}", trial.errors);
 }
 
@@ -322,7 +328,7 @@ fn a_killed_dyno_leaves_no_device_and_no_mount() {
         assert!(!left_in(cache.path()).is_empty());
         dyno.signal(Signal::KILL);
         assert_eq!(dyno.wait().code(), None);
-        Program::new().args("clean").cache(&cache).run().succeeds();
+        cache.clean();
         assert_nothing_left(&cache);
     }
     assert_no_new_scrubs(&before);

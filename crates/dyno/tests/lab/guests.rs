@@ -5,7 +5,7 @@ use std::fs::{self, read_to_string};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::common::{Cache, Finished, Program, in_time, wait_until};
+use crate::common::{Cache, Finished, Program, flat, in_time, trial_dir};
 use measure::ledger::LedgerSummary;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -43,10 +43,6 @@ fn image() -> Option<PathBuf> {
     }
     testkit::skip("there is no QEMU or no guest (scripts/install-servers.sh vm)");
     None
-}
-
-fn page(done: &Finished, name: &str) -> String {
-    read_to_string(done.out().join(name)).unwrap()
 }
 
 #[test]
@@ -108,21 +104,19 @@ fn p1_compares_a_process_with_a_guest_and_every_page_says_what_ran_it() {
 
     let compared = Program::new()
         .arg("compare")
-        .arg(&done.out().display().to_string())
-        .args("--out out")
-        .run()
-        .succeeds();
+        .arg(done.out())
+        .args("--out out");
+    let compared = compared.succeeds();
     let pages = [
-        (page(&done, "report.md"), "emulated, not KVM"),
-        (page(&done, "report.html"), "emulated, not KVM"),
-        (page(&compared, "compare.md"), "emulated"),
-        (page(&compared, "compare.html"), "emulated"),
+        (done.file("report.md"), "emulated, not KVM"),
+        (done.file("report.html"), "emulated, not KVM"),
+        (compared.file("compare.md"), "emulated"),
+        (compared.file("compare.html"), "emulated"),
         (done.stdout.clone(), "emulated"),
         (compared.stdout.clone(), "emulated"),
     ];
     for (page, words) in &pages {
-        let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(text.contains(words), emulated, "{page}");
+        assert_eq!(flat(page).contains(words), emulated, "{page}");
     }
     for table in [&pages[0].0, &pages[2].0] {
         for row in ["process tps", "vm tps", "tps delta % (Virtualizing MySQL)"] {
@@ -141,10 +135,12 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
     let fault = "[[fault]]\nat = \"1s\"\nkill = \"primary\"\nheal = \"300ms\"\n";
     let study = format!("{STUDY}{fault}").replace("\"3s\"", "\"1h\"");
     let mut dyno = Program::study(&study).cache(&cache).start();
-    wait_until("the second start of the server", || {
-        assert!(!dyno.has_ended(), "{}", dyno.stderr());
-        let log = find_log(dyno.dir()).and_then(|log| read_to_string(log).ok());
-        let log = log.unwrap_or_default();
+    let out = dyno.out();
+    dyno.comes_to("the second start of the server", || {
+        let log = trial_dir(&out, 1).map(|dir| dir.join("servers/1/error.log"));
+        let log = log
+            .and_then(|log| read_to_string(log).ok())
+            .unwrap_or_default();
         log.matches("ready for connections").count() >= 2
     });
     let guests = cache.in_runs();
@@ -166,7 +162,7 @@ fn a_guest_survives_the_kill_of_its_server_and_ends_with_dyno() {
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
     cache.wait_for_no_process();
-    Program::new().args("clean").cache(&cache).run().succeeds();
+    cache.clean();
     assert!(cache.runs().is_empty(), "{:?}", cache.runs());
     cache.assert_nothing_left();
 }
@@ -199,8 +195,8 @@ fn without_power(flush: u8) -> LedgerSummary {
         let program = Program::study(&format!("{STUDY}{more}"));
         let program = program
             .args("--set load.rate=20 --set")
-            .arg(&format!("load.time={time}"));
-        program.cache(&cache).run().succeeds().trial()
+            .arg(format!("load.time={time}"));
+        program.cache(&cache).succeeds().trial()
     };
     let is_back = |trial: &TrialSummary| {
         trial.faults[0].healed_s.is_some() && trial.ledgers[0].unchecked.is_empty()
@@ -212,12 +208,6 @@ fn without_power(flush: u8) -> LedgerSummary {
     assert!(trial.ledgers[0].acknowledged > 0, "{:?}", trial.ledgers);
     cache.assert_nothing_left();
     trial.ledgers[0].clone()
-}
-
-/// The log of the only server of the only trial.
-fn find_log(dir: &Path) -> Option<PathBuf> {
-    let trials = store::trial_dirs(&dir.join("out")).ok()?;
-    Some(trials.first()?.join("servers/1/error.log"))
 }
 
 /// An image whose root is not a file system.
@@ -238,19 +228,19 @@ fn a_guest_that_cannot_boot_is_refused_with_the_reason() {
     let study = || Program::study(STUDY).cache(&cache);
     let tools = tempfile::tempdir().unwrap();
     symlink("/usr/bin/setpriv", tools.path().join("setpriv")).unwrap();
-    let without = study().env("PATH", &tools.path().display().to_string());
+    let without = study().env("PATH", tools.path());
     let said = ["study.toml:16", "qemu-system-x86_64 is not installed"];
-    without.run().fails(2, &said);
+    without.fails(2, &said);
     let Some(image) = image() else {
         return;
     };
     let empty = tempfile::tempdir().unwrap();
-    let without = study().env("DYNO_SERVERS", &empty.path().display().to_string());
+    let without = study().env("DYNO_SERVERS", empty.path());
     let said = ["study.toml:16", "no image in", "scripts/build-guest.sh"];
-    without.run().fails(2, &said);
+    without.fails(2, &said);
     let servers = broken(&image);
-    let broken = study().env("DYNO_SERVERS", &servers.path().display().to_string());
+    let broken = study().env("DYNO_SERVERS", servers.path());
     let said = ["QEMU ended", "its console ends: ", "Kernel panic"];
-    broken.run().fails(3, &said);
+    broken.fails(3, &said);
     cache.assert_nothing_left();
 }

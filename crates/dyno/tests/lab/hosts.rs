@@ -62,12 +62,7 @@ fn directory() -> TempDir {
 #[test]
 fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
-    let run = |time: &str| {
-        program(&host, below.path(), time)
-            .cache(&cache)
-            .run()
-            .succeeds()
-    };
+    let run = |time: &str| program(&host, below.path(), time).cache(&cache).succeeds();
     let is_healed = |done: &Finished| {
         let mut faults = done.result().trials.into_iter().flat_map(|one| one.faults);
         faults.all(|fault| fault.healed_s.is_some())
@@ -84,19 +79,16 @@ fn a_server_on_another_host_is_driven_sampled_broken_and_gone() {
     }
     assert!(!here.metrics.contains_key("site[1].cpu.idle") && here.setup.platform.is_none());
     assert!(there.metrics.contains_key("site[1].cpu.idle"));
-    assert_eq!(
-        there.metrics["site[1].cpu.user"],
-        there.metrics["site.cpu.user"]
-    );
+    let metrics = &there.metrics;
+    assert_eq!(metrics["site[1].cpu.user"], metrics["site.cpu.user"]);
     let platform = there.setup.platform.unwrap();
     assert!(
         platform.starts_with("elsewhere, ") && platform.contains("Linux"),
         "{platform}"
     );
-    let last = store::trial_dirs(&done.out()).unwrap().pop().unwrap();
-    let log = fs::read_to_string(last.join("servers/1/error.log")).unwrap();
+    let log = done.kept(2, "1/error.log");
     assert_eq!(log.matches("ready for connections").count(), 2, "{log}");
-    let config = fs::read_to_string(last.join("servers/1/my.cnf")).unwrap();
+    let config = done.kept(2, "1/my.cnf");
     let data = format!("datadir = {}/dyno-", below.path().display());
     assert!(config.contains(&data), "{config}");
     assert!(entries(below.path()).is_empty());
@@ -108,9 +100,7 @@ fn a_host_that_does_not_answer_is_refused_before_the_first_trial() {
     let (cache, host, below) = (Cache::new(), SshHost::start(), directory());
     fs::write(host.authorized_keys(), "").unwrap();
     let refused = program(&host, below.path(), "5s").cache(&cache).run();
-    refused.fails(
-        3,
-        &["study.toml:", "host elsewhere", "none of this user's keys"],
-    );
+    let texts = ["study.toml:", "host elsewhere", "none of this user's keys"];
+    refused.fails(3, &texts);
     cache.assert_nothing_left();
 }

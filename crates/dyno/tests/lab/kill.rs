@@ -2,11 +2,12 @@
 //! clean`, or the next run, does not remove.
 
 use std::fs::Permissions;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Cache, Program, Running, entries, has_second, trial_dir, wait_until};
+use crate::common::{
+    Cache, Program, Running, entries, has_program, has_second, trial_dir, wait_until,
+};
 use rustix::process::Signal;
 use testkit::DockerDaemon;
 
@@ -49,32 +50,17 @@ struct Killed {
 impl Killed {
     /// `dyno clean` leaves nothing, and finds nothing when it is called again.
     fn cleans_up(self) {
-        let clean = || {
-            Program::new()
-                .args("clean")
-                .cache(&self.cache)
-                .run()
-                .succeeds()
-        };
         assert_eq!(self.cache.runs().len(), 1, "{:?}", self.cache.in_runs());
-        let first = clean();
-        assert!(first.stdout.contains("freed"), "{}", first.shown());
-        self.leaves_nothing();
-        assert!(clean().stdout.contains("nothing to clean up"));
+        self.cache.clean().prints(&["freed"]);
+        self.cache.assert_nothing_left();
+        self.cache.clean().prints(&["nothing to clean up"]);
     }
 
     /// The next run leaves nothing either, and is not disturbed.
     fn next_run_sweeps(self) {
-        let next = Program::study(TINY).cache(&self.cache).run().succeeds();
+        let next = Program::study(TINY).cache(&self.cache).succeeds();
         assert!(next.trial().transactions.count > 0);
-        self.leaves_nothing();
-    }
-
-    fn leaves_nothing(&self) {
         self.cache.assert_nothing_left();
-        for port in &self.ports {
-            TcpListener::bind(("127.0.0.1", *port)).unwrap_or_else(|e| panic!("port {port}: {e}"));
-        }
     }
 }
 
@@ -95,13 +81,11 @@ fn is_built(cache: &Cache, path: &str) -> bool {
 #[test]
 fn while_a_data_directory_is_initialised() {
     for engine in ENGINES {
-        let killed = killed_when(engine, "the initialising program", |cache, _| {
-            cache
-                .processes()
-                .iter()
-                .any(|p| p.words.contains("/build0/"))
-        });
-        killed.cleans_up();
+        let initialises = |cache: &Cache, _: &Path| {
+            let mut processes = cache.processes().into_iter();
+            processes.any(|process| process.words.contains("/build0/"))
+        };
+        killed_when(engine, "the initialising program", initialises).cleans_up();
     }
 }
 
@@ -124,22 +108,20 @@ fn while_a_template_is_loaded() {
 
 #[test]
 fn while_the_data_is_copied() {
-    let killed = killed_when(
-        "--set topology.instances=16",
-        "the second copy",
-        |cache, _| cache.server_dir(2).is_some() && cache.server(1).is_none(),
-    );
-    killed.cleans_up();
+    let copies =
+        |cache: &Cache, _: &Path| cache.server_dir(2).is_some() && cache.server(1).is_none();
+    killed_when("--set topology.instances=16", "the second copy", copies).cleans_up();
 }
 
 #[test]
 fn while_servers_start() {
-    let killed = killed_when(
+    let starts = |cache: &Cache, _: &Path| cache.server(1).is_some() && cache.server(4).is_none();
+    killed_when(
         "--set topology.instances=4",
         "the first server's process",
-        |cache, _| cache.server(1).is_some() && cache.server(4).is_none(),
-    );
-    killed.cleans_up();
+        starts,
+    )
+    .cleans_up();
 }
 
 /// Connections of this host to a port, from /proc/net/tcp: state 01 is ESTABLISHED.
@@ -155,24 +137,19 @@ fn connections(port: u16) -> usize {
 
 #[test]
 fn while_users_connect() {
-    let killed = killed_when(
-        "--set load.threads=1000 --set load.warmup=1h",
-        "some connections of many",
-        |cache, out| {
-            let port = cache.server(1).and(cache.ports().pop());
-            port.is_some_and(|port| connections(port) >= 10) && !tells_of(out, "warmup")
-        },
-    );
-    killed.cleans_up();
+    let connects = |cache: &Cache, out: &Path| {
+        let port = cache.server(1).and(cache.ports().pop());
+        port.is_some_and(|port| connections(port) >= 10) && !tells_of(out, "warmup")
+    };
+    let words = "--set load.threads=1000 --set load.warmup=1h";
+    killed_when(words, "some connections of many", connects).cleans_up();
 }
 
 #[test]
 fn in_the_warm_up() {
-    let killed = killed_when(
-        "--set load.warmup=1h --set topology.instances=2",
-        "a second of the warm-up",
-        |_, out| tells_of(out, "warmup"),
-    );
+    let words = "--set load.warmup=1h --set topology.instances=2";
+    let warms_up = |_: &Cache, out: &Path| tells_of(out, "warmup");
+    let killed = killed_when(words, "a second of the warm-up", warms_up);
     assert_eq!(killed.ports.len(), 2);
     killed.cleans_up();
 }
@@ -197,12 +174,11 @@ fn while_it_measures() {
 
 #[test]
 fn between_two_trials() {
-    let killed = killed_when(
-        "--set sweep.load.threads=[1,2,3,4]",
-        "the end of the first trial",
-        |_, out| trial_dir(out, 1).is_some_and(|dir| dir.join("trial.json").exists()),
-    );
-    killed.cleans_up();
+    let is_over = |_: &Cache, out: &Path| {
+        trial_dir(out, 1).is_some_and(|dir| dir.join("trial.json").exists())
+    };
+    let words = "--set sweep.load.threads=[1,2,3,4]";
+    killed_when(words, "the end of the first trial", is_over).cleans_up();
 }
 
 /// The page is the last thing that is written; what it is made of was there before.
@@ -213,17 +189,14 @@ fn while_the_report_is_written() {
     dyno.says("\nresults: ");
     dyno.signal(Signal::KILL);
     let done = dyno.wait();
-    let clean = Program::new().args("clean").cache(&cache).run();
-    clean.succeeds();
+    cache.clean();
     cache.assert_nothing_left();
     assert!(done.trial().transactions.count > 0);
     let out = done.out();
-    let report = Program::new().arg("report").arg(&out.display().to_string());
-    report.run().succeeds();
+    Program::new().arg("report").arg(&out).succeeds();
     let half = |path: &PathBuf| path.extension().is_some_and(|end| end == "tmp");
     assert!(!entries(&out).iter().any(half), "{:?}", entries(&out));
-    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.trim_end().ends_with("</html>"));
+    assert!(done.file("report.html").trim_end().ends_with("</html>"));
 }
 
 /// A server with limits in a container, with its data on a file system of its own.
@@ -315,7 +288,7 @@ fn in_any_phase_of_a_container_and_a_file_system() {
         return testkit::skip("only root can set up containers and file systems");
     }
     let (cache, daemon) = (Cache::new(), DockerDaemon::start());
-    Program::study(TINY).cache(&cache).run().succeeds();
+    Program::study(TINY).cache(&cache).succeeds();
     let namespaces = format!("{WALLED} --set site.runtime=namespaces");
     let podman = format!("{WALLED} --set site.runtime=podman");
     let docker = format!("{WALLED} --set site.runtime=docker");
@@ -328,29 +301,27 @@ fn in_any_phase_of_a_container_and_a_file_system() {
         (&docker, "docker", "boot_id"),
         (&docker, "docker", "mariadbd"),
     ];
-    match std::process::Command::new("podman")
-        .arg("--version")
-        .output()
-    {
-        Ok(_) => phases.extend([
+    if has_program("podman") {
+        phases.extend([
             (&podman, "podman", "boot_id"),
             (&podman, "podman", "mariadbd"),
-        ]),
-        Err(_) => testkit::skip("podman is missing: scripts/install-servers.sh podman"),
+        ]);
+    } else {
+        testkit::skip("podman is missing: scripts/install-servers.sh podman");
     }
     for (words, program, word) in phases {
         let what = format!("{program} {word} of {words}");
         let stopping = Stopping::new(program, word);
         let dyno = Program::study(TINY).args(words).cache(&cache);
-        let dyno = dyno.env("DOCKER_HOST", &daemon.host());
-        let dyno = dyno.env("PATH", &stopping.path()).start();
+        let dyno = dyno.env("DOCKER_HOST", daemon.host());
+        let dyno = dyno.env("PATH", stopping.path()).start();
         let stops = |_: &Path| stopping.pid().is_some();
         killed(dyno, (&cache, &daemon), &what, stops, || stopping.ends());
     }
     for words in [&namespaces, &podman, &docker] {
         let start = || {
             let dyno = Program::study(TINY).args(words).cache(&cache);
-            dyno.env("DOCKER_HOST", &daemon.host()).start()
+            dyno.env("DOCKER_HOST", daemon.host()).start()
         };
         let starts = |_: &Path| cache.server(1).is_some();
         let what = format!("a starting server of {words}");
@@ -369,17 +340,13 @@ fn killed(
     holds: impl Fn(&Path) -> bool,
     then: impl Fn(),
 ) {
-    let out = dyno.dir().join("out");
-    wait_until(what, || {
-        assert!(!dyno.has_ended(), "{what}: {}", dyno.stderr());
-        holds(&out)
-    });
+    let out = dyno.out();
+    dyno.comes_to(what, || holds(&out));
     let [run] = cache.runs().try_into().unwrap();
     assert!(!outside(&run, docker).is_empty(), "{what}");
     dyno.signal(Signal::KILL);
     assert_eq!(dyno.wait().code(), None);
-    let clean = Program::new().args("clean").cache(cache).run().succeeds();
-    assert!(clean.stdout.contains("freed"), "{what}: {}", clean.shown());
+    cache.clean().prints(&["freed"]);
     then();
     assert_eq!(outside(&run, docker), [] as [String; 0], "{what}");
     // podman's monitor of a container ends a moment after it.

@@ -1,9 +1,8 @@
 //! Too little of something: disk, memory, permission; and two dynos in one place.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::PathBuf;
 
-use crate::common::{self, Cache, Program, Running, SmallDisk, wait_until};
+use crate::common::{self, Cache, Program, Running, SmallDisk, give_to_nobody, wait_until};
 use measure::setup::Outcome;
 
 const USAGE: i32 = 2;
@@ -28,13 +27,10 @@ fn more_than_this_host_has_is_refused_with_the_numbers() {
         ),
     ] {
         let texts = ["the study needs", what, "is available", remedy];
-        let done = Program::study(STUDY).args(words).run();
-        let done = done.fails(USAGE, &texts);
+        let done = Program::study(STUDY).args(words).fails(USAGE, &texts);
         assert!(!done.out().exists());
-        let study = done.dir().join("study.toml").display().to_string();
-        let plan = Program::new().arg("plan").arg(&study).args(words).run();
-        let plan = plan.fails(USAGE, &texts);
-        assert!(plan.stdout.contains("up to"), "{}", plan.shown());
+        let plan = Program::plan(STUDY).args(words).fails(USAGE, &texts);
+        plan.prints(&["up to"]);
     }
 }
 
@@ -43,7 +39,7 @@ fn a_cache_that_is_too_small_is_refused_before_anything_is_built() {
     let Some(disk) = SmallDisk::new("100m") else {
         return;
     };
-    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", &disk.shown());
+    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", disk.path());
     let done = program.run();
     done.fails(USAGE, &["the study needs", "of disk", "DYNO_CACHE_DIR"]);
 }
@@ -54,15 +50,13 @@ fn a_cache_that_fills_up_while_it_is_built() {
     let Some(disk) = SmallDisk::new("8g") else {
         return;
     };
-    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", &disk.shown());
+    let program = Program::study(STUDY).env("DYNO_CACHE_DIR", disk.path());
     let dyno = program.args("--set data.rows=4000000").start();
-    let tables = |run: &std::path::PathBuf| {
-        let data = common::entries(run).into_iter();
-        data.map(|dir| dir.join("own/data/sbtest/sbtest1.ibd"))
-            .any(|table| table.exists())
-    };
+    let is_table = |path: PathBuf| path.ends_with("own/data/sbtest/sbtest1.ibd");
     wait_until("the first table", || {
-        common::entries(&disk.path().join("run")).iter().any(tables)
+        common::files_below(&disk.path().join("run"))
+            .into_iter()
+            .any(is_table)
     });
     disk.fill_except(0);
     let done = dyno.wait();
@@ -74,7 +68,7 @@ fn a_cache_that_fills_up_while_it_is_built() {
     ];
     let done = done.fails(SERVER, &texts);
     let Outcome::Failed { reason } = done.trial().outcome else {
-        panic!("{}", done.shown());
+        panic!("{done}");
     };
     assert!(reason.contains("building the data"), "{reason}");
     assert_eq!(common::entries(&disk.path().join("run")).len(), 0);
@@ -86,9 +80,7 @@ fn results_that_find_no_room() {
     // Room for the result, not for its report of more than 1 MB.
     let run = |size: &str| {
         let disk = SmallDisk::new(size)?;
-        let program = Program::new();
-        std::fs::write(program.dir().join("study.toml"), STUDY).unwrap();
-        let program = program.args("run study.toml --out").arg(&disk.shown());
+        let program = Program::study_to(STUDY, disk.path());
         Some((program.cache(&cache).run(), disk))
     };
     let Some((done, disk)) = run("1m") else {
@@ -96,7 +88,7 @@ fn results_that_find_no_room() {
     };
     let done = done.fails(KEPT, &["report.html", "No space left", "--out"]);
     let summary = "transactions per second";
-    assert!(done.stdout.contains(summary), "{}", done.shown());
+    done.prints(&[summary]);
     let kept = store::read_result(disk.path()).unwrap();
     assert_eq!(kept.trials[0].outcome, Outcome::Completed);
     // Room for the study and the environment, not for a trial.
@@ -105,28 +97,18 @@ fn results_that_find_no_room() {
     cache.assert_nothing_left();
 }
 
-/// A place that `nobody` owns.
-fn of_nobody(dir: &Path) {
-    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
-}
-
 #[test]
 fn a_user_who_may_not() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can run dyno as somebody else");
     }
     let cache = Cache::new();
-    of_nobody(cache.path());
-    let program = || {
-        let program = Program::as_nobody();
-        std::fs::write(program.dir().join("study.toml"), STUDY).unwrap();
-        program.cache(&cache)
-    };
+    give_to_nobody(cache.path());
+    let program = || Program::as_nobody().with_study(STUDY).cache(&cache);
     // Its own place, and a private server that runs as the same user.
     let own = program().args("run study.toml --out out");
-    of_nobody(own.dir());
-    let done = own.run().succeeds();
+    give_to_nobody(own.dir());
+    let done = own.succeeds();
     assert!(done.trial().transactions.count > 0);
     cache.assert_nothing_left();
     let denied = program().args("run study.toml --out out").run();
@@ -150,17 +132,12 @@ fn two_dynos_in_one_place_do_not_disturb_each_other() {
     let rest = "[topology]\ninstances = 2\n[sweep]\n\"load.threads\" = [1, 2]\n";
     let study = format!("{STUDY}{rest}");
     let start = |time: &str| {
-        let program = Program::study(&study)
-            .args("--set")
-            .arg(&format!("load.time={time}"));
+        let program = Program::study(&study).args(&format!("--set load.time={time}"));
         program.cache(&cache).start()
     };
     let clean = || {
-        Program::new()
-            .args("clean --templates")
-            .cache(&cache)
-            .run()
-            .succeeds()
+        let clean = Program::new().args("clean --templates").cache(&cache);
+        clean.succeeds().stdout
     };
     // On a busy machine one may end before the other has its servers, or before the cleaning.
     let together = |time| {
@@ -168,7 +145,7 @@ fn two_dynos_in_one_place_do_not_disturb_each_other() {
         wait_until("both dynos' servers", || {
             cache.ports().len() >= 4 || dynos.iter_mut().any(Running::has_ended)
         });
-        let cleaned = clean().stdout;
+        let cleaned = clean();
         let both_run = !dynos.iter_mut().any(Running::has_ended);
         let done = dynos.map(|dyno| dyno.wait().succeeds());
         both_run.then_some((cleaned, done))
@@ -181,7 +158,7 @@ fn two_dynos_in_one_place_do_not_disturb_each_other() {
         let trials = done.result().trials;
         assert_eq!(trials.len(), 2);
         for trial in trials {
-            assert_eq!(trial.outcome, Outcome::Completed, "{}", done.shown());
+            assert_eq!(trial.outcome, Outcome::Completed, "{done}");
             assert_eq!((trial.instances.len(), trial.reconnects), (2, 0));
         }
     }
@@ -190,7 +167,7 @@ fn two_dynos_in_one_place_do_not_disturb_each_other() {
         "{cleaned}"
     );
     cache.assert_nothing_left();
-    cleaned = clean().stdout;
+    cleaned = clean();
     assert!(cleaned.contains("template"), "{cleaned}");
     assert!(cache.templates().is_empty());
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::common::{Cache, Program};
+use crate::common::{Cache, Program, give_to_nobody};
 use measure::setup::Outcome;
 
 /// What a study needs for members with namespaces; its last line is the key.
@@ -103,19 +103,15 @@ fn a_missing_right_is_reported_with_its_remedy() {
     if !rustix::process::geteuid().is_root() {
         return testkit::skip("only root can run dyno as somebody else");
     }
-    let (cache, program) = (Cache::new(), Program::as_nobody());
-    std::fs::write(program.dir().join("study.toml"), STUDY).unwrap();
-    for dir in [cache.path(), program.dir()] {
-        std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
-    }
+    let (cache, program) = (Cache::new(), Program::as_nobody().with_study(STUDY));
+    give_to_nobody(cache.path());
+    give_to_nobody(program.dir());
     let refused = program.args("run study.toml --out out").cache(&cache).run();
-    refused.fails(
-        2,
-        &[
-            "cannot set up a network",
-            "study.toml:12:11",
-            "CAP_NET_ADMIN",
-        ],
-    );
+    let texts = [
+        "cannot set up a network",
+        "study.toml:12:11",
+        "CAP_NET_ADMIN",
+    ];
+    refused.fails(2, &texts);
     assert!(cache.templates().is_empty());
 }

@@ -6,7 +6,10 @@ use std::fs::{Permissions, read_dir, read_to_string};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Cache, Finished, Program, Table, entries, tables, wait_until};
+use crate::common::{
+    Cache, Finished, Program, Table, can_make_volumes, cases, entries, give_to_nobody, has_program,
+    tables, wait_until,
+};
 use measure::fault::FaultRecord;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -44,20 +47,12 @@ fn can_limit(cache: &Cache) -> bool {
 
 fn run(name: &str, words: &str, cache: &Cache) -> Finished {
     let program = Program::shipped(name).args(SMALL).args(words);
-    let done = program.cache(cache).run().succeeds();
+    let done = program.cache(cache).succeeds();
     cache.assert_nothing_left();
     for trial in done.result().trials {
-        assert_eq!(
-            trial.outcome,
-            Outcome::Completed,
-            "{}",
-            trial.setup.planned.label
-        );
-        assert!(
-            trial.transactions.count > 0,
-            "{}",
-            trial.setup.planned.label
-        );
+        let label = &trial.setup.planned.label;
+        assert_eq!(trial.outcome, Outcome::Completed, "{label}");
+        assert!(trial.transactions.count > 0, "{label}");
     }
     done
 }
@@ -70,21 +65,14 @@ fn variant(trial: &TrialSummary) -> &str {
 #[track_caller]
 fn assert_blocks(trials: &[TrialSummary], points: usize) {
     for (round, block) in (1..).zip(trials.chunks(points)) {
-        let labels: BTreeSet<_> = block
-            .iter()
-            .map(|trial| format!("{:?}", trial.setup.planned.point))
-            .collect();
+        let planned = block.iter().map(|trial| &trial.setup.planned);
+        let labels = planned
+            .clone()
+            .map(|planned| format!("{:?}", planned.point));
+        let labels: BTreeSet<_> = labels.collect();
         assert_eq!(labels.len(), points, "{labels:?}");
-        assert!(
-            block
-                .iter()
-                .all(|trial| trial.setup.planned.repeat == round)
-        );
+        assert!(planned.clone().all(|planned| planned.repeat == round));
     }
-}
-
-fn page(done: &Finished, name: &str) -> String {
-    read_to_string(done.out().join(name)).unwrap()
 }
 
 /// The table of a page whose first column has these words in its first row.
@@ -112,18 +100,17 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     for trial in &trials {
         let cpus = if variant(trial) == "quota" { 0.2 } else { 2.0 };
         let limits = &trial.setup.planned.topology.node.site.limits;
+        let label = &trial.setup.planned.label;
         assert_eq!(
             limits.cpus.as_ref().map(|limit| limit.value),
             Some(cpus),
-            "{}",
-            trial.setup.planned.label
+            "{label}"
         );
         // A period's quota more than the rule, and the kernel counts in hundredths.
         let used_pct = trial.metrics["server[1].cpu"].mean;
         assert!(
             used_pct <= 100.0 * cpus * 1.05 + 3.0,
-            "{}: {used_pct} %",
-            trial.setup.planned.label
+            "{label}: {used_pct} %"
         );
         if variant(trial) == "quota" {
             held_back += trial.metrics["server[1].throttled"].mean;
@@ -134,11 +121,10 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
     // The paper's table, in the report and by itself.
     let compared = Program::new()
         .arg("compare")
-        .arg(&done.out().display().to_string())
-        .args("--out out")
-        .run()
-        .succeeds();
-    for page in [page(&done, "report.md"), page(&compared, "compare.md")] {
+        .arg(done.out())
+        .args("--out out");
+    let compared = compared.succeeds();
+    for page in [done.file("report.md"), compared.file("compare.md")] {
         let table = table_with(&page, "tps delta % (Virtualizing MySQL)");
         assert_eq!(table.heads, ["threads", "2", "8"]);
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
@@ -156,7 +142,7 @@ fn p1_holds_a_server_to_its_quota_and_shows_what_that_costs() {
             ]
         );
     }
-    let page = page(&compared, "compare.md");
+    let page = compared.file("compare.md");
     let meant = table_with(&page, "setup");
     assert_eq!(
         meant.rows,
@@ -192,26 +178,25 @@ fn p1_compares_containers_with_processes_and_limits() {
         let is_counted = trial.metrics.contains_key("server.group_cpu");
         assert_eq!(is_counted, kind != plan::SiteKind::Process, "{kind}");
     }
-    let report = page(&done, "report.md");
+    let report = done.file("report.md");
     let mut platforms = trials
         .iter()
         .filter_map(|trial| trial.setup.platform.clone());
     let platform = platforms.next().unwrap();
-    let has_podman = std::process::Command::new("podman")
-        .arg("--version")
-        .output()
-        .is_ok();
-    assert_eq!(platform.starts_with("podman "), has_podman, "{platform}");
+    assert_eq!(
+        platform.starts_with("podman "),
+        has_program("podman"),
+        "{platform}"
+    );
     for words in [&platform, "at most 4.0 GiB"] {
         assert!(report.contains(words), "{report}");
     }
     let compared = Program::new()
         .arg("compare")
-        .arg(&done.out().display().to_string())
-        .args("--base process --new container --out out")
-        .run()
-        .succeeds();
-    let page = page(&compared, "compare.md");
+        .arg(done.out())
+        .args("--base process --new container --out out");
+    let compared = compared.succeeds();
+    let page = compared.file("compare.md");
     let rows = table_with(&page, "tps delta % (Virtualizing MySQL)").rows;
     assert_eq!(
         (&*rows[0][0], &*rows[1][0]),
@@ -269,18 +254,14 @@ fn docker_runs_containers_on_this_host() {
     let elsewhere = "tcp://127.0.0.1:1";
     run(asked, elsewhere).fails(2, &["docker's daemon is elsewhere", elsewhere, "runtime"]);
     let nobody = format!("unix://{}/socket", dir.path().display());
-    run(asked, &nobody).fails(
-        2,
-        &["cannot set up a container", "Is the docker daemon running?"],
-    );
+    let texts = ["cannot set up a container", "Is the docker daemon running?"];
+    run(asked, &nobody).fails(2, &texts);
     let cluster = "--set topology.cluster=asynchronous --set topology.network=namespaces";
-    run(&format!("{asked} {cluster}"), &daemon.host()).fails(
-        2,
-        &[
-            "docker's containers cannot be in the network namespaces",
-            "\"podman\"",
-        ],
-    );
+    let texts = [
+        "docker's containers cannot be in the network namespaces",
+        "\"podman\"",
+    ];
+    run(&format!("{asked} {cluster}"), &daemon.host()).fails(2, &texts);
     assert!(cache.runs().is_empty(), "{:?}", cache.in_runs());
 }
 
@@ -305,17 +286,8 @@ fn limits_that_cannot_be_are_refused_where_they_were_named() {
         let program = Program::shipped("quickstart").args("--set server.engine=mariadb");
         let program = program.args(&format!("--set {key}={value}")).cache(&cache);
         let place = format!("--set {key}={value}");
-        program.run().fails(2, &["cannot enforce", &place, words]);
+        program.fails(2, &["cannot enforce", &place, words]);
     }
-}
-
-/// Whether dyno can make file systems here; records a skipped test where not.
-fn can_make_volumes() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        testkit::skip("only root can make and mount a file system");
-    }
-    is_root
 }
 
 /// One variant on a real disk, the others on loop devices that are as slow as they should be.
@@ -359,15 +331,11 @@ fn p3_ranks_devices_by_what_they_are_limited_to() {
     let path = disk.path().display().to_string();
     let of_disk = known.iter().find(|place| place.path == path).unwrap();
     assert!(of_disk.options.is_some());
-    assert!(page(&done, "report.md").contains(&path));
+    assert!(done.file("report.md").contains(&path));
 
-    let ranked = Program::new()
-        .arg("rank")
-        .arg(&done.out().display().to_string())
-        .args("--out out")
-        .run()
-        .succeeds();
-    let [board] = tables(&page(&ranked, "rank.md")).try_into().unwrap();
+    let ranked = Program::new().arg("rank").arg(done.out()).args("--out out");
+    let ranked = ranked.succeeds();
+    let [board] = tables(&ranked.file("rank.md")).try_into().unwrap();
     let mut names: Vec<&str> = board.rows.iter().map(|row| row[1].as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["consumer", "hdd", "real", "sata"]);
@@ -431,8 +399,7 @@ fn a_killed_study_leaves_neither_groups_nor_data_behind_a_clean() {
     assert_eq!(dyno.wait().code(), None);
     cache.wait_for_no_process();
     assert!(!groups(&run).is_empty() && !entries(disk.path()).is_empty());
-    let cleaned = Program::new().args("clean").cache(&cache).run().succeeds();
-    assert!(cleaned.stdout.contains("freed"), "{}", cleaned.shown());
+    cache.clean().prints(&["freed"]);
     assert_eq!(groups(&run), [] as [PathBuf; 0]);
     assert_eq!(entries(disk.path()), [] as [PathBuf; 0]);
     cache.assert_nothing_left();
@@ -445,28 +412,18 @@ fn a_missing_right_or_program_is_reported_with_its_remedy() {
     }
     let cache = Cache::new();
     let study = "title = \"t\"\nserver.engine = \"mariadb\"\ndata.rows = 10\n";
-    for (words, texts) in [
-        (
-            "--set site.cpus=1",
-            ["cannot enforce site.cpus", "run dyno as root"],
-        ),
-        (
-            "--set site.memory=1G",
-            ["cannot enforce site.memory", "run dyno as root"],
-        ),
-        (
-            "--set site.kind=container",
-            ["cannot set up a container", "run dyno as root"],
-        ),
-    ] {
-        let (own, program) = (Cache::new(), Program::as_nobody());
-        std::fs::write(program.dir().join("study.toml"), study).unwrap();
-        for dir in [own.path(), program.dir()] {
-            std::os::unix::fs::chown(dir, Some(65534), Some(65534)).unwrap();
-        }
+    let refused = "
+        --set site.cpus=1 => cannot enforce site.cpus & run dyno as root
+        --set site.memory=1G => cannot enforce site.memory & run dyno as root
+        --set site.kind=container => cannot set up a container & run dyno as root";
+    for (words, mut texts) in cases(refused) {
+        texts.push(words);
+        let own = Cache::new();
+        let program = Program::as_nobody().with_study(study).cache(&own);
+        give_to_nobody(own.path());
+        give_to_nobody(program.dir());
         let program = program.args("run study.toml --out out").args(words);
-        let refused = program.cache(&own).run();
-        refused.fails(2, &[&[words], &texts[..]].concat());
+        program.fails(2, &texts);
     }
 
     // podman that does not work: an error only where the study insists on it.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::common::{self, Cache, Finished, Program, Running, Table, entries, kill_server, tables};
+use crate::common::{
+    self, Cache, Finished, Program, Running, Table, entries, files_below, has_second, kill_server,
+    tables,
+};
 use measure::setup::Outcome;
 use rustix::process::Signal;
 
@@ -15,10 +18,7 @@ const STUDY: &str = "title = \"cut off\"\n[server]\nengine = \"mariadb\"\n[data]
 
 /// A dyno that runs a study with its result in `out`.
 fn study(text: &str, out: &Path, cache: &Cache) -> Program {
-    let program = Program::new();
-    std::fs::write(program.dir().join("study.toml"), text).unwrap();
-    let program = program.args("run study.toml --out");
-    program.arg(&out.display().to_string()).cache(cache)
+    Program::study_to(text, out).cache(cache)
 }
 
 fn resumed(text: &str, out: &Path, cache: &Cache) -> Program {
@@ -33,17 +33,12 @@ fn cut_off(text: &str, out: &Path, cache: &Cache, cut: impl Fn(&Running)) -> Fin
 
 /// All files below a directory: when each was written, and what is in it.
 fn files(dir: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
-    let mut found = BTreeMap::new();
-    for path in entries(dir) {
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            let written = std::fs::metadata(&path).unwrap().modified().unwrap();
-            let bytes = std::fs::read(&path).unwrap();
-            found.insert(path, (written, bytes));
-        }
-    }
-    found
+    let files = files_below(dir).into_iter().map(|path| {
+        let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        (path, (written, bytes))
+    });
+    files.collect()
 }
 
 /// The titles of a page, and of each table its heads and the names of its rows.
@@ -70,22 +65,12 @@ fn shape(out: &Path) -> Shape {
 #[track_caller]
 fn assert_whole(out: &Path) {
     let result = store::read_result(out).unwrap();
-    let trials: Vec<_> = result
-        .trials
-        .iter()
-        .map(|t| (t.setup.planned.number, t.setup.planned.label.as_str()))
-        .collect();
-    assert_eq!(
-        trials,
-        [(1, "threads=1"), (2, "threads=2"), (3, "threads=3")]
-    );
+    let planned = result.trials.iter().map(|trial| &trial.setup.planned);
+    let trials: Vec<_> = planned.map(|trial| (trial.number, &*trial.label)).collect();
+    let expected = [(1, "threads=1"), (2, "threads=2"), (3, "threads=3")];
+    assert_eq!(trials, expected);
     for (trial, dir) in result.trials.iter().zip(store::trial_dirs(out).unwrap()) {
-        assert_eq!(
-            trial.outcome,
-            Outcome::Completed,
-            "{}",
-            trial.setup.planned.label
-        );
+        assert_eq!(trial.outcome, Outcome::Completed);
         assert!(trial.transactions.count > 0);
         assert_eq!(store::read_trial(&dir).unwrap().as_ref(), Some(trial));
     }
@@ -102,19 +87,15 @@ fn a_killed_study_goes_on_with_the_trial_it_was_in() {
 fn goes_on_after_a_kill(text: &str) {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let whole = place.path().join("whole");
-    study(text, &whole, &cache).run().succeeds();
+    study(text, &whole, &cache).succeeds();
     let cut = place.path().join("cut");
     let killed = cut_off(text, &cut, &cache, |dyno| dyno.signal(Signal::KILL));
     assert_eq!(killed.code(), None);
     let first = store::trial_dirs(&cut).unwrap()[0].clone();
     let before = files(&first);
     assert!(before.keys().any(|path| path.ends_with("trial.json")));
-    let done = resumed(text, &cut, &cache).run().succeeds();
-    assert!(
-        done.stderr.contains("2 of 3 trials remain, 1 are complete"),
-        "{}",
-        done.shown()
-    );
+    let done = resumed(text, &cut, &cache).succeeds();
+    done.tells(&["2 of 3 trials remain, 1 are complete"]);
     assert_eq!(files(&first), before);
     for out in [&whole, &cut] {
         assert_whole(out);
@@ -122,12 +103,8 @@ fn goes_on_after_a_kill(text: &str) {
     assert_eq!(shape(&cut), shape(&whole));
     cache.assert_nothing_left();
     // There is nothing more to do, and nothing is lost by asking.
-    let again = resumed(text, &cut, &cache).run().succeeds();
-    assert!(
-        again.stderr.contains("0 of 3 trials remain"),
-        "{}",
-        again.shown()
-    );
+    let again = resumed(text, &cut, &cache).succeeds();
+    again.tells(&["0 of 3 trials remain"]);
     assert_eq!(files(&first), before);
     assert_whole(&cut);
 }
@@ -145,7 +122,7 @@ fn ctrl_c_keeps_whole_trials_and_the_rest_can_be_run_later() {
     assert!(out.join("report.html").exists());
     let first = store::trial_dirs(&out).unwrap()[0].clone();
     let before = files(&first);
-    resumed(STUDY, &out, &cache).run().succeeds();
+    resumed(STUDY, &out, &cache).succeeds();
     assert_whole(&out);
     assert_eq!(files(&first), before);
     cache.assert_nothing_left();
@@ -161,12 +138,8 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
             "\"load.warmup\" = [\"0s\", \"6s\"]",
         )
         .replace("rows = \"load.threads\"", "rows = \"load.warmup\"");
-    let dyno = study(&text, &out, &cache).start();
-    common::wait_until("a second of trial 2", || {
-        let dirs = store::trial_dirs(&out).unwrap_or_default();
-        let series = dirs.get(1).map(|dir| store::read_series(dir));
-        series.is_some_and(|series| series.is_ok_and(|series| !series.is_empty()))
-    });
+    let mut dyno = study(&text, &out, &cache).start();
+    dyno.comes_to("a second of trial 2", || has_second(&out, 2, "warmup"));
     dyno.signal(Signal::INT);
     dyno.wait().fails(4, &["stopped", "during the warm-up"]);
     let numbers = |out| {
@@ -176,7 +149,7 @@ fn a_trial_that_was_stopped_in_its_warm_up_is_run_again() {
             .collect::<Vec<_>>()
     };
     assert_eq!(numbers(&out), [1]);
-    resumed(&text, &out, &cache).run().succeeds();
+    resumed(&text, &out, &cache).succeeds();
     assert_eq!(numbers(&out), [1, 2]);
 }
 
@@ -193,7 +166,7 @@ fn a_failed_trial_is_run_again() {
         "{outcomes:?}"
     );
     assert_eq!(outcomes.len(), 3);
-    resumed(STUDY, &out, &cache).run().succeeds();
+    resumed(STUDY, &out, &cache).succeeds();
     assert_whole(&out);
 }
 
@@ -202,16 +175,14 @@ fn what_cannot_be_gone_on_with() {
     let (cache, place) = (Cache::new(), tempfile::tempdir().unwrap());
     let out = place.path().join("out");
     // No result, neither there nor in the place where results go.
-    resumed(STUDY, &out, &cache)
-        .run()
-        .fails(2, &["out", "Name a result directory"]);
+    resumed(STUDY, &out, &cache).fails(2, &["out", "Name a result directory"]);
     assert!(!out.exists());
-    let in_place = |text: &str| -> Finished {
-        let program = Program::new();
-        std::fs::write(program.dir().join("study.toml"), text).unwrap();
-        program.args("run study.toml --resume").cache(&cache).run()
-    };
-    in_place(STUDY).fails(2, &["no result of this study", "--out"]);
+    let in_place = Program::new()
+        .with_study(STUDY)
+        .args("run study.toml --resume");
+    in_place
+        .cache(&cache)
+        .fails(2, &["no result of this study", "--out"]);
     // One that is in use.
     let dyno = study(STUDY, &out, &cache)
         .args("--set load.time=1h")
@@ -221,25 +192,19 @@ fn what_cannot_be_gone_on_with() {
         .args("--set load.time=1h")
         .run();
     long.fails(2, &["another dyno is writing to", "Wait until it ends"]);
-    common::wait_until("the first second", || {
-        let dirs = store::trial_dirs(&out).unwrap_or_default();
-        let series = dirs.first().map(|dir| dir.join("series.jsonl"));
-        series.is_some_and(|path| std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0))
-    });
+    common::wait_until("the first second", || has_second(&out, 1, "measure"));
     dyno.signal(Signal::KILL);
     dyno.wait();
     // Another study, and the same with another override.
     let other = STUDY.replace("oltp_read_only", "oltp_point_select");
     let kept = out.join("study.toml").display().to_string();
     for program in [resumed(&other, &out, &cache), resumed(STUDY, &out, &cache)] {
-        program.run().fails(2, &["another study", &kept]);
+        program.fails(2, &["another study", &kept]);
     }
     // A directory that dyno never wrote to.
     let strange = place.path().join("strange");
     std::fs::create_dir(&strange).unwrap();
     std::fs::write(strange.join("mine"), "mine").unwrap();
-    resumed(STUDY, &strange, &cache)
-        .run()
-        .fails(2, &["Name a result directory"]);
+    resumed(STUDY, &strange, &cache).fails(2, &["Name a result directory"]);
     assert_eq!(entries(&strange), [strange.join("mine")]);
 }

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::{Cache, Finished, Program, has_second, kill_server, trial_dir, wait_until};
+use crate::common::{Cache, Finished, Program, each, kill_server, trial_dir};
 use measure::event::NodeEventKind;
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
@@ -35,18 +35,12 @@ fn reasons(done: &Finished) -> Vec<Option<String>> {
 #[track_caller]
 fn only_the_second_failed(done: &Finished, words: &[&str]) {
     let reasons = reasons(done);
-    assert_eq!(reasons.len(), 3, "{}", done.shown());
-    assert_eq!(
-        (&reasons[0], &reasons[2]),
-        (&None, &None),
-        "{}",
-        done.shown()
-    );
-    let reason = reasons[1].as_deref().unwrap();
-    for word in words {
-        assert!(reason.contains(word), "{word:?} is not in {reason}");
-    }
-    let page = std::fs::read_to_string(done.out().join("report.html")).unwrap();
+    let [None, Some(reason), None] = &reasons[..] else {
+        panic!("{reasons:?}\n{done}");
+    };
+    let missing = words.iter().find(|word| !reason.contains(**word));
+    assert_eq!(missing, None, "{reason}");
+    let page = done.file("report.html");
     assert!(
         page.contains(words[0]),
         "the report tells of the failed trial"
@@ -63,22 +57,14 @@ fn a_server_that_is_not_installed() {
         ("postgres", "package postgresql"),
     ] {
         let server = format!("engine = \"{engine}\"\nbasedir = \"{empty}\"");
-        let done = study(&server, "").run();
-        done.fails(
-            SERVER,
-            &["study.toml:10:11", &empty, package, "install-servers.sh"],
-        );
+        let texts = ["study.toml:10:11", &empty, package, "install-servers.sh"];
+        study(&server, "").fails(SERVER, &texts);
     }
     // MySQL stands nowhere but where the script has put it.
     std::os::unix::fs::symlink("/usr/bin/setpriv", place.path().join("setpriv")).unwrap();
-    let done = study("engine = \"mysql\"", "")
-        .env("DYNO_SERVERS", &empty)
-        .env("PATH", &empty)
-        .run();
-    done.fails(
-        SERVER,
-        &["no MySQL server was found", "on PATH", "mysql-server-core"],
-    );
+    let program = study("engine = \"mysql\"", "").env("DYNO_SERVERS", &empty);
+    let texts = ["no MySQL server was found", "on PATH", "mysql-server-core"];
+    program.env("PATH", &empty).fails(SERVER, &texts);
 }
 
 #[test]
@@ -139,34 +125,29 @@ fn a_setting_that_the_server_refuses_stops_the_run_before_its_first_trial() {
             let server = format!("engine = \"{engine}\"");
             let done = study(&server, rest).cache(&place).run();
             let done = done.fails(USAGE, &[at, words, help]);
-            assert!(!done.out().exists(), "{}", done.shown());
-            assert!(!done.stderr.contains("data:"), "{}", done.shown());
+            assert!(!done.out().exists(), "{done}");
+            assert!(!done.stderr.contains("data:"), "{done}");
             // A plan starts nothing, so it leaves that to the run.
-            let file = done.dir().join("study.toml").display().to_string();
-            let planned = Program::new().arg("plan").arg(&file).cache(&place).run();
-            let said = planned.succeeds().stdout;
-            assert!(said.contains("server.config: dyno run checks it"), "{said}");
+            let plan = Program::new()
+                .arg("plan")
+                .arg(done.dir().join("study.toml"));
+            let plan = plan.cache(&place).succeeds();
+            plan.prints(&["server.config: dyno run checks it"]);
         }
         place.assert_nothing_left();
-        let templates = place.path().join("templates");
-        let built = std::fs::read_dir(templates).map_or(0, Iterator::count);
-        assert_eq!(built, 0, "no data was built");
+        assert!(place.templates().is_empty(), "no data was built");
     }
     let refused = study("engine = \"mariadb\"", "config.datadir = \"/tmp\"").run();
-    refused.fails(
-        USAGE,
-        &["study.toml:10:8", "datadir", "a directory of its own"],
-    );
+    let texts = ["study.toml:10:8", "datadir", "a directory of its own"];
+    refused.fails(USAGE, &texts);
 }
 
 #[test]
 fn a_setting_that_the_server_does_not_know_any_more_is_noted_once() {
     let config = "engine = \"mariadb\"\nconfig = { loose_innodb_buffer_pool_instances = 8 }";
-    let done = study(config, "[topology]\ninstances = 2").run().succeeds();
-    let notes = done
-        .stderr
-        .matches("'innodb-buffer-pool-instances' was removed");
-    assert_eq!(notes.count(), 1, "{}", done.shown());
+    let done = study(config, "[topology]\ninstances = 2").succeeds();
+    let note = "'innodb-buffer-pool-instances' was removed";
+    assert_eq!(done.stderr.matches(note).count(), 1, "{done}");
 }
 
 /// A free port, and the one after it, taken.
@@ -187,10 +168,8 @@ fn a_port_that_is_taken() {
     let own = format!("(process {})", std::process::id());
     let done = study(&format!("engine = \"mariadb\"\nport = {port}"), "").run();
     let text = format!("port {port} is taken");
-    done.fails(
-        SERVER,
-        &["study.toml:10:8", &text, &own, "remove server.port"],
-    );
+    let texts = ["study.toml:10:8", &text, &own, "remove server.port"];
+    done.fails(SERVER, &texts);
     // The server before it has started by then.
     let (first, taken) = neighbors();
     let port = taken.local_addr().unwrap().port();
@@ -198,7 +177,7 @@ fn a_port_that_is_taken() {
     let place = Cache::new();
     let server = format!("engine = \"mariadb\"\nport = {first}");
     let done = study(&server, "[topology]\ninstances = 2").cache(&place);
-    done.run().fails(SERVER, &["study.toml:10:8", &text]);
+    done.fails(SERVER, &["study.toml:10:8", &text]);
     place.assert_nothing_left();
 }
 
@@ -230,15 +209,12 @@ fn a_server_that_dies_at_its_start() {
         [[variant]]\nname = \"two\"\nserver.config.loose_die = 1\n\
         [[variant]]\nname = \"three\"\n";
     let done = study("engine = \"mariadb\"", variants)
-        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .env("PATH", format!("{}:{path}", bin.path().display()))
         .run();
     let words = ["server 1", "exit code 7", "the disk hangs upside down"];
     let done = done.fails(SERVER, &words);
     only_the_second_failed(&done, &words);
-    let log = trial_dir(&done.out(), 2)
-        .unwrap()
-        .join("servers/1/error.log");
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = done.kept(2, "1/error.log");
     assert!(log.contains("upside down"), "{log}");
 }
 
@@ -251,15 +227,10 @@ fn a_server_that_does_not_start_is_not_started_again() {
         [[variant]]\nname = \"two\"\n";
     let done = study("engine = \"mariadb\"", variants)
         .args("--set load.repeats=2 --set load.order=written")
-        .env("PATH", &format!("{}:{path}", bin.path().display()))
+        .env("PATH", format!("{}:{path}", bin.path().display()))
         .run();
     let done = done.fails(SERVER, &["note: trial 3 is skipped", "upside down"]);
-    assert_eq!(
-        done.stderr.matches("upside down").count(),
-        2,
-        "{}",
-        done.shown()
-    );
+    assert_eq!(done.stderr.matches("upside down").count(), 2, "{done}");
     let trials = done.result().trials;
     let numbers: Vec<u32> = trials
         .iter()
@@ -284,9 +255,8 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let place = Cache::new();
     let rest = format!("[topology]\ninstances = 2\n{SECOND_NEVER_ENDS}");
     let program = study(&format!("engine = \"{engine}\""), &rest);
-    let dyno = program.cache(&place).start();
-    let out = dyno.dir().join("out");
-    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    let mut dyno = program.cache(&place).start();
+    dyno.comes_to_second(2, "measure");
     kill_server(&place, 2);
     let words = ["server 2", "was killed by signal 9", ready];
     let done = dyno.wait().fails(SERVER, &words);
@@ -295,9 +265,7 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
     let dir = trial_dir(&done.out(), 2).unwrap();
     let trial = store::read_trial(&dir).unwrap().unwrap();
     assert!(trial.transactions.count > 0);
-    let [death] = trial.events.as_slice() else {
-        panic!("{:?}", trial.events)
-    };
+    let [death] = each(&trial.events);
     assert_eq!((death.node, death.what), (2, NodeEventKind::Died));
     assert!(
         death.at_s > 0.0 && death.reason.contains("signal 9"),
@@ -314,26 +282,18 @@ fn kill_in_the_middle(engine: &str, config: &str, ready: &str) {
 fn no_trial_goes_on_with_what_a_dead_server_left() {
     let place = Cache::new();
     let server = "engine = \"mariadb\"\nreset = \"none\"";
-    let dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
-    let out = dyno.dir().join("out");
-    wait_until("a second of trial 2", || has_second(&out, 2, "measure"));
+    let mut dyno = study(server, SECOND_NEVER_ENDS).cache(&place).start();
+    dyno.comes_to_second(2, "measure");
     kill_server(&place, 1);
     let words = ["server 1", "was killed by signal 9"];
     let done = dyno.wait().fails(SERVER, &words);
-    let done = done.fails(
-        SERVER,
-        &["note: trial 3 starts with a new copy of the data"],
-    );
+    done.tells(&["note: trial 3 starts with a new copy of the data"]);
     only_the_second_failed(&done, &words);
     let trials = done.result().trials.into_iter();
     let resets = trials.map(|trial| trial.reset.unwrap());
-    let resets: Vec<_> = resets
-        .map(|reset| (reset.how, reset.settle_s.is_some()))
-        .collect();
-    assert_eq!(
-        resets[1..],
-        [(ResetHow::Kept, false), (ResetHow::Copied, true)]
-    );
+    let resets = resets.map(|reset| (reset.how, reset.settle_s.is_some()));
+    let expected = [(ResetHow::Kept, false), (ResetHow::Copied, true)];
+    assert_eq!(resets.collect::<Vec<_>>()[1..], expected);
     place.assert_nothing_left();
 }
 
@@ -342,77 +302,9 @@ fn no_trial_goes_on_with_tables_of_another_kind() {
     let place = Cache::new();
     let server = "engine = \"mariadb\"\nreset = \"none\"\ncold_data = false";
     let rest = "[sweep]\n\"data.storage_engine\" = [\"innodb\", \"myisam\"]\n";
-    let done = study(server, rest).cache(&place).run().succeeds();
+    let done = study(server, rest).cache(&place).succeeds();
     let trials = done.result().trials.into_iter();
     let resets = trials.map(|trial| trial.reset.unwrap());
     let kept = resets.map(|reset| reset.how == ResetHow::Kept);
     assert_eq!(kept.collect::<Vec<_>>(), [false, false]);
-}
-
-/// One word of each kind; the study crate proves the rest.
-#[test]
-fn studies_that_make_no_sense() {
-    let server = "engine = \"mariadb\"";
-    for (rest, texts) in [
-        (
-            "[topology]\ninstances = 0",
-            ["study.toml:11:13", "from 1 to 64"],
-        ),
-        (
-            "[topology]\ninstances = \"two\"",
-            ["study.toml:11:13", "a whole number"],
-        ),
-        (
-            "[topology]\ninstnaces = 2",
-            ["study.toml:11:1", "did you mean `instances`?"],
-        ),
-        (
-            "[sweep]\n\"load.threads\" = []",
-            ["study.toml:11:18", "has no values"],
-        ),
-        (
-            "[sweep]\n\"load.thraeds\" = [1]",
-            ["study.toml:11:1", "\"load.threads\""],
-        ),
-        (
-            "[sweep]\n\"load.threads\" = [1]\nload.threads = [2]",
-            ["study.toml:12:6", "duplicate axis"],
-        ),
-        (
-            "[sweep]\n\"load.time\" = [\"1x\"]",
-            ["study.toml:11:16", "unit"],
-        ),
-        (
-            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tsp\"] }]\n\
-             [sweep]\n\"load.threads\" = [1]",
-            ["study.toml:11:47", "did you mean `tps`?"],
-        ),
-        (
-            "[report]\ntables = [{ rows = \"load.threads\", columns = [\"tps.change_pct\"] }]\n\
-             [sweep]\n\"load.threads\" = [1]",
-            ["study.toml:11:47", "relative to the first [[variant]]"],
-        ),
-    ] {
-        for command in ["run", "plan"] {
-            let program = study(server, rest);
-            let study = program.dir().join("study.toml").display().to_string();
-            let done = Program::new().arg(command).arg(&study).run();
-            done.fails(USAGE, &texts);
-            drop(program);
-        }
-    }
-    let url = study(
-        "url = \"mysql://root@127.0.0.1/x\"",
-        "[topology]\ninstances = 2",
-    )
-    .run();
-    let url = url.fails(USAGE, &["study.toml:11:13", "a URL names a single server"]);
-    assert!(!url.out().exists());
-    study("engine = \"sqlite\"\nport = 3501", "")
-        .run()
-        .fails(USAGE, &["study.toml:10:1", "server.port"]);
-    study(server, "")
-        .args("--set sizes=paper")
-        .run()
-        .fails(USAGE, &["there is no size `paper`"]);
 }

@@ -1,8 +1,6 @@
 //! Studies whose servers have file systems of their own for their data and their log.
 
-use std::fs::read_to_string;
-
-use crate::common::{Cache, Finished, Program, in_time};
+use crate::common::{Cache, Finished, Program, cases, in_time};
 use measure::instance::ResetHow;
 use measure::setup::Outcome;
 use measure::summary::TrialSummary;
@@ -68,7 +66,7 @@ fn nothing_is_lost_when_a_server_with_a_log_apart_is_killed() {
     assert!(written.iter().all(|mb| *mb > 0.0), "{written:?}");
     assert!(trial.metrics["write_amplification"].mean > 0.0);
     assert!(trial.space.unwrap().used_bytes.is_some());
-    let report = read_to_string(done.out().join("report.md")).unwrap();
+    let report = done.file("report.md");
     assert!(report.contains("Log volume"), "{report}");
 }
 
@@ -114,9 +112,8 @@ fn a_volume_that_cannot_be_is_refused_where_it_was_named() {
     let study = "title = \"t\"\nserver.engine = \"mariadb\"\n[load]\ntime = \"1s\"\n\
                  [log_volume]\nfilesystem = \"xfs\"\n";
     let plan = |program: Program, words: &str| {
-        let path = program.dir().join("study.toml");
-        std::fs::write(path, study).unwrap();
-        program.args("plan study.toml").args(words).run()
+        let program = program.with_study(study).args("plan study.toml");
+        program.args(words).run()
     };
     if !rustix::process::geteuid().is_root() {
         plan(Program::new(), "").fails(2, &["study.toml:6:14", "only root", "run dyno as root"]);
@@ -131,31 +128,20 @@ fn a_volume_that_cannot_be_is_refused_where_it_was_named() {
         "xfsprogs",
     ];
     plan(hidden, "").fails(2, &missing);
-    for (words, said) in [
-        (
-            "--set log_volume.device_size=60T",
-            [
-                "(sparse files of loop devices may grow to 60.0 TiB)",
-                "a smaller device_size",
-            ],
-        ),
-        (
-            "--set log_volume.device=/dev/null --set log_volume.allow_format=[\"/dev/null\"]",
-            ["/dev/null is no block device", "lsblk"],
-        ),
-    ] {
-        plan(Program::new(), words).fails(2, &said);
+    let refused = "
+        --set log_volume.device_size=60T => (sparse files of loop devices may grow to 60.0 TiB) & a smaller device_size
+        --set log_volume.device=/dev/null --set log_volume.allow_format=[\"/dev/null\"] => /dev/null is no block device & lsblk";
+    for (words, texts) in cases(refused) {
+        plan(Program::new(), words).fails(2, &texts);
     }
     let cache = Cache::new();
     let words = "--set log_volume.scheduler=cfq";
     let refused = Program::study(study).args(words).cache(&cache).run();
-    refused.fails(
-        2,
-        &[
-            "log_volume.scheduler=cfq",
-            "has no IO scheduler cfq",
-            "use one that it has",
-        ],
-    );
+    let texts = [
+        "log_volume.scheduler=cfq",
+        "has no IO scheduler cfq",
+        "use one that it has",
+    ];
+    refused.fails(2, &texts);
     cache.assert_nothing_left();
 }

@@ -1,6 +1,7 @@
 //! Loads tables over the network: several connections share a queue of table parts.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +14,15 @@ use client::{Connection, Error, Protocol};
 use workload::rows::Checksum;
 use workload::schema::{TableSpec, drop_table, table_name};
 
-use super::inspect::inspect;
 use super::loads::Loads;
 use super::lock;
-use super::marker::{CREATE_MARKER, READ_CHECKSUMS, mark_loading, mark_ready};
+use super::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark};
 use super::parts::{PART_ROWS, Part, Queue};
-use super::state;
+use super::state::{self, Found};
 use super::{Listener, Prepared, Progress, Wanted};
 use crate::data::canceled;
 use crate::failure::Failure;
-use crate::remote::{on_connection, unless_hung};
+use crate::remote::{first_cell, on_connection, unless_hung};
 
 /// How often progress is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -97,6 +97,52 @@ pub(crate) fn checksum<P: Protocol>(target: &P::Target) -> Result<Checksum, Fail
     Ok(all)
 }
 
+/// Determines what exists under the name of each table.
+async fn inspect<P: Loads>(
+    connection: &mut Connection<P>,
+    tables: u32,
+    spec: &TableSpec,
+) -> Result<Vec<Found>, Failure> {
+    let mut columns: HashMap<String, Vec<String>> = HashMap::new();
+    for row in connection.rows(P::LIST_COLUMNS).await? {
+        if let [Some(table), Some(column)] = row.as_slice() {
+            columns
+                .entry(table.clone())
+                .or_default()
+                .push(column.clone());
+        }
+    }
+    let mut marks = HashMap::new();
+    if columns.contains_key(MARKER_TABLE) {
+        let sql = format!("SELECT name, state, spec FROM {MARKER_TABLE}");
+        for row in connection.rows(&sql).await? {
+            if let [Some(name), Some(state), Some(text)] = row.as_slice() {
+                marks.insert(name.clone(), Mark::parse(state, text, spec));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for table in 1..=tables {
+        let name = table_name(table);
+        let Some(columns) = columns.remove(&name) else {
+            found.push(Found::Nothing);
+            continue;
+        };
+        let highest_id = if columns.iter().any(|column| column == "id") {
+            let sql = format!("SELECT MAX(id) FROM {name}");
+            first_cell(connection.rows(&sql).await?).and_then(|text| text.parse().ok())
+        } else {
+            None
+        };
+        found.push(Found::Table {
+            columns,
+            highest_id,
+            mark: marks.remove(&name),
+        });
+    }
+    Ok(found)
+}
+
 fn no_resources(error: std::io::Error) -> Failure {
     Failure::internal(format!("cannot load: {error}"))
 }
@@ -107,7 +153,6 @@ async fn opened<P: Loads>(target: &P::Target) -> Result<Connection<P>, Error> {
     Ok(connection)
 }
 
-/// Limits work on a server.
 struct Guard<'a, P: Protocol> {
     reactor: &'a Reactor,
     target: &'a P::Target,
@@ -200,7 +245,6 @@ impl<P: Loads> Loading<P> {
         on_connection(target, LOGIN_LIMIT, terminate).await
     }
 
-    /// Increases with any progress.
     fn steps(&self) -> u64 {
         self.rows.get() + u64::from(self.indexed.get())
     }
@@ -255,7 +299,7 @@ impl<P: Loads> Loading<P> {
     }
 
     async fn create(&self, connection: &mut Connection<P>, table: u32) -> Result<(), Failure> {
-        let mark = mark_loading(P::DIALECT, &self.spec, table);
+        let mark = mark(P::DIALECT, &self.spec, table, None);
         for sql in [mark, drop_table(table), self.spec.create(P::DIALECT, table)] {
             connection.run(&sql).await?;
         }
@@ -287,7 +331,7 @@ impl<P: Loads> Loading<P> {
             connection.run(&sql).await?;
         }
         P::settle(connection, &table_name(table)).await?;
-        let sql = mark_ready(P::DIALECT, &self.spec, table, checksum);
+        let sql = mark(P::DIALECT, &self.spec, table, Some(checksum));
         connection.run(&sql).await?;
         self.indexed.set(self.indexed.get() + 1);
         Ok(())

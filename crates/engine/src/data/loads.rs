@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 
-use client::{Connection, Error};
+use client::{Connection, Error, Protocol};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use super::lock::Locks;
 use super::parts::Part;
 use crate::failure::Failure;
 
@@ -15,8 +14,18 @@ pub(crate) const CHUNK_BYTES: usize = 512 * 1024;
 /// Room for one more row in a chunk.
 const ROW_BYTES: usize = 512;
 
+/// The outcome of an attempt to take a lock.
+#[derive(Debug)]
+pub(crate) enum Lock {
+    Taken,
+    /// This session holds the lock.
+    HeldBy(String),
+    /// The server has no such locks; its message.
+    Unsupported(String),
+}
+
 /// A protocol over which tables can be loaded.
-pub(crate) trait Loads: Locks + 'static {
+pub(crate) trait Loads: Protocol + 'static {
     const DIALECT: &'static Dialect;
     /// Lists table and column names of the tables `sbtest…` and `dyno_tables` that the connection
     /// sees, in order.
@@ -25,6 +34,12 @@ pub(crate) trait Loads: Locks + 'static {
     type Session: 'static;
     /// What the connections of a load learn about their server.
     type Abilities: Default + 'static;
+
+    /// Tries to take the advisory lock of the connection's database, without waiting.
+    async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, Error>;
+
+    /// The statement that terminates a session.
+    fn termination(session: &str) -> String;
 
     /// Prepares the session for long operations.
     async fn begin(connection: &mut Connection<Self>) -> Result<(), Error>;

@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use client::Connection;
 use client::reactor::sleep_until;
-use client::{Connection, Protocol};
 
 use super::Progress;
+use super::loads::{Loads, Lock};
 use crate::failure::Failure;
 
 /// The longest wait for another preparation of the same database.
@@ -16,29 +17,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval between messages while waiting.
 const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The outcome of one attempt.
-#[derive(Debug)]
-pub(crate) enum Lock {
-    /// The connection holds the lock.
-    Taken,
-    /// This session holds the lock.
-    HeldBy(String),
-    /// The server has no such locks; its message.
-    Unsupported(String),
-}
-
-/// A protocol whose servers have advisory locks.
-pub(crate) trait Locks: Protocol {
-    /// Tries to take the lock of the connection's database, without waiting.
-    async fn try_lock(connection: &mut Connection<Self>) -> Result<Lock, client::Error>;
-
-    /// The statement that terminates a session.
-    fn termination(session: &str) -> String;
-}
-
 /// Takes the lock of the connection's database, waiting at most `limit` for another holder. If the
 /// server has no locks, warns the user and continues.
-pub(crate) async fn take<P: Locks>(
+pub(crate) async fn take<P: Loads>(
     connection: &mut Connection<P>,
     limit: Duration,
     tell: &mut dyn FnMut(Progress),
@@ -96,7 +77,7 @@ mod tests {
     use super::*;
 
     /// The third connection is to another database.
-    async fn excludes<P: Locks>(here: &P::Target, elsewhere: &P::Target) -> String {
+    async fn excludes<P: Loads>(here: &P::Target, elsewhere: &P::Target) -> String {
         let mut first = Connection::<P>::open(here).await.unwrap();
         let mut second = Connection::<P>::open(here).await.unwrap();
         let mut elsewhere = Connection::<P>::open(elsewhere).await.unwrap();

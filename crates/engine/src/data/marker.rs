@@ -21,33 +21,24 @@ pub(crate) struct Mark {
     pub(crate) ready: bool,
 }
 
-/// Marks a table as being loaded.
-pub(crate) fn mark_loading(dialect: &Dialect, spec: &TableSpec, table: u32) -> String {
-    mark(dialect, spec, table, "loading", Checksum::default())
-}
-
-/// Marks a table as complete.
-pub(crate) fn mark_ready(
+/// Marks a table as being loaded, or as complete with its checksum.
+pub(crate) fn mark(
     dialect: &Dialect,
     spec: &TableSpec,
     table: u32,
-    checksum: Checksum,
+    checksum: Option<Checksum>,
 ) -> String {
-    mark(dialect, spec, table, "ready", checksum)
-}
-
-fn mark(
-    dialect: &Dialect,
-    spec: &TableSpec,
-    table: u32,
-    state: &str,
-    checksum: Checksum,
-) -> String {
+    let state = if checksum.is_some() {
+        "ready"
+    } else {
+        "loading"
+    };
+    let Checksum { count, xor } = checksum.unwrap_or_default();
     // JSON has single quotes only within strings.
     let spec = serde_json::to_string(spec)
         .unwrap_or_default()
         .replace('\'', "''");
-    let (name, count, xor) = (table_name(table), checksum.count, checksum.xor);
+    let name = table_name(table);
     let row = format!("{MARKER_TABLE} VALUES ('{name}', '{state}', '{spec}', {count}, {xor})");
     if !dialect.has_on_conflict {
         return format!("REPLACE INTO {row}");

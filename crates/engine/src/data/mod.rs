@@ -4,7 +4,6 @@
 //! not fit, mark a table as being loaded, load it in parts, index it, and mark it as ready with its
 //! row count and checksum. A table whose mark still says *loading* was interrupted and is rebuilt.
 
-pub(crate) mod inspect;
 pub mod ledger;
 pub(crate) mod load;
 pub(crate) mod loads;
@@ -21,12 +20,9 @@ use workload::options::Options;
 
 use crate::failure::Failure;
 
-/// Which tables to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Load missing tables.
     Missing,
-    /// Reload all tables.
     Always,
 }
 
@@ -39,7 +35,6 @@ pub struct Wanted<'a> {
     /// Number of virtual users: bulk inserts have a table for each.
     pub users: u32,
     pub mode: Mode,
-    /// Number of connections that load in parallel.
     pub connections: u32,
     /// How long a server may make no progress before dyno checks it, and ends the work if the
     /// server does not answer. For servers reached over the network.
@@ -48,31 +43,23 @@ pub struct Wanted<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// A sentence for the user.
     Note(String),
-    /// Rows are being loaded.
     Loading {
         /// Rows in the database so far.
         rows: u64,
         /// Rows in all tables to load.
         of: u64,
     },
-    /// Secondary indexes are being built.
     Indexing {
-        /// Tables that are finished.
         tables: u32,
-        /// Tables to finish.
         of: u32,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
-    /// Number of existing tables.
     pub found: u32,
-    /// Number of loaded tables.
     pub loaded: u32,
-    /// Number of loaded rows.
     pub rows: u64,
 }
 

@@ -7,17 +7,19 @@ use workload::rows::Checksum;
 /// Rows of one part, which is one statement and one transaction.
 pub(crate) const PART_ROWS: u64 = 50_000;
 
-/// The tables to load.
 #[derive(Debug)]
 pub(crate) struct Queue {
     tables: Vec<Work>,
+    /// Number of tables, the first ones, that a connection is creating or has created.
+    claimed: usize,
     rows: u64,
 }
 
 #[derive(Debug)]
 struct Work {
     table: u32,
-    stage: Stage,
+    /// Whether the table exists.
+    is_open: bool,
     /// Number of parts that a connection has taken.
     taken: u64,
     /// Number of parts that are loaded.
@@ -25,16 +27,6 @@ struct Work {
     checksum: Checksum,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Waiting,
-    /// A connection is creating the table.
-    Claimed,
-    /// The table's parts can be loaded.
-    Open,
-}
-
-/// Some rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) table: u32,
@@ -45,13 +37,14 @@ impl Queue {
     pub(crate) fn new(tables: &[u32], rows: u64) -> Self {
         let work = |table: &u32| Work {
             table: *table,
-            stage: Stage::Waiting,
+            is_open: false,
             taken: 0,
             done: 0,
             checksum: Checksum::default(),
         };
         Self {
             tables: tables.iter().map(work).collect(),
+            claimed: 0,
             rows,
         }
     }
@@ -62,18 +55,15 @@ impl Queue {
 
     /// The next table that no connection has started; [`Queue::open`] follows.
     pub(crate) fn claim_table(&mut self) -> Option<u32> {
-        let work = self
-            .tables
-            .iter_mut()
-            .find(|work| work.stage == Stage::Waiting)?;
-        work.stage = Stage::Claimed;
-        Some(work.table)
+        let table = self.tables.get(self.claimed)?.table;
+        self.claimed += 1;
+        Some(table)
     }
 
     /// Called when the table exists and its parts can be loaded.
     pub(crate) fn open(&mut self, table: u32) {
         if let Some(work) = self.tables.iter_mut().find(|work| work.table == table) {
-            work.stage = Stage::Open;
+            work.is_open = true;
         }
     }
 
@@ -92,7 +82,7 @@ impl Queue {
         let open = self
             .tables
             .iter_mut()
-            .filter(|work| work.stage == Stage::Open && work.taken < parts && fits(work));
+            .filter(|work| work.is_open && work.taken < parts && fits(work));
         let work = open.min_by_key(|work| work.taken)?;
         let first = work.taken * PART_ROWS + 1;
         work.taken += 1;

@@ -11,23 +11,22 @@ use crate::failure::Failure;
 pub(crate) enum Found {
     Nothing,
     Table {
-        /// Column names in order.
         columns: Vec<String>,
         /// The highest ID; `None` for an empty table.
         highest_id: Option<u64>,
-        /// dyno's mark on the table.
         mark: Option<Mark>,
     },
 }
 
-/// What to do about a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
-    Keep { note: Option<String> },
-    Build { note: Option<String> },
+    Keep,
+    Build,
 }
 
-/// What a preparation must do.
+/// With what the user should know about it.
+type Decision = (Action, Option<String>);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Todo {
     /// Numbers of the tables to build.
@@ -46,12 +45,9 @@ pub(crate) fn plan(
 ) -> Result<Todo, Failure> {
     let mut missing = Vec::new();
     for (table, found) in (1..).zip(found) {
-        let action = decide(found, table, (spec, dialect), wanted.options, wanted.mode)?;
-        let (Action::Keep { note } | Action::Build { note }) = &action;
-        if let Some(note) = note {
-            tell(Progress::Note(note.clone()));
-        }
-        if matches!(action, Action::Build { .. }) {
+        let (action, note) = decide(found, table, (spec, dialect), wanted.options, wanted.mode)?;
+        note.into_iter().for_each(|note| tell(Progress::Note(note)));
+        if action == Action::Build {
             missing.push(table);
         }
     }
@@ -71,31 +67,33 @@ fn decide(
     (wanted, dialect): (&TableSpec, &Dialect),
     options: &Options,
     mode: Mode,
-) -> Result<Action, Failure> {
+) -> Result<Decision, Failure> {
     let Found::Table {
         columns,
         highest_id,
         mark,
     } = found
     else {
-        return Ok(Action::Build { note: None });
+        return Ok((Action::Build, None));
     };
     let name = table_name(table);
     check_columns(&name, columns, wanted)?;
     let begins_empty = wanted.rows == 0;
     if mode == Mode::Always || (begins_empty && mark.is_some()) {
-        return Ok(Action::Build { note: None });
+        return Ok((Action::Build, None));
     }
     if begins_empty {
         return Err(foreign_table(&name));
     }
     match mark {
-        Some(mark) if !mark.ready => Ok(Action::Build {
-            note: Some(format!("{name}: its load was interrupted; it is rebuilt")),
-        }),
-        Some(_) if highest_id.is_none() => Ok(Action::Build {
-            note: Some(format!("{name} was emptied; it is rebuilt")),
-        }),
+        Some(mark) if !mark.ready => {
+            let note = format!("{name}: its load was interrupted; it is rebuilt");
+            Ok((Action::Build, Some(note)))
+        }
+        Some(_) if highest_id.is_none() => {
+            let note = format!("{name} was emptied; it is rebuilt");
+            Ok((Action::Build, Some(note)))
+        }
         Some(mark) => keep_ours(&name, mark, wanted, dialect),
         None => keep_foreign(&name, highest_id.unwrap_or(0), options),
     }
@@ -132,7 +130,7 @@ fn keep_ours(
     mark: &Mark,
     wanted: &TableSpec,
     dialect: &Dialect,
-) -> Result<Action, Failure> {
+) -> Result<Decision, Failure> {
     if mark.spec.has_form_of(wanted, dialect) {
         let note = (!mark.spec.has_rows_of(wanted)).then(|| {
             format!(
@@ -140,7 +138,7 @@ fn keep_ours(
                 mark.spec.seed
             )
         });
-        return Ok(Action::Keep { note });
+        return Ok((Action::Keep, note));
     }
     let message = format!(
         "the table {name} was loaded with {}, but the load needs {}",
@@ -151,7 +149,7 @@ fn keep_ours(
 }
 
 /// A table that another program loaded: sysbench, or a restored dump.
-fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action, Failure> {
+fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Decision, Failure> {
     if highest_id < options.data.rows {
         let message = format!(
             "the table {name} ends at id {highest_id}, but the load needs {} rows",
@@ -161,11 +159,8 @@ fn keep_foreign(name: &str, highest_id: u64, options: &Options) -> Result<Action
         let remedy = format!("use --rows {rows}, or --prepare always to rebuild it");
         return Err(Failure::usage(message).remedy(remedy));
     }
-    Ok(Action::Keep {
-        note: Some(format!(
-            "{name} was not loaded by dyno (ids up to {highest_id}); it is used as is"
-        )),
-    })
+    let note = format!("{name} was not loaded by dyno (ids up to {highest_id}); it is used as is");
+    Ok((Action::Keep, Some(note)))
 }
 
 #[cfg(test)]
@@ -188,7 +183,7 @@ mod tests {
         }
     }
 
-    fn decided(found: &Found, mode: Mode) -> Result<Action, String> {
+    fn decided(found: &Found, mode: Mode) -> Result<Decision, String> {
         let mut options = Options::default();
         options.data.rows = 100;
         let wanted = (&spec(100, 1), &Dialect::STANDARD);
@@ -203,7 +198,7 @@ mod tests {
             *highest_id = None;
         }
         let action = decided(&emptied, Mode::Missing);
-        assert!(matches!(action, Ok(Action::Build { note: Some(_) })));
+        assert!(matches!(action, Ok((Action::Build, Some(_)))));
     }
 
     #[test]
@@ -215,7 +210,7 @@ mod tests {
         assert!(decided(&table(99, None), Mode::Missing).is_err());
         assert!(matches!(
             decided(&table(100, None), Mode::Missing),
-            Ok(Action::Keep { note: Some(_) })
+            Ok((Action::Keep, Some(_)))
         ));
     }
 
@@ -228,7 +223,7 @@ mod tests {
             highest_id: Some(5),
             mark: None,
         };
-        let build = Ok(Action::Build { note: None });
+        let build = Ok((Action::Build, None));
         let decided = |found: &Found, mode| {
             let decided = decide(found, 1, (&spec, &Dialect::STANDARD), &options, mode);
             decided.map_err(|error| error.to_string())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plan::{Configured, format_duration};
+use plan::{Configured, StaticSettings, format_duration};
 
 /// A log that a commit is written to: the setting for syncing it, its default, and the values with
 /// which the log is synced before the commit is acknowledged.
@@ -16,6 +16,12 @@ pub(super) const MARIADB_LOGS: [Log; 2] = [("sync_binlog", "0", &["1"]), MARIADB
 pub(super) const MARIADB_ENGINE_LOG: Log = ("innodb_flush_log_at_trx_commit", "1", &["1", "3"]);
 /// By default, replicas sync it every 10,000 events.
 const RELAY_LOG: Log = ("sync_relay_log", "10000", &["1"]);
+
+/// Settings that store commits on disk before they are acknowledged.
+pub(super) const DURABLE: StaticSettings = &[
+    ("sync_binlog", "1"),
+    ("innodb_flush_log_at_trx_commit", "1"),
+];
 
 /// Who acknowledges commits.
 pub(super) const PRIMARY: &str = "the primary";

@@ -22,7 +22,6 @@ use crate::replication::{
     cell, owned,
 };
 
-/// Settings of every member.
 const SETTINGS: [(&str, &str); 2] = [("log_bin", "binlog"), ("relay_log", "relay")];
 /// How long in total, and at once, a primary that is to refuse writes waits for running statements.
 const REFUSE_LIMIT: Duration = Duration::from_secs(60);

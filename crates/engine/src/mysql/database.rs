@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use client::TargetError;
 use client::mysql::{Connection, Mysql, Target, refusal_remedy};
 use workload::options::Options;
 use workload::schema::table_name;
@@ -15,7 +16,7 @@ use super::flavor::Flavor;
 use super::settings::is_secret;
 use crate::counters::Source;
 use crate::data;
-use crate::database::{Access, Database};
+use crate::database::Access;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
@@ -24,16 +25,6 @@ use crate::replication::{Role, cell};
 
 /// The server's error number of a database that does not exist.
 const UNKNOWN_DATABASE: u32 = 1049;
-
-pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
-    let targets = network::targets(url, |url| {
-        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
-    })?;
-    if access.create_database {
-        network::create_if_missing(&targets, create_if_missing)?;
-    }
-    network::open::<Mysql>(targets)
-}
 
 impl NetworkEngine for Mysql {
     const PER_SERVER_SETTINGS: &'static [&'static str] = &[
@@ -69,6 +60,30 @@ impl NetworkEngine for Mysql {
             Some("0") => Role::Primary,
             _ => Role::Replica,
         }
+    }
+
+    fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
+        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+    }
+
+    /// Creates the database if it does not exist. An account without that privilege can still use an
+    /// existing database.
+    fn create_database(target: &Target) -> Result<(), Failure> {
+        let name = format!("`{}`", target.database.replace('`', "``"));
+        let create = async |connection: &mut Connection| match connection
+            .run(&format!("USE {name}"))
+            .await
+        {
+            Err(error) if error.number() == Some(UNKNOWN_DATABASE) => {
+                if !network::is_primary(connection).await? {
+                    return Ok(());
+                }
+                let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
+                connection.run(&sql).await.map(drop)
+            }
+            used => used.map(drop),
+        };
+        connected(&target.with_database(""), &AtomicBool::new(false), create)
     }
 
     fn engine(connection: &Connection) -> &'static dyn Engine {
@@ -117,22 +132,4 @@ impl NetworkEngine for Mysql {
     fn is_secret(name: &str, value: &str) -> bool {
         is_secret(name, value)
     }
-}
-
-/// Creates the database if it does not exist. An account without that privilege can still use an
-/// existing database.
-fn create_if_missing(target: &Target) -> Result<(), Failure> {
-    let name = format!("`{}`", target.database.replace('`', "``"));
-    let create =
-        async |connection: &mut Connection| match connection.run(&format!("USE {name}")).await {
-            Err(error) if error.number() == Some(UNKNOWN_DATABASE) => {
-                if !network::is_primary(connection).await? {
-                    return Ok(());
-                }
-                let sql = format!("CREATE DATABASE IF NOT EXISTS {name}");
-                connection.run(&sql).await.map(drop)
-            }
-            used => used.map(drop),
-        };
-    connected(&target.with_database(""), &AtomicBool::new(false), create)
 }

@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use client::mysql::{Connection, DIALECT};
+use client::mysql::{Connection, DIALECT, Mysql};
 use plan::StaticSettings;
 use rustix::process::Signal;
 use workload::schema::Dialect;
 
 use super::checks::CHECKS;
-use super::checks::defaults::{Defaults, OF_MARIADB, OF_MYSQL};
+use super::checks::defaults::{OF_MARIADB, OF_MYSQL};
 use super::galera::Galera;
 use super::group_replication::GroupReplication;
 use super::programs::Initializer;
-use super::{binary_log, database, log, settings};
+use super::{binary_log, log, settings};
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::launch::LogEntries;
+use crate::network::open_url;
 use crate::server::{Server, ServerTraits};
 
-/// MariaDB or MySQL.
 #[derive(Debug)]
 pub(crate) struct Flavor {
     /// The name in a study, and the scheme of URLs.
@@ -28,7 +28,6 @@ pub(crate) struct Flavor {
     title: &'static str,
     schemes: &'static [&'static str],
     pub(super) traits: ServerTraits,
-    /// How a data directory is initialized.
     pub(super) initializer: Initializer,
     /// The statements that leave a locked `root` as the only account of a new data directory.
     pub(super) lock_root: &'static str,
@@ -40,8 +39,6 @@ pub(crate) struct Flavor {
     pub(super) no_files: Option<&'static str>,
     /// Whether the binary log is on by default.
     pub(super) has_binlog: bool,
-    pub(super) defaults: Defaults,
-    /// Settings of every server.
     pub(super) settings: StaticSettings,
     /// The query for settings that differ from the defaults.
     pub(super) changed_settings: &'static str,
@@ -104,6 +101,7 @@ const BOTH: ServerTraits = ServerTraits {
         true => format!("SET GLOBAL {name} = {value};"),
         false => format!("{name} = {value} below [mysqld] in its option file, then restart it"),
     },
+    defaults: &[],
     checks: CHECKS,
     replication: &[],
 };
@@ -117,6 +115,7 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
         programs: &["mariadbd", "mysqld"],
         how_to_install: "install Debian's package mariadb-server, run scripts/install-servers.sh mariadb, \
                          or name the directory of another one with server.basedir",
+        defaults: OF_MARIADB,
         replication: &[
             binary_log::MARIADB_ASYNCHRONOUS,
             binary_log::MARIADB_SEMI_SYNCHRONOUS,
@@ -133,7 +132,6 @@ pub(super) static MARIADB_FLAVOR: Flavor = Flavor {
     ignores_read_only: Some("READ ONLY ADMIN"),
     no_files: None,
     has_binlog: false,
-    defaults: OF_MARIADB,
     settings: &[],
     // Settings that someone changed from the compiled-in value, without those that the server
     // derives from its host.
@@ -156,6 +154,7 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
         how_to_install: "run scripts/install-servers.sh mysql, which unpacks Debian's package \
                          mysql-server-core, or name the directory of another one with server.basedir",
         validation: &["--validate-config"],
+        defaults: OF_MYSQL,
         replication: &[
             binary_log::MYSQL_ASYNCHRONOUS,
             binary_log::MYSQL_SEMI_SYNCHRONOUS,
@@ -170,7 +169,6 @@ pub(super) static MYSQL_FLAVOR: Flavor = Flavor {
     ignores_read_only: None,
     no_files: Some("NULL"),
     has_binlog: true,
-    defaults: OF_MYSQL,
     // Disables the second protocol.
     settings: &[("mysqlx", "OFF")],
     // It does not report defaults, only the source of each value.
@@ -225,7 +223,7 @@ impl Engine for Flavor {
         access: &Access,
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        database::open(url, access)
+        open_url::<Mysql>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

@@ -51,7 +51,6 @@ const STATE_FILE: &str = "grastate.dat";
 const UNKNOWN: i64 = -1;
 /// What precedes the position in the output of [`Galera::recovery`].
 const RECOVERED: &str = "WSREP: Recovered position:";
-/// The state of a member.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_status', \
      'wsrep_cluster_size', 'wsrep_local_state_comment', 'wsrep_ready', 'wsrep_incoming_addresses')";
 /// The last transaction that a member has applied, and how many more it has received.
@@ -299,7 +298,6 @@ fn peers(cluster: &ClusterLayout, is_new: bool) -> String {
     format!("gcomm://{}", members.join(","))
 }
 
-/// The path of Galera's library.
 fn library() -> &'static str {
     let mut known = LIBRARIES.into_iter();
     let found = known.find(|path| Path::new(path).exists());

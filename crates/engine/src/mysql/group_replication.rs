@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 
-use super::acknowledged::{MYSQL_LOGS, PRIMARY, written};
+use super::acknowledged::{DURABLE, MYSQL_LOGS, PRIMARY, written};
 use super::gtid;
 use super::log_dialect::{LOG_REFUSALS, SHOW_REPLICAS};
 use super::member::{ACCOUNT, DENIED, TLS_SETTINGS, as_root, create_account, rows, run, strangers};
@@ -165,10 +165,7 @@ impl Switchover for GroupReplication {
 const CONDUCT: Conduct = Conduct {
     detector: |config| Some(detector(config)),
     acknowledged,
-    durable: &[
-        ("sync_binlog", "1"),
-        ("innodb_flush_log_at_trx_commit", "1"),
-    ],
+    durable: DURABLE,
     tuned: &[
         ("replica_parallel_workers", "4"),
         ("innodb_buffer_pool_size", "256M"),

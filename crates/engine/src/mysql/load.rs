@@ -6,23 +6,28 @@ use client::mysql::{Connection, DIALECT, Error, Mysql};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use super::sessions::{self, Session};
-use crate::data::loads::{Loads, damaged, fill};
-use crate::data::lock::{Lock, Locks};
+use crate::data::loads::{Loads, Lock, damaged, fill};
 use crate::data::parts::Part;
 use crate::failure::Failure;
-use crate::remote::first_cell;
+use crate::remote::{Rows, first_cell};
 
 /// Name of the lock on the server; MySQL allows at most 64 characters.
 const LOCK: &str = "LEFT(CONCAT('dyno prepares ', DATABASE()), 64)";
 
-/// What a server supports.
 #[derive(Debug, Default)]
 pub(crate) struct Abilities {
     refuses_load_data: Cell<bool>,
 }
 
-impl Locks for Mysql {
+impl Loads for Mysql {
+    const DIALECT: &'static Dialect = &DIALECT;
+    const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
+         FROM information_schema.columns WHERE table_schema = DATABASE() \
+         AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
+         ORDER BY table_name, ordinal_position";
+    type Session = Session;
+    type Abilities = Abilities;
+
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let sql = format!("SELECT GET_LOCK({LOCK}, 0)");
         let taken = connection.rows(&sql).await?;
@@ -40,16 +45,6 @@ impl Locks for Mysql {
     fn termination(session: &str) -> String {
         format!("KILL {session}")
     }
-}
-
-impl Loads for Mysql {
-    const DIALECT: &'static Dialect = &DIALECT;
-    const LIST_COLUMNS: &'static str = "SELECT table_name, column_name \
-         FROM information_schema.columns WHERE table_schema = DATABASE() \
-         AND (table_name LIKE 'sbtest%' OR table_name = 'dyno_tables') \
-         ORDER BY table_name, ordinal_position";
-    type Session = Session;
-    type Abilities = Abilities;
 
     /// A connection that only holds a lock is idle during the whole load. The rows have no foreign
     /// keys.
@@ -59,11 +54,11 @@ impl Loads for Mysql {
     }
 
     async fn session(connection: &mut Connection) -> Session {
-        Session::of(connection).await
+        Session::on(connection).await
     }
 
     async fn terminate(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
-        sessions::kill(connection, sessions).await
+        kill(connection, sessions).await
     }
 
     async fn load_part(
@@ -138,4 +133,84 @@ async fn insert(
 /// Whether the server (1148, 3948, 4166) or its policy (1290) rejects LOAD DATA LOCAL.
 fn is_load_data_refused(error: &Error) -> bool {
     matches!(error.number(), Some(1148 | 3948 | 4166 | 1290))
+}
+
+/// Identifies a server; MariaDB has no `server_uuid`, MySQL no `server_uid`.
+const WHICH_SERVER: &str = "SHOW GLOBAL VARIABLES \
+    WHERE variable_name IN ('hostname', 'port', 'server_uuid', 'server_uid')";
+
+/// A session: its ID on one server.
+#[derive(Debug)]
+pub(crate) struct Session {
+    id: u32,
+    server: Rows,
+}
+
+impl Session {
+    async fn on(connection: &mut Connection) -> Self {
+        Self {
+            id: connection.id(),
+            server: which_server(connection).await,
+        }
+    }
+}
+
+/// Empty if the server does not identify itself.
+async fn which_server(connection: &mut Connection) -> Rows {
+    connection.rows(WHICH_SERVER).await.unwrap_or_default()
+}
+
+/// Kills abandoned sessions, because the server may not notice for hours that the client is gone:
+/// those that are on this connection's server. Behind a load balancer, that
+/// may be another server, on which the IDs belong to other clients.
+async fn kill(connection: &mut Connection, sessions: &[Session]) -> Result<(), Error> {
+    let here = which_server(connection).await;
+    let own = connection.id();
+    let ours = of_one_account(&connection.rows("SHOW PROCESSLIST").await?, own);
+    let is_ours = |session: &&Session| {
+        !here.is_empty() && session.server == here && ours.contains(&session.id)
+    };
+    for session in sessions.iter().filter(is_ours) {
+        // The session may have ended meanwhile.
+        let _ = connection.run(&format!("KILL {}", session.id)).await;
+    }
+    Ok(())
+}
+
+/// The sessions with the same user and database as session `own`.
+fn of_one_account(list: &Rows, own: u32) -> Vec<u32> {
+    let read = |row: &Vec<Option<String>>| match row.as_slice() {
+        [Some(id), user, _host, database, ..] => {
+            Some((id.parse().ok()?, (user.clone(), database.clone())))
+        }
+        _ => None,
+    };
+    let sessions: Vec<(u32, _)> = list.iter().filter_map(read).collect();
+    let Some((_, account)) = sessions.iter().find(|(id, _)| *id == own) else {
+        return Vec::new();
+    };
+    let same = sessions.iter().filter(|(_, known)| known == account);
+    same.map(|(id, _)| *id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_of_other_users_and_databases_are_not_ours() {
+        let row = |id: &str, user: &str, database: Option<&str>| {
+            let cells = [Some(id), Some(user), Some("h:1"), database, Some("Query")];
+            cells.map(|cell| cell.map(str::to_owned)).to_vec()
+        };
+        let list = vec![
+            row("4", "u", Some("x")),
+            row("5", "v", Some("x")),
+            row("6", "u", Some("y")),
+            row("7", "u", None),
+            row("8", "u", Some("x")),
+        ];
+        assert_eq!(of_one_account(&list, 8), [4, 8]);
+        assert!(of_one_account(&list, 9).is_empty());
+    }
 }

@@ -2,7 +2,7 @@
 
 use plan::Conduct;
 
-use super::acknowledged::{MARIADB_LOGS, MYSQL_LOGS, PRIMARY, semi_synchronous, written};
+use super::acknowledged::{DURABLE, MARIADB_LOGS, MYSQL_LOGS, PRIMARY, semi_synchronous, written};
 use super::gtid;
 use super::member::{ACCOUNT, rows};
 use crate::certificate::AUTHORITY_FILE;
@@ -20,12 +20,10 @@ const RETRIES: u32 = 86_400;
 /// The column of `Gtid_IO_Pos` in MariaDB's `SHOW REPLICA STATUS`.
 pub(super) const GTID_IO_POS: usize = 43;
 
-/// The statements of MariaDB or of MySQL.
 #[derive(Debug)]
 pub(super) struct Dialect {
     /// How asynchronous and semi-synchronous clusters acknowledge commits.
     pub(super) conduct: [Conduct; 2],
-    /// Settings of every member.
     pub(super) settings: &'static [(&'static str, &'static str)],
     /// For each plugin of semi-synchronous replication, the setting that loads it.
     pub(super) semi_sync_plugins: &'static [(&'static str, &'static str)],
@@ -58,10 +56,7 @@ pub(super) struct Dialect {
 const MARIADB_ASYNCHRONOUS: Conduct = Conduct {
     detector: |_| None,
     acknowledged: |config| written(config, &MARIADB_LOGS, PRIMARY),
-    durable: &[
-        ("sync_binlog", "1"),
-        ("innodb_flush_log_at_trx_commit", "1"),
-    ],
+    durable: DURABLE,
     tuned: &[
         ("slave_parallel_threads", "4"),
         ("slave_net_timeout", "10"),
@@ -72,10 +67,7 @@ const MARIADB_ASYNCHRONOUS: Conduct = Conduct {
 const MYSQL_ASYNCHRONOUS: Conduct = Conduct {
     detector: |_| None,
     acknowledged: |config| written(config, &MYSQL_LOGS, PRIMARY),
-    durable: &[
-        ("sync_binlog", "1"),
-        ("innodb_flush_log_at_trx_commit", "1"),
-    ],
+    durable: DURABLE,
     tuned: &[
         ("replica_parallel_workers", "4"),
         ("replica_net_timeout", "10"),

@@ -16,10 +16,8 @@ mod log_dialect;
 mod member;
 mod option_file;
 mod programs;
-mod replication_feed;
 mod root;
 mod server;
-mod sessions;
 mod settings;
 
 pub use flavor::{MARIADB, MYSQL};

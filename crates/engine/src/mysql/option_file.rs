@@ -67,17 +67,13 @@ pub(super) fn my_cnf(
             &[("innodb_log_group_home_dir", log.display().to_string())],
         );
     }
+    let init_file = paths.dir.join(root::INIT_FILE).display().to_string();
     file.section(
         "Only the account root can log in. dyno sets its password at each start.",
-        &[(
-            "init_file",
-            paths.dir.join(root::INIT_FILE).display().to_string(),
-        )],
+        &[("init_file", init_file)],
     );
-    let no_files = match flavor.no_files {
-        Some(word) => word.to_owned(),
-        None => paths.closed.display().to_string(),
-    };
+    let closed = || paths.closed.display().to_string();
+    let no_files = flavor.no_files.map_or_else(closed, str::to_owned);
     file.section(
         "Statements read and write no files, unless the study names a directory for them.",
         &[("secure_file_priv", no_files)],

@@ -9,9 +9,7 @@ use crate::program::{Installed, bad_program, on_path};
 /// How a data directory is initialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initializer {
-    /// A separate script.
     Script,
-    /// The server program.
     Server,
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use client::connection::LOGIN_LIMIT;
-use client::mysql::{Connection, Error, Mysql};
+use client::mysql::{Connection, Mysql};
 use ipnet::Ipv4Net;
 
 use super::flavor::{Flavor, HELP, MARIADB_FLAVOR};
@@ -76,10 +76,10 @@ impl Server for Flavor {
 
     fn files(&self, paths: &Paths, password: &str) -> Vec<ServerFile> {
         let statements = root::statements(paths.address, password, self.ignores_read_only);
-        let init_file = ServerFile::new(root::INIT_FILE, format!("{};\n", statements.join(";\n")));
+        let text = format!("{};\n", statements.join(";\n"));
         vec![ServerFile {
             is_temporary: true,
-            ..init_file
+            ..ServerFile::new(root::INIT_FILE, text)
         }]
     }
 
@@ -96,14 +96,8 @@ impl Server for Flavor {
             let value = status.into_iter().flatten().nth(1).flatten();
             Ok(value.filter(|pem| !pem.is_empty()).map(String::into_bytes))
         };
-        let attempt = administer(login, &target, LOGIN_ATTEMPT_LIMIT, read_key)?;
-        Ok(match attempt {
-            Ok(public_key) => LoginAttempt::Ready { public_key },
-            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
-                LoginAttempt::NotYet
-            }
-            Err(error) => LoginAttempt::Refused(login.refused(&error)),
-        })
+        let result = administer(login, &target, LOGIN_ATTEMPT_LIMIT, read_key)?;
+        Ok(login.attempted(result))
     }
 
     fn set_password(
@@ -173,10 +167,6 @@ impl Server for Flavor {
             }
         });
         chosen.collect()
-    }
-
-    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        self.defaults.of(version)
     }
 }
 

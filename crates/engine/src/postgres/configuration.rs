@@ -3,7 +3,7 @@
 use ipnet::Ipv4Net;
 use nix::unistd::{Uid, User};
 
-use super::format;
+use super::settings::decides_format;
 use crate::configuration::{ConfigurationFile, allowed_connections};
 use crate::launch::{Paths, ServerFile};
 use crate::program::Installed;
@@ -15,12 +15,10 @@ pub(super) const SUPERUSER: &str = "postgres";
 pub(super) const ROLE: &str = "dyno";
 /// The role that standbys log in to; only clusters have it.
 pub(super) const REPLICATION_ROLE: &str = "dyno_replication";
-/// The file with access rules.
 pub(super) const HBA_FILE: &str = "pg_hba.conf";
 /// The file that maps the host's users to roles.
 pub(super) const IDENT_FILE: &str = "pg_ident.conf";
 
-/// `postgresql.conf`.
 pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Settings) -> String {
     let head = format!(
         "# Server {} of this trial, PostgreSQL {}: written by dyno.\n",
@@ -69,7 +67,7 @@ pub(super) fn postgresql_conf(installed: &Installed, paths: &Paths, config: &Set
             ("timezone", "UTC"),
         ],
     );
-    file.finish(config.iter().filter(|(name, _)| !format::decides(name)))
+    file.finish(config.iter().filter(|(name, _)| !decides_format(name)))
 }
 
 /// `postgresql.conf` for the first statements of a new data directory, which run in single-user

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use client::TargetError;
 use client::postgres::{Connection, Postgres, Target, refusal_remedy};
 use workload::options::Options;
 use workload::schema::table_name;
@@ -14,7 +15,7 @@ use super::feed::Feed;
 use super::{POSTGRES, settings};
 use crate::counters::Source;
 use crate::data;
-use crate::database::{Access, Database};
+use crate::database::Access;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::network::{self, NetworkEngine};
@@ -35,16 +36,6 @@ const BY_INDEX: [&str; 3] = [
     "SET enable_bitmapscan = off",
     "SET max_parallel_workers_per_gather = 0",
 ];
-
-pub(super) fn open(url: &str, access: &Access) -> Result<Arc<dyn Database>, Failure> {
-    let targets = network::targets(url, |url| {
-        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
-    })?;
-    if access.create_database {
-        network::create_if_missing(&targets, create_if_missing)?;
-    }
-    network::open::<Postgres>(targets)
-}
 
 impl NetworkEngine for Postgres {
     const PER_SERVER_SETTINGS: &'static [&'static str] = &[
@@ -70,6 +61,41 @@ impl NetworkEngine for Postgres {
             Some("f") => Role::Primary,
             _ => Role::Replica,
         }
+    }
+
+    fn target(url: &str, access: &Access) -> Result<Target, TargetError> {
+        Target::parse(url, access.password.as_deref(), &access.user, &access.tls)
+    }
+
+    /// Creates the database if it does not exist. An account without that privilege can still use an
+    /// existing database.
+    fn create_database(target: &Target) -> Result<(), Failure> {
+        let is_missing = on_reactor(async {
+            match Connection::open(target).await {
+                Ok(connection) => {
+                    connection.close().await;
+                    false
+                }
+                // Any other error is reported when the database is opened.
+                Err(error) => error.sqlstate() == Some(INVALID_CATALOG_NAME),
+            }
+        })?;
+        if !is_missing {
+            return Ok(());
+        }
+        let name = target.database.replace('"', "\"\"");
+        let sql = format!("CREATE DATABASE \"{name}\"");
+        let create = async |connection: &mut Connection| {
+            if !network::is_primary(connection).await? {
+                return Ok(());
+            }
+            match connection.run(&sql).await {
+                Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
+                created => created.map(drop),
+            }
+        };
+        let maintenance = target.with_database(MAINTENANCE_DATABASE);
+        connected(&maintenance, &AtomicBool::new(false), create)
     }
 
     fn engine(_: &Connection) -> &'static dyn Engine {
@@ -124,35 +150,4 @@ impl NetworkEngine for Postgres {
     fn is_secret(name: &str, value: &str) -> bool {
         settings::is_secret(name, value)
     }
-}
-
-/// Creates the database if it does not exist. An account without that privilege can still use an
-/// existing database.
-fn create_if_missing(target: &Target) -> Result<(), Failure> {
-    let is_missing = on_reactor(async {
-        match Connection::open(target).await {
-            Ok(connection) => {
-                connection.close().await;
-                false
-            }
-            // Any other error is reported when the database is opened.
-            Err(error) => error.sqlstate() == Some(INVALID_CATALOG_NAME),
-        }
-    })?;
-    if !is_missing {
-        return Ok(());
-    }
-    let name = target.database.replace('"', "\"\"");
-    let sql = format!("CREATE DATABASE \"{name}\"");
-    let create = async |connection: &mut Connection| {
-        if !network::is_primary(connection).await? {
-            return Ok(());
-        }
-        match connection.run(&sql).await {
-            Err(error) if error.sqlstate() == Some(DUPLICATE_DATABASE) => Ok(()),
-            created => created.map(drop),
-        }
-    };
-    let maintenance = target.with_database(MAINTENANCE_DATABASE);
-    connected(&maintenance, &AtomicBool::new(false), create)
 }

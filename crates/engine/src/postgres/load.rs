@@ -6,8 +6,7 @@ use client::postgres::{Connection, Error, Postgres};
 use workload::rows::{Checksum, Row, TableRows};
 use workload::schema::{Dialect, table_name};
 
-use crate::data::loads::{Loads, damaged, fill};
-use crate::data::lock::{Lock, Locks};
+use crate::data::loads::{Loads, Lock, damaged, fill};
 use crate::data::parts::Part;
 use crate::failure::Failure;
 use crate::remote::first_cell;
@@ -22,7 +21,16 @@ pub(crate) struct Session {
     backend_start: String,
 }
 
-impl Locks for Postgres {
+impl Loads for Postgres {
+    const DIALECT: &'static Dialect = &client::postgres::DIALECT;
+    const LIST_COLUMNS: &'static str = "SELECT c.relname, a.attname \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
+         WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+         AND (c.relname LIKE 'sbtest%' OR c.relname = 'dyno_tables') \
+         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum";
+    type Session = Session;
+    type Abilities = ();
+
     async fn try_lock(connection: &mut Connection) -> Result<Lock, Error> {
         let [class, object] = LOCK;
         let taken = format!("SELECT pg_try_advisory_lock({class}, {object})");
@@ -41,17 +49,6 @@ impl Locks for Postgres {
     fn termination(session: &str) -> String {
         format!("SELECT pg_terminate_backend({session})")
     }
-}
-
-impl Loads for Postgres {
-    const DIALECT: &'static Dialect = &client::postgres::DIALECT;
-    const LIST_COLUMNS: &'static str = "SELECT c.relname, a.attname \
-         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
-         WHERE pg_catalog.pg_table_is_visible(c.oid) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
-         AND (c.relname LIKE 'sbtest%' OR c.relname = 'dyno_tables') \
-         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum";
-    type Session = Session;
-    type Abilities = ();
 
     /// Limits of the role or the database are for other clients: a connection that only holds a
     /// lock is idle during the whole load, and an index takes long to build. Not every version has

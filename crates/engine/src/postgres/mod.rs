@@ -5,11 +5,9 @@ mod configuration;
 mod counters;
 mod database;
 mod feed;
-mod format;
 mod load;
 mod log;
 mod patroni;
-mod reserved;
 mod server;
 mod settings;
 mod streaming;
@@ -22,6 +20,7 @@ use workload::schema::Dialect;
 use crate::database::{Access, Database};
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::network;
 use crate::server::Server;
 
 pub const POSTGRES: &dyn Server = &Postgres;
@@ -92,7 +91,7 @@ impl Engine for Postgres {
         access: &Access,
         _: Option<&Path>,
     ) -> Result<Arc<dyn Database>, Failure> {
-        database::open(url, access)
+        network::open_url::<client::postgres::Postgres>(url, access)
     }
 
     fn server(&self) -> Option<&'static dyn Server> {

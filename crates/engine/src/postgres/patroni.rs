@@ -12,14 +12,15 @@ use plan::{ClusterTraits, Conduct, Configured, Detector, Quorum};
 use serde_json::{Map, Value, json};
 
 use super::configuration::{self, HBA_FILE, IDENT_FILE, REPLICATION_ROLE, SUPERUSER};
+use super::settings::decides_format;
+use super::streaming;
 use super::streaming::acknowledged;
-use super::{format, streaming};
-use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, Certificate, KEY_FILE};
+use crate::certificate::{AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE};
 use crate::configuration::allowed_connections;
 use crate::failure::Failure;
 use crate::http;
 use crate::launch::{Invocation, ServerFile};
-use crate::manager::{ManagedServer, Manager, ManagerFile, Service};
+use crate::manager::{ManagedServer, Manager, Service};
 use crate::program::{bad_program, helper};
 use crate::remote::Rows;
 use crate::replication::{
@@ -208,7 +209,7 @@ impl ClusterManager for Patroni {
         Ok(vec![Service {
             name: "etcd",
             invocation: Invocation::new(helper("etcd", HOW_TO_INSTALL)?, arguments),
-            files: identity(&cluster.certificate).into(),
+            files: cluster.certificate.files().into(),
             address: health,
             health: ("/health", "true"),
         }])
@@ -228,16 +229,16 @@ impl ClusterManager for Patroni {
             format!("{config:#}\n")
         };
         let (hba, ident) = access(server);
-        let identity = identity(&cluster.certificate);
+        let identity = cluster.certificate.files();
         let programs = PROGRAMS.iter().map(|name| wrapper(name, server));
         let programs = programs.collect::<Result<Vec<_>, _>>()?;
         let files = [
-            ManagerFile {
+            ServerFile {
                 kept: Some(config(HIDDEN)),
-                ..ManagerFile::new(CONFIG_FILE, config(&cluster.password))
+                ..ServerFile::new(CONFIG_FILE, config(&cluster.password))
             },
-            ManagerFile::new(HBA_FILE, hba),
-            ManagerFile::new(IDENT_FILE, ident),
+            ServerFile::new(HBA_FILE, hba),
+            ServerFile::new(IDENT_FILE, ident),
         ];
         let config = server.paths.dir.join(CONFIG_FILE);
         Ok(Manager {
@@ -260,12 +261,6 @@ impl Switchover for Patroni {
         let wanted = json!({"leader": member_name(member.number), "candidate": member_name(to)});
         request(member, ("POST", "/switchover"), &wanted)
     }
-}
-
-/// The certificate of etcd, the managers, and the servers.
-fn identity(certificate: &Certificate) -> [ManagerFile; 3] {
-    let files = certificate.files();
-    files.map(|file| ManagerFile::new(file.name, file.text))
 }
 
 /// Sends a request to a member's manager.
@@ -325,8 +320,15 @@ fn wait_for_synchronous_standby(member: &Member<'_>) -> Result<u32, Failure> {
 /// `None` if the primary's manager has not chosen one.
 fn synchronous_standby(member: &Member<'_>) -> Option<u32> {
     let address = member.cluster.group_address(member.number, 0)?;
-    let page = http::get_as(&member.cluster.certificate, address, "/cluster").ok()?;
-    let cluster: Value = serde_json::from_str(&page.body).ok()?;
+    let certificate = &member.cluster.certificate;
+    let asked = http::send(
+        address,
+        ("GET", "/cluster"),
+        certificate,
+        "",
+        http::ANSWER_LIMIT,
+    );
+    let cluster: Value = serde_json::from_str(&asked.ok()?.body).ok()?;
     let mut members = cluster["members"].as_array()?.iter();
     let standby = members.find(|one| one["role"] == SYNCHRONOUS_STANDBY)?;
     let mut numbers = 1..=member.cluster.count();
@@ -424,7 +426,7 @@ fn dynamic_configuration(ttl: Duration, connections: u32, config: &Settings) -> 
         ),
         ("max_wal_senders".to_owned(), "10".to_owned()),
     ];
-    let study = config.iter().filter(|(name, _)| !format::decides(name));
+    let study = config.iter().filter(|(name, _)| !decides_format(name));
     let parameters = own.iter().chain(study);
     let parameters: Map<String, Value> = parameters
         .map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into()))
@@ -455,7 +457,7 @@ fn access(server: &ManagedServer<'_>) -> (String, String) {
 /// A script that runs one of PostgreSQL's programs. It makes the server's configuration file its
 /// standard input, which identifies its processes like those that the laboratory starts; Patroni
 /// would give it /dev/null.
-fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile, Failure> {
+fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ServerFile, Failure> {
     // Distributions link to the server from elsewhere, but not to all other programs.
     let postgres = server.program.canonicalize();
     let postgres = postgres.unwrap_or_else(|_| server.program.to_owned());
@@ -472,13 +474,12 @@ fn wrapper(name: &'static str, server: &ManagedServer<'_>) -> Result<ManagerFile
         _ => String::new(),
     };
     let script = format!("#!/bin/sh\n{serve}exec {program} \"$@\"\n");
-    Ok(ManagerFile {
-        is_program: true,
-        ..ManagerFile::new(name, script)
+    Ok(ServerFile {
+        is_executable: true,
+        ..ServerFile::new(name, script)
     })
 }
 
-/// Quotes a path for the shell.
 fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

@@ -14,9 +14,10 @@ use ipnet::Ipv4Net;
 use rustix::process::Signal;
 
 use super::configuration::{self, ROLE, SUPERUSER};
-use super::reserved::{reserved_setting, reserved_value};
-use super::settings::{self, MEGABYTE, PAGE_BYTES, size};
-use super::{Postgres, checks, format, log, streaming};
+use super::settings::{
+    self, MEGABYTE, PAGE_BYTES, initdb_options, reserved_setting, reserved_value, size,
+};
+use super::{Postgres, checks, log, streaming};
 use crate::configuration::check_settings;
 use crate::database::Database;
 use crate::failure::Failure;
@@ -93,7 +94,7 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
     plain_name: str::to_ascii_lowercase,
     is_secret: settings::is_secret,
     reserved_setting,
-    decides_format: format::decides,
+    decides_format: settings::decides_format,
     listed: |printed| {
         let names = printed.lines().filter_map(|line| line.split('\t').next());
         names.map(str::to_ascii_lowercase).collect()
@@ -108,6 +109,7 @@ pub(super) static TRAITS: ServerTraits = ServerTraits {
         };
         format!("ALTER SYSTEM SET {name} = '{value}'; {then}")
     },
+    defaults: checks::defaults::DEFAULTS,
     checks: checks::CHECKS,
     replication: &streaming::KINDS,
 };
@@ -128,7 +130,7 @@ impl Server for Postgres {
         check_settings(config, "_.", |name, value| {
             reserved_setting(name).or_else(|| reserved_value(name, value))
         })?;
-        format::options(config, false).map(drop)
+        initdb_options(config, false).map(drop)
     }
 
     fn configuration(&self, installed: &Installed, paths: &Paths, config: &Settings) -> String {
@@ -159,7 +161,7 @@ impl Server for Postgres {
         .to_vec();
         arguments.push(paths.data.clone().into());
         let has_checksums = version::is_since(&installed.version, CHECKSUMS_SINCE, 0);
-        let options = format::options(format, has_checksums)?;
+        let options = initdb_options(format, has_checksums)?;
         arguments.extend(options.into_iter().map(OsString::from));
         let single = [
             OsString::from("--single"),
@@ -209,17 +211,15 @@ impl Server for Postgres {
 
     /// Also sets the password: until then, nobody can log in over TCP.
     fn try_login(&self, login: &Login<'_>) -> Result<LoginAttempt, Failure> {
-        Ok(match set_password(login, LOGIN_ATTEMPT_LIMIT)? {
-            Ok(()) => LoginAttempt::Ready { public_key: None },
-            Err(Error::Connect { .. } | Error::Timeout { .. } | Error::Lost(_)) => {
-                LoginAttempt::NotYet
-            }
-            Err(error) if error.sqlstate() == Some(CANNOT_CONNECT_NOW) => {
-                std::thread::sleep(RECOVERY_INTERVAL);
-                LoginAttempt::NotYet
-            }
-            Err(error) => LoginAttempt::Refused(login.refused(&error)),
-        })
+        let result = set_password(login, LOGIN_ATTEMPT_LIMIT)?;
+        if result
+            .as_ref()
+            .is_err_and(|error| error.sqlstate() == Some(CANNOT_CONNECT_NOW))
+        {
+            std::thread::sleep(RECOVERY_INTERVAL);
+            return Ok(LoginAttempt::NotYet);
+        }
+        Ok(login.attempted(result.map(|()| None)))
     }
 
     fn set_password(&self, login: &Login<'_>, _: Ipv4Net, password: &str) -> Result<(), Failure> {
@@ -250,10 +250,6 @@ impl Server for Postgres {
                 .saturating_add(u64::from(connections).saturating_mul(CONNECTION_BYTES)),
             pool_bytes,
         }
-    }
-
-    fn default_settings(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        checks::defaults::of(version).collect()
     }
 }
 

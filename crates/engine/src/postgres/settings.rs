@@ -1,5 +1,9 @@
-//! Values of settings, as PostgreSQL reads them.
+//! Settings: their values as PostgreSQL reads them, those that determine the format of data files, and
+//! those that a study cannot set because the laboratory sets them, or because they would run programs,
+//! grant access, or contain secrets.
 
+use crate::configuration::bad_setting;
+use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// The unit of `shared_buffers`.
@@ -33,6 +37,79 @@ const SECRET_WORDS: [&str; 8] = [
     "token",
     "credential",
     "private",
+];
+const CHECKSUMS: &str = "data_checksums";
+const SEGMENT: &str = "wal_segment_size";
+/// The sizes that `initdb` accepts.
+const SEGMENT_MEGABYTES: std::ops::RangeInclusive<u64> = 1..=1024;
+
+const OWN_FILES: &str = "each server has its own directory for all its files";
+const OWN_ADDRESS: &str =
+    "each server listens only on an address of its own site and on a Unix socket of its own";
+const OWN_ACCOUNT: &str = "dyno decides who can log in, and sets the password at startup";
+const OWN_LOG: &str = "the server's log is kept with the result, and dyno reads it";
+const OWN_MEMORY: &str = "a server that is killed must not leave shared memory behind";
+const PROGRAM: &str =
+    "the server would run a program or load a library from outside its installation";
+const INCLUDE: &str = "a study contains all settings itself";
+const REPLICATION: &str = "whether servers replicate, and how, is `topology.cluster`";
+const SECRET: &str =
+    "everything in a study is kept with its result, so a password does not belong in it";
+
+/// Names and reasons; `*` stands for any ending.
+const RESERVED: [(&str, &str); 46] = [
+    ("port", "write it as `server.port`"),
+    ("include*", INCLUDE),
+    ("data_directory", OWN_FILES),
+    ("config_file", OWN_FILES),
+    ("hba_file", OWN_FILES),
+    ("ident_file", OWN_FILES),
+    ("external_pid_file", OWN_FILES),
+    ("stats_temp_directory", OWN_FILES),
+    ("data_directory_mode", OWN_FILES),
+    ("listen_addresses", OWN_ADDRESS),
+    ("unix_socket_*", OWN_ADDRESS),
+    ("bonjour*", OWN_ADDRESS),
+    ("password_encryption", OWN_ACCOUNT),
+    ("authentication_timeout", OWN_ACCOUNT),
+    ("db_user_namespace", OWN_ACCOUNT),
+    ("krb_*", OWN_ACCOUNT),
+    ("gss_*", OWN_ACCOUNT),
+    ("oauth_*", OWN_ACCOUNT),
+    ("ssl*", "dyno's servers do not use TLS"),
+    ("log_destination", OWN_LOG),
+    ("logging_collector", OWN_LOG),
+    ("log_directory", OWN_LOG),
+    ("log_filename", OWN_LOG),
+    ("log_file_mode", OWN_LOG),
+    ("log_line_prefix", OWN_LOG),
+    ("log_timezone", OWN_LOG),
+    ("log_min_messages", OWN_LOG),
+    ("lc_messages", OWN_LOG),
+    ("syslog_*", OWN_LOG),
+    ("event_source", OWN_LOG),
+    ("shared_memory_type", OWN_MEMORY),
+    ("dynamic_shared_memory_type", OWN_MEMORY),
+    ("archive_command", PROGRAM),
+    ("archive_cleanup_command", PROGRAM),
+    ("archive_library", PROGRAM),
+    ("restore_command", PROGRAM),
+    ("recovery_end_command", PROGRAM),
+    ("dynamic_library_path", PROGRAM),
+    ("extension_control_path", PROGRAM),
+    ("jit_provider", PROGRAM),
+    ("primary_*", REPLICATION),
+    ("synchronous_standby_names", REPLICATION),
+    ("promote_trigger_file", REPLICATION),
+    ("recovery_target*", REPLICATION),
+    ("sync_replication_slots", REPLICATION),
+    ("synchronized_standby_slots", REPLICATION),
+];
+/// Settings that load libraries, which must come from the server's installation.
+const LIBRARIES: [&str; 3] = [
+    "shared_preload_libraries",
+    "session_preload_libraries",
+    "local_preload_libraries",
 ];
 
 /// The value of a setting; the last one counts if there are several.
@@ -80,6 +157,59 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
+/// Whether `initdb` fixes the setting: the server shows it but cannot change it.
+pub(super) fn decides_format(name: &str) -> bool {
+    [CHECKSUMS, SEGMENT].contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// `initdb`'s options for a data directory with these settings. Whether checksums are on by default
+/// depends on its version.
+pub(super) fn initdb_options(
+    config: &Settings,
+    has_checksums: bool,
+) -> Result<Vec<String>, Failure> {
+    let mut options = Vec::new();
+    if let Some(value) = value_of(config, CHECKSUMS) {
+        match switch(value) {
+            Some(true) => options.push("--data-checksums".to_owned()),
+            Some(false) if has_checksums => options.push("--no-data-checksums".to_owned()),
+            Some(false) => {}
+            None => return Err(bad_setting(CHECKSUMS, "initdb takes on or off")),
+        }
+    }
+    if let Some(value) = value_of(config, SEGMENT) {
+        let megabytes = bytes(value, 1).map_or(0, |bytes| bytes / MEGABYTE);
+        if !SEGMENT_MEGABYTES.contains(&megabytes) || !megabytes.is_power_of_two() {
+            return Err(bad_setting(
+                SEGMENT,
+                "initdb takes a power of two from 1MB to 1024MB",
+            ));
+        }
+        options.push(format!("--wal-segsize={megabytes}"));
+    }
+    Ok(options)
+}
+
+/// Why a study cannot set `name`; `None` if it can.
+pub(super) fn reserved_setting(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    if name.contains("password") && name != "password_encryption" {
+        return Some(SECRET);
+    }
+    let mut known = RESERVED.iter();
+    let found = known.find(|(own, _)| match own.strip_suffix('*') {
+        Some(stem) => name.starts_with(stem),
+        None => name == *own,
+    });
+    found.map(|(_, why)| *why)
+}
+
+/// Why a study cannot set `name` to this value; `None` if it can.
+pub(super) fn reserved_value(name: &str, value: &str) -> Option<&'static str> {
+    let is_library = LIBRARIES.iter().any(|own| name.eq_ignore_ascii_case(own));
+    (is_library && value.contains(['/', '$'])).then_some(PROGRAM)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +233,55 @@ mod tests {
         for bad in ["", "MB", "1.5GB", "-1", "1M", "99999999TB"] {
             assert_eq!(bytes(bad, 1), None, "{bad}");
         }
+    }
+
+    fn of(name: &str, value: &str) -> Option<Vec<String>> {
+        initdb_options(&[(name.to_owned(), value.to_owned())], false).ok()
+    }
+
+    #[test]
+    fn settings_of_the_format_are_options_of_initdb() {
+        let one = |option: &str| Some(vec![option.to_owned()]);
+        assert_eq!(of("Data_Checksums", "on"), one("--data-checksums"));
+        assert_eq!(of("data_checksums", "OFF"), Some(Vec::new()));
+        let off = [("data_checksums".to_owned(), "off".to_owned())];
+        assert_eq!(initdb_options(&off, true).unwrap(), ["--no-data-checksums"]);
+        assert_eq!(of("wal_segment_size", "1GB"), one("--wal-segsize=1024"));
+        assert_eq!(of("shared_buffers", "1GB"), Some(Vec::new()));
+        for (name, value) in [
+            ("data_checksums", "maybe"),
+            ("wal_segment_size", "64"),
+            ("wal_segment_size", "3MB"),
+            ("wal_segment_size", "2GB"),
+        ] {
+            assert_eq!(of(name, value), None, "{name} {value}");
+        }
+    }
+
+    #[test]
+    fn what_opens_doors_or_runs_programs_is_refused() {
+        let names = "data_directory Listen_Addresses unix_socket_directories ssl \
+                     ssl_passphrase_command log_directory include_if_exists archive_command \
+                     primary_conninfo my_extension.password";
+        for name in names.split(' ') {
+            assert!(reserved_setting(name).is_some(), "{name}");
+        }
+        let names = "shared_buffers log_statement log_checkpoints archive_mode wal_level timezone \
+                     pg_stat_statements.max";
+        for name in names.split(' ') {
+            assert_eq!(reserved_setting(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn libraries_come_from_the_installation() {
+        let name = "Shared_Preload_Libraries";
+        assert_eq!(
+            reserved_value(name, "pg_stat_statements, auto_explain"),
+            None
+        );
+        assert!(reserved_value(name, "/tmp/x").is_some());
+        assert!(reserved_value(name, "$libdir/../x").is_some());
+        assert_eq!(reserved_value("search_path", "\"$user\""), None);
     }
 }

@@ -8,9 +8,7 @@ use workload::rows::{Checksum, TableRows};
 use workload::schema::{TableSpec, drop_table, table_name};
 
 use crate::data::canceled;
-use crate::data::marker::{
-    CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark_loading, mark_ready,
-};
+use crate::data::marker::{CREATE_MARKER, MARKER_TABLE, Mark, READ_CHECKSUMS, mark};
 use crate::data::parts::PART_ROWS;
 use crate::data::state::{self, Found, Todo};
 use crate::data::{Listener, Prepared, Progress, Wanted};
@@ -126,7 +124,7 @@ fn build(
     tell: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), Failure> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed(sql));
-    run(&mark_loading(&DIALECT, spec, table))?;
+    run(&mark(&DIALECT, spec, table, None))?;
     run(&drop_table(table))?;
     run(&spec.create(&DIALECT, table))?;
     let rows = spec.table_rows(table)?;
@@ -143,7 +141,7 @@ fn build(
     for sql in spec.finish(&DIALECT, table) {
         run(&sql)?;
     }
-    run(&mark_ready(&DIALECT, spec, table, checksum))
+    run(&mark(&DIALECT, spec, table, Some(checksum)))
 }
 
 fn insert(

@@ -16,11 +16,9 @@ type Ticks = [u64; CATEGORIES.len()];
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cpus {
     all: Ticks,
-    /// CPU numbers and their times.
     cores: Vec<(u32, Ticks)>,
 }
 
-/// Parses `/proc/stat`.
 pub(crate) fn parse(text: &str) -> Option<Cpus> {
     let mut all = None;
     let mut cores = Vec::new();
@@ -55,7 +53,6 @@ fn cpu_line(line: &str) -> Option<(Option<u32>, Ticks)> {
 pub(crate) struct CpuTotals {
     /// Time in which the CPUs were not idle.
     pub(crate) busy: f64,
-    /// Time stolen by the hypervisor.
     pub(crate) stolen: f64,
     pub(crate) all: f64,
 }

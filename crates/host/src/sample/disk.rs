@@ -10,7 +10,6 @@ const SECTOR_BYTES: f64 = 512.0;
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * KB;
 
-/// Counters of devices by name.
 pub(crate) type Disks = BTreeMap<String, DiskStat>;
 
 /// The change of the counters of one or more devices in an interval.
@@ -21,7 +20,6 @@ pub(crate) struct DiskChange {
     flushes: Option<IoDelta>,
     /// Time with at least one request in flight; for several devices, the longest.
     pub(crate) busy_ms: f64,
-    /// Time summed over all requests.
     queue_ms: f64,
 }
 

@@ -10,7 +10,6 @@ const MB: f64 = 1024.0 * 1024.0;
 /// Maximum number of interfaces with metrics; a container host may have thousands.
 const MAX_INTERFACES: usize = 64;
 
-/// Counters of interfaces by name.
 pub(super) type Interfaces = BTreeMap<String, DeviceStatus>;
 
 /// Parses `/proc/net/dev`, without interfaces that have had no traffic.
@@ -31,20 +30,14 @@ pub(super) fn derive(before: &Interfaces, after: &Interfaces, seconds: f64, valu
         let Some(before) = before.get(name) else {
             continue;
         };
-        let rate = |before, after| growth(before, after).map(|delta| delta / seconds);
-        let mut put = |what: &str, value| values.put(format!("net[{name}].{what}"), value);
-        let received = rate(before.recv_bytes, after.recv_bytes);
-        let sent = rate(before.sent_bytes, after.sent_bytes);
-        put("rx_mb_per_s", received.map(|bytes| bytes / MB));
-        put("tx_mb_per_s", sent.map(|bytes| bytes / MB));
-        put(
-            "rx_packets_per_s",
-            rate(before.recv_packets, after.recv_packets),
-        );
-        put(
-            "tx_packets_per_s",
-            rate(before.sent_packets, after.sent_packets),
-        );
+        let bytes = [before, after].map(|one| [one.recv_bytes, one.sent_bytes]);
+        let packets = [before, after].map(|one| [one.recv_packets, one.sent_packets]);
+        for (what, unit, [before, after]) in [("mb", MB, bytes), ("packets", 1.0, packets)] {
+            for (place, direction) in ["rx", "tx"].iter().enumerate() {
+                let rate = growth(before[place], after[place]).map(|grown| grown / unit / seconds);
+                values.put(format!("net[{name}].{direction}_{what}_per_s"), rate);
+            }
+        }
     }
 }
 

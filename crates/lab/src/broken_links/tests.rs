@@ -170,7 +170,7 @@ fn breaks_and_heals(engine: &'static dyn Server, settings: &[(&str, &str)]) {
     add_row(&cluster);
     replicated(&cluster, 6);
     has_sides(&cluster, 6);
-    let is_whole = || cluster.members()[1].lock().is_whole();
+    let is_whole = || cluster.members()[1].lock().unwrap().is_whole();
     assert!(is_whole());
     if engine.name() == engine::MARIADB.name() {
         sql(&cluster, 1, "STOP SLAVE");

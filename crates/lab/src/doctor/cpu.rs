@@ -104,14 +104,3 @@ pub(super) fn mitigations(cpu: &Cpu) -> Judged {
         false => note(format!("{DIR}: {}", lists.join("; "))),
     })
 }
-
-pub(super) fn numa_balancing(cpu: &Cpu) -> Judged {
-    let thresholds: &[_] = match cpu.numa_nodes {
-        Some(1) => &[],
-        _ => &[(1, Warning)],
-    };
-    let file = "/proc/sys/kernel/numa_balancing";
-    at_least(cpu.numa_balancing, thresholds, file, |value| {
-        value.to_string()
-    })
-}

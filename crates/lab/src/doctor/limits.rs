@@ -1,9 +1,13 @@
-//! Limits on this process, which its servers inherit, compared with what the load requires.
+//! Limits on this process, which its servers inherit, and memory, compared with what the load
+//! requires.
 
-use measure::finding::check::{Judged, Observed, passed};
+use host::Memory;
+use measure::finding::Level::{Severe, Warning};
+use measure::finding::check::{Judged, Observed, graded, passed, unknown};
+use plan::shown_bytes;
 
 use super::machine::Machine;
-use super::rule::{is_enough, known};
+use super::rule::{at_least, is_enough, known};
 use crate::files::OWN_FILES;
 
 /// Open files of a server besides connections and tables.
@@ -60,4 +64,42 @@ pub(super) fn local_ports(machine: &Machine) -> Judged {
     let count = (last + 1).saturating_sub(first);
     let needed = machine.required.map(|required| required.server.users);
     Ok(is_enough(count, needed, format!("{FILE}: {count} ports")))
+}
+
+/// The fraction of memory that the kernel and the servers need besides buffer pools: one in
+/// `RESERVE`.
+const RESERVE: u64 = 10;
+
+pub(super) fn swappiness(memory: &Memory) -> Judged {
+    // Above 10, the kernel swaps out servers' memory while it could still drop cached files.
+    let (thresholds, swap): (&[_], _) = match memory.swap_bytes {
+        Some(0) => (&[], ", without swap space"),
+        _ => (&[(11, Warning)], ""),
+    };
+    at_least(
+        memory.swappiness,
+        thresholds,
+        "/proc/sys/vm/swappiness",
+        |value| format!("{value}{swap}"),
+    )
+}
+
+pub(super) fn buffer_pools(machine: &Machine) -> Observed {
+    let Some(available) = machine.facts.memory.available_bytes else {
+        return unknown("/proc/meminfo: available memory is unknown");
+    };
+    let needed = machine.required.map_or(0, |required| required.pool_bytes);
+    let free = format!("{} available", shown_bytes(available));
+    if needed == 0 {
+        return passed(format!("/proc/meminfo: {free}"));
+    }
+    let level = match needed > available {
+        true => Severe,
+        false => Warning.when(needed > available - available / RESERVE),
+    };
+    let needed = shown_bytes(needed);
+    graded(
+        level,
+        format!("/proc/meminfo: buffer pools need {needed}, {free}"),
+    )
 }

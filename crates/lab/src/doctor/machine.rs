@@ -7,8 +7,8 @@ use measure::finding::check::Check;
 use plan::shown_bytes;
 
 use super::requirements::Requirements;
-use super::rule::at_least;
-use super::{activity, container, cpu, limits, memory, timekeeping};
+use super::rule::{at_least, is};
+use super::{activity, container, cpu, limits, timekeeping};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Machine {
@@ -85,14 +85,18 @@ const CPUS: &[Check<Machine>] = checks! { machine:
         why: "Access to memory on another NUMA node is slower, and the placement of the buffer pool changes with each start of the server.",
         source: "SanDisk paper (two nodes); numactl(8)",
         remedy: Words("start the server under numactl --interleave=all, or server and dyno under numactl --cpunodebind=0 --membind=0");
-    "numa-balancing", Warning => cpu::numa_balancing(&machine.facts.cpu),
+    "numa-balancing", Warning => is(machine.facts.cpu.numa_balancing, "/proc/sys/kernel/numa_balancing", |value| {
+            Warning.when(value > 0 && machine.facts.cpu.numa_nodes != Some(1))
+        }),
         why: "The kernel moves pages of the buffer pool between NUMA nodes during the measurement, and causes page faults to decide which pages to move.",
         source: "kernel docs, admin-guide/sysctl/kernel (numa_balancing)",
         remedy: Words("sysctl kernel.numa_balancing=0");
 };
 
 const MEMORY: &[Check<Machine>] = checks! { machine:
-    "transparent-huge-pages", Warning => memory::huge_pages(&machine.facts.memory),
+    "transparent-huge-pages", Warning => is(machine.facts.memory.transparent_hugepages.as_deref(), "/sys/kernel/mm/transparent_hugepage/enabled", |choice| {
+            Warning.when(choice == "always")
+        }),
         why: "The kernel stalls processes while it assembles huge pages, which increases tail latency, and servers use more memory than they account for.",
         source: "kernel docs, admin-guide/mm/transhuge",
         remedy: Words("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
@@ -102,16 +106,16 @@ const MEMORY: &[Check<Machine>] = checks! { machine:
         why: "Swapped-out pages are read back from disk when they are needed again, which may be during the measurement.",
         source: "kernel docs, admin-guide/sysctl/vm",
         remedy: Words("swapoff -a && swapon -a");
-    "swappiness", Warning => memory::swappiness(&machine.facts.memory),
+    "swappiness", Warning => limits::swappiness(&machine.facts.memory),
         why: "With a high value, the kernel swaps out parts of the buffer pool to cache files that may never be read again.",
         source: "kernel docs, admin-guide/sysctl/vm (swappiness)",
         remedy: Words("sysctl vm.swappiness=1");
-    "memory-for-servers", Severe => memory::buffer_pools(machine),
+    "memory-for-servers", Severe => limits::buffer_pools(machine),
         why: "If the buffer pools do not fit into memory, the servers swap, and read their pages from disk twice.",
         source: "VMware vSAN paper (70-80 % of the memory for the buffer pool)",
         remedy: Words("reduce topology.instances, or the size of the buffer pool in server.config");
-    "overcommit", Warning => at_least(machine.facts.memory.overcommit, &[(2, Warning)], "/proc/sys/vm/overcommit_memory", |policy| {
-            policy.to_string()
+    "overcommit", Warning => is(machine.facts.memory.overcommit, "/proc/sys/vm/overcommit_memory", |policy| {
+            Warning.when(policy >= 2)
         }),
         why: "With strict overcommit accounting the kernel may refuse a buffer pool that would fit.",
         source: "kernel docs, mm/overcommit-accounting",

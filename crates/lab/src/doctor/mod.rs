@@ -14,7 +14,6 @@ mod disk;
 mod file_system;
 mod limits;
 mod machine;
-mod memory;
 mod merge;
 mod reference;
 mod requirements;

@@ -1,5 +1,7 @@
 //! What most checks have in common: comparing a value with limits, and listing values.
 
+use std::fmt::Display;
+
 use measure::finding::Level;
 use measure::finding::check::{Judged, Observed, graded, passed, unknown};
 
@@ -13,6 +15,16 @@ pub(super) fn joined<T>(
     shown: impl FnMut(T) -> String,
 ) -> String {
     all.into_iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Grades a value that is shown as it is.
+pub(super) fn is<T: Display + Copy>(
+    value: Option<T>,
+    source: &str,
+    level: impl FnOnce(T) -> Level,
+) -> Judged {
+    let value = known(value, source)?;
+    Ok(graded(level(value), format!("{source}: {value}")))
 }
 
 /// Grades a number by the first threshold that it reaches.

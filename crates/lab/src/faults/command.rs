@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::FaultContext;
+use super::context::FaultContext;
 use crate::cluster::Member;
 use crate::failure::Failure;
 use crate::process;

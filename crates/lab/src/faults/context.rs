@@ -9,10 +9,11 @@ use engine::replication::Role;
 use plan::FaultVolume;
 
 use super::regroup;
-use crate::cluster::{Cluster, Member};
+use crate::cluster::{Cluster, Member, not_started};
 use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
 use crate::servers::Node;
+use crate::site::Site;
 use crate::volume::{Made, Volume};
 
 /// How long a node may take to replicate again, and how often it is asked.
@@ -44,9 +45,8 @@ impl<'a> FaultContext<'a> {
         }
     }
 
-    /// The nodes of the instance.
-    pub(super) fn cluster(&self) -> Result<&'a Cluster, Failure> {
-        nodes(self.instance)
+    pub(super) fn cluster(&self) -> &'a Cluster {
+        &self.instance.cluster
     }
 
     pub(super) fn index(&self) -> Result<usize, Failure> {
@@ -54,14 +54,18 @@ impl<'a> FaultContext<'a> {
     }
 
     pub(super) fn member(&self) -> Result<&'a Member, Failure> {
-        let members = self.cluster()?.members();
-        let member = self.index.and_then(|index| members.get(index));
+        let member = self.cluster().members().get(self.index()?);
         member.ok_or_else(not_started)
+    }
+
+    pub(super) fn site(&self) -> Result<&'a dyn Site, Failure> {
+        let site = self.member()?.site().ok_or_else(not_started)?;
+        Ok(&**site)
     }
 
     /// The node that is hit, once nothing else happens to it.
     pub(super) fn node(&self) -> Result<MutexGuard<'a, Node>, Failure> {
-        Ok(self.member()?.lock())
+        self.member()?.lock()
     }
 
     /// How the node has ended, if it has and nothing else happens to it.
@@ -164,9 +168,8 @@ impl<'a> FaultContext<'a> {
 
     /// The number in its cluster of the member that dyno has made the primary instead of this one.
     fn successor(&self) -> Option<u32> {
-        let cluster = self.instance.cluster.as_ref()?;
-        let replication = cluster.replication()?;
-        let is_by_dyno = !replication.elects() && !replication.has_many_primaries();
+        let cluster = self.cluster();
+        let is_by_dyno = !cluster.elects() && !cluster.has_many_primaries();
         let primary = cluster.primary_index();
         let is_other = is_by_dyno && self.index != Some(primary);
         is_other.then(|| u32::try_from(primary + 1).ok()).flatten()
@@ -174,9 +177,9 @@ impl<'a> FaultContext<'a> {
 
     /// A primary that was promoted while this node was away waits for its replicas again.
     fn complete_cluster(&self) -> Result<(), Failure> {
-        match (self.successor(), self.cluster()?.primary()) {
-            (Some(_), Some(primary)) => primary.lock().complete_cluster(),
-            _ => Ok(()),
+        match self.successor() {
+            Some(_) => self.cluster().primary().lock()?.complete_cluster(),
+            None => Ok(()),
         }
     }
 
@@ -202,10 +205,6 @@ impl<'a> FaultContext<'a> {
     }
 }
 
-pub(super) fn nodes(instance: &Instance) -> Result<&Cluster, Failure> {
-    instance.cluster.as_ref().ok_or_else(not_started)
-}
-
 /// The file system that was made for a volume.
 pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
     volume.made().ok_or_else(|| {
@@ -217,10 +216,4 @@ pub(super) fn made(volume: &dyn Volume) -> Result<&Made, Failure> {
 
 pub(super) fn no_log() -> Failure {
     Failure::server("the log has no volume of its own: use [log_volume]")
-}
-
-pub(super) fn not_started() -> Failure {
-    let message = "dyno breaks only servers that it has started; for others, the study names a \
-                   command";
-    Failure::server(message)
 }

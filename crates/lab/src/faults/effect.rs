@@ -9,14 +9,14 @@ use std::time::Instant;
 use measure::fault::Scrub;
 use plan::{DiskLimits, FaultAction, FaultProcess, FaultTarget, FaultVolume};
 
-use super::context::{made, nodes};
+use super::context::{FaultContext, made};
 use super::partition::Sides;
-use super::{FaultContext, command, fill_disk, switchover};
+use super::{command, fill_disk, switchover};
 use crate::broken_links::{BrokenLinks, Lost};
 use crate::failure::{Fact, Failure, not_running};
 use crate::instance::Instance;
 use crate::servers::{Node, Services};
-use crate::site::{Power, Site};
+use crate::site::Power;
 use crate::volume::{Job, Made};
 
 /// A fault of the study, done to one target.
@@ -91,7 +91,7 @@ impl Effect {
             FaultAction::Drop => self.separate(context, Lost::Sent),
             FaultAction::CutClients => self.separate(context, Lost::ToClients),
             FaultAction::SlowLink { link } => {
-                let slow = context.cluster()?.slow_down(context.index()?, link)?;
+                let slow = context.cluster().slow_down(context.index()?, link)?;
                 Ok(self.broke(slow))
             }
             FaultAction::FillDisk { volume } => {
@@ -119,7 +119,7 @@ impl Effect {
             }
             FaultAction::FailHost => {
                 let mut node = context.node()?;
-                let cut = context.cluster()?.cut_off(context.index()?, Lost::All)?;
+                let cut = context.cluster().cut_off(context.index()?, Lost::All)?;
                 self.broke(cut);
                 kill(&mut node, FaultProcess::Both)
             }
@@ -181,7 +181,7 @@ impl Effect {
                 context.start()
             }
             FaultAction::CutPower => {
-                power(&*context.member()?.site)?.restore(context.over)?;
+                power(context)?.restore(context.over)?;
                 context.start()
             }
             FaultAction::Switchover => Ok(Instant::now()),
@@ -257,7 +257,7 @@ impl Effect {
         let Sides {
             cut_off, spared, ..
         } = &self.sides;
-        let broken = context.cluster()?.separate(cut_off, spared, lost)?;
+        let broken = context.cluster().separate(cut_off, spared, lost)?;
         Ok(self.broke(broken))
     }
 
@@ -283,8 +283,7 @@ impl Effect {
             if let Some(device) = new_device
                 && !made.limits().is_none()
             {
-                let site = &context.member()?.site;
-                site.limit_io(&[device?], made.limits())?;
+                context.site()?.limit_io(&[device?], made.limits())?;
             }
             Ok(began_at)
         })
@@ -309,7 +308,7 @@ fn shut_down_unless_dead(context: &FaultContext<'_>) -> Result<Instant, Failure>
 fn cut_power(context: &FaultContext<'_>) -> Result<Instant, Failure> {
     let mut node = context.node()?;
     let server = node.name();
-    let cut_at = power(&*context.member()?.site)?.cut();
+    let cut_at = power(context)?.cut();
     let killed = node.kill();
     killed.map(|_| cut_at).ok_or_else(|| not_running(&server))
 }
@@ -323,8 +322,8 @@ fn limit(
 ) -> Result<Instant, Failure> {
     with_volume(context, volume, |made| {
         let device = made.numbers(number(device))?;
-        let site = &context.member()?.site;
-        site.limit_io(&[device], &limits.or(made.limits()))?;
+        let limits = limits.or(made.limits());
+        context.site()?.limit_io(&[device], &limits)?;
         Ok(Instant::now())
     })
 }
@@ -340,13 +339,13 @@ fn remove(path: &Path) -> Result<Instant, Failure> {
 }
 
 fn services(instance: &Instance) -> Result<&Services, Failure> {
-    let services = nodes(instance)?.services();
+    let services = instance.cluster.services();
     services.ok_or_else(|| Failure::server("the members of this cluster share no service"))
 }
 
-fn power(site: &dyn Site) -> Result<&dyn Power, Failure> {
-    site.power()
-        .ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
+fn power<'a>(context: &FaultContext<'a>) -> Result<&'a dyn Power, Failure> {
+    let power = context.site()?.power();
+    power.ok_or_else(|| Failure::server("only a guest can be switched off: use site.kind = \"vm\""))
 }
 
 /// Does something with the made volume of the node.
@@ -381,7 +380,7 @@ mod tests {
         };
         let mut effect = Effect::new(&fault, dir.path().join("output"));
         let database = crate::testing::database(dir.path());
-        let instance = Instance::of(database);
+        let instance = Instance::found(database, 1);
         let context = FaultContext {
             instance: &instance,
             index: None,

@@ -10,12 +10,14 @@ use measure::fault::{Crash, FaultRecord};
 use plan::{ActsOn, Ends, FaultRules, FaultTarget, FaultVolume, QuorumLost};
 
 use super::active::{ActiveFault, Healing};
+use super::context::FaultContext;
+use super::effect::Effect;
 use super::schedule::Schedule;
-use super::{Effect, FaultContext, promotion, target};
+use super::{promotion, target};
 use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
 use crate::instance::Instance;
-use crate::trial_monitor::TrialMessage;
+use crate::trial_loop::TrialMessage;
 use crate::watch::Watch;
 
 /// How often to check whether a server has ended.
@@ -113,8 +115,7 @@ impl<'a> Injection<'a> {
 
     /// Notes which nodes may be lost; without one, that the instance suffers from it.
     fn begin(&self, hit: &[usize]) {
-        let cluster = self.instance.cluster.as_ref();
-        let members = cluster.map_or(&[][..], Cluster::members);
+        let members = self.instance.cluster.members();
         let node = |index: usize| members.get(index).map(|member| member.number);
         let mut nodes: Vec<_> = hit.iter().map(|index| node(*index)).collect();
         if nodes.is_empty() {
@@ -138,10 +139,11 @@ impl<'a> Injection<'a> {
     /// The turn to change who is the primary, if that is the fault: roles are looked up once every
     /// earlier switchover is over, which includes that the old primary is a replica again.
     fn roles(&self) -> Option<MutexGuard<'a, ()>> {
-        let cluster = self.instance.cluster.as_ref();
-        let cluster = cluster.filter(|_| self.rules().acts_on == ActsOn::Roles)?;
+        if self.rules().acts_on != ActsOn::Roles {
+            return None;
+        }
         loop {
-            let roles = cluster.lock_roles();
+            let roles = self.instance.cluster.lock_roles();
             let active = self.instance.faults.active();
             let is_free = active.iter().all(|hit| hit.acts_on != ActsOn::Roles);
             if is_free || self.schedule.clock.is_over() {
@@ -249,12 +251,10 @@ impl<'a> Injection<'a> {
 
     /// Whether enough members are left to accept commits.
     fn quorum(&self) -> Result<(), Failure> {
-        let cluster = self.instance.cluster.as_ref();
-        let Some((cluster, replication)) = cluster.and_then(|one| Some((one, one.replication()?)))
-        else {
+        let Some(replication) = self.instance.cluster.replication() else {
             return Ok(());
         };
-        let members = cluster.members();
+        let members = self.instance.cluster.members();
         let isolation = |member: &Member| self.instance.faults.isolation(member.number);
         let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
         let isolated = members.iter().map(isolation);
@@ -287,8 +287,7 @@ impl<'a> Injection<'a> {
                     record.error = Some("it was not done when the load ended".to_owned());
                 }
                 // Only a cluster goes on without the node, unless the study is about its loss.
-                let cluster = self.instance.cluster.as_ref();
-                let is_alone = cluster.is_none_or(|cluster| cluster.replication().is_none());
+                let is_alone = self.instance.cluster.replication().is_none();
                 let is_expected = self.fails_device() && !self.spares_server();
                 let is_vital = is_alone && !is_expected && !self.is_moot(record);
                 self.report(record, Err(error), is_vital);
@@ -343,10 +342,11 @@ impl<'a> Injection<'a> {
                 false => self.schedule.clock.over,
             },
         };
-        if let Some(cluster) = &self.instance.cluster {
+        let cluster = &self.instance.cluster;
+        if cluster.is_started() {
             let is_out = |node| {
                 // The primary cannot take over from itself.
-                let is_primary = cluster.primary().is_some_and(|one| one.number == node);
+                let is_primary = cluster.primary().number == node;
                 self.instance.faults.hits(node) || (switches && is_primary)
             };
             let index = match self.successor(cluster)? {
@@ -362,11 +362,9 @@ impl<'a> Injection<'a> {
     /// The only replica that the primary would switch over to, if that is the fault.
     fn successor(&self, cluster: &Cluster) -> Result<Option<usize>, Failure> {
         let is_free = self.fault.target == FaultTarget::Replica;
-        match cluster.primary() {
-            Some(primary) if is_free && self.rules().acts_on == ActsOn::Roles => {
-                primary.lock().successor()
-            }
-            _ => Ok(None),
+        match is_free && self.rules().acts_on == ActsOn::Roles {
+            true => cluster.primary().lock()?.successor(),
+            false => Ok(None),
         }
     }
 

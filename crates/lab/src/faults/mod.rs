@@ -23,8 +23,6 @@ use crate::observer::Observer;
 use crate::trial::Trial;
 
 pub(crate) use active::ActiveFaults;
-use context::FaultContext;
-use effect::Effect;
 pub(crate) use schedule::{Schedule, spawn};
 
 /// The directory of the result for the output of commands; none if the trial runs no command.

@@ -2,7 +2,8 @@
 
 use plan::{FaultOptions, LostSide};
 
-use super::{FaultContext, target};
+use super::context::FaultContext;
+use super::target;
 use crate::failure::Failure;
 
 /// The sides of a partition, by the indexes of members and sites.
@@ -24,7 +25,7 @@ impl Sides {
         options: &FaultOptions,
         context: &FaultContext<'_>,
     ) -> Result<Self, Failure> {
-        let cluster = context.cluster()?;
+        let cluster = context.cluster();
         let (side, bridge) = named(options, context)?;
         let members = cluster.members().len();
         let rest = |index: &usize| !side.contains(index) && bridge != Some(*index);
@@ -63,7 +64,7 @@ fn named(
     options: &FaultOptions,
     context: &FaultContext<'_>,
 ) -> Result<(Vec<usize>, Option<usize>), Failure> {
-    let cluster = context.cluster()?;
+    let cluster = context.cluster();
     let mut side = vec![context.index()?];
     for with in &options.with {
         let index = target::find(*with, cluster, |_| false, &side)?;

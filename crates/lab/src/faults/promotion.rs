@@ -3,23 +3,20 @@
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
-use engine::replication::Replication;
 use measure::fault::{FaultRecord, Promotion};
 
-use super::FaultContext;
+use super::context::FaultContext;
 use super::injection::Injection;
 use crate::cluster::{Cluster, Member};
 use crate::failure::Failure;
-use crate::member_probe::{self, MemberProbe};
+use crate::probe::MemberProbe;
 
 impl Injection<'_> {
     /// Whether the primary is gone, and its cluster elects no other.
     pub(super) fn loses_primary(&self, hit: &[usize]) -> bool {
-        let cluster = self.instance.cluster.as_ref();
-        let replication = cluster.and_then(Cluster::replication);
-        let elects = replication.is_none_or(<dyn Replication>::elects);
-        let was_primary = cluster.is_some_and(|cluster| hit.contains(&cluster.primary_index()));
-        was_primary && !elects && self.rules().loses_primary
+        let cluster = &self.instance.cluster;
+        let was_primary = hit.contains(&cluster.primary_index());
+        was_primary && !cluster.elects() && self.rules().loses_primary
     }
 
     /// When dyno promotes a replica in place of a primary that was lost then; `None`: never.
@@ -35,10 +32,10 @@ impl Injection<'_> {
         context: &FaultContext<'_>,
         record: &mut FaultRecord,
     ) -> Result<(), Failure> {
-        let cluster = context.cluster()?;
+        let cluster = context.cluster();
         let _roles = cluster.lock_roles();
-        let lost = cluster.primary().map(|member| member.number);
-        let is_away = |node| Some(node) == lost || self.instance.faults.hits(node);
+        let lost = cluster.primary().number;
+        let is_away = |node| node == lost || self.instance.faults.hits(node);
         let mut promotion = Promotion {
             node: None,
             asked_s: self.schedule.seconds(Instant::now()),
@@ -71,7 +68,7 @@ fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, 
     let members = cluster.members().iter().enumerate();
     let rest = members.filter(|(index, member)| *index != lost && !is_away(member.number));
     let received = rest.filter_map(|(index, member)| {
-        let received = member.lock().received().ok()?;
+        let received = member.lock().ok()?.received().ok()?;
         Some((received, Reverse(index)))
     });
     let Some((_, Reverse(successor))) = received.max() else {
@@ -83,7 +80,7 @@ fn successor(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result<usize, 
 
 /// Makes a member the primary.
 pub(super) fn promote(cluster: &Cluster, successor: usize) -> Result<(), Failure> {
-    cluster.members()[successor].lock().promote()?;
+    cluster.members()[successor].lock()?.promote()?;
     cluster.set_primary(successor);
     Ok(())
 }
@@ -95,7 +92,7 @@ pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result
     let others = cluster.members().iter().enumerate();
     let others = others.filter(|(index, member)| *index != primary && !is_away(member.number));
     let followed: Vec<_> = others
-        .map(|(_, member): (usize, &Member)| member.lock().follow(number))
+        .map(|(_, member): (usize, &Member)| member.lock()?.follow(number))
         .collect();
     followed.into_iter().collect()
 }
@@ -103,11 +100,9 @@ pub(super) fn follow(cluster: &Cluster, is_away: impl Fn(u32) -> bool) -> Result
 /// Whether a member accepts no writes, as far as a client can tell.
 pub(super) fn is_lost(context: &FaultContext<'_>) -> bool {
     let accepts = |member: &Member| {
-        let row = member_probe::row_of_watch(member.number);
-        let replication = context.cluster().ok().and_then(Cluster::replication);
-        let mut probe = MemberProbe::new(member.database.clone(), replication, row);
+        let mut probe = MemberProbe::new(context.cluster(), member);
         // The first one may only miss its limit.
-        (0..3).any(|_| probe.probe().has_accepted())
+        (0..3).any(|_| probe.accepts_writes())
     };
     !context.member().is_ok_and(accepts)
 }

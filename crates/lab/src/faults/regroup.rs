@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::FaultContext;
 use super::active::Healing;
+use super::context::FaultContext;
 use crate::cluster::{Cluster, Member};
 use crate::failure::{Failure, canceled};
 
@@ -37,7 +37,7 @@ pub(super) struct Turn<'a> {
 /// Waits until there is a group that accepts commits, which the context's node can join; has a member
 /// that runs begin one if there is none.
 pub(super) fn wait<'a>(context: &FaultContext<'a>) -> Result<Turn<'a>, Failure> {
-    let cluster = context.cluster()?;
+    let cluster = context.cluster();
     let kind = cluster.replication();
     if kind.is_none_or(|kind| kind.traits().bootstrap.is_none()) {
         return Ok(Turn {

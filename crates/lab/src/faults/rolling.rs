@@ -11,8 +11,8 @@ use crate::cluster::Cluster;
 impl<'a> Injection<'a> {
     /// Injects the fault, step by step if it has several; returns those that took effect.
     pub(super) fn run_steps(self) -> Vec<Injected<'a>> {
-        match (self.fault.target, &self.instance.cluster) {
-            (FaultTarget::All, Some(cluster)) => self.restart_all(cluster),
+        match self.fault.target {
+            FaultTarget::All => self.restart_all(&self.instance.cluster),
             _ => self.run().into_iter().collect(),
         }
     }

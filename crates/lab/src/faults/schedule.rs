@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::threads;
 use crate::trial::Trial;
-use crate::trial_monitor::TrialMessage;
+use crate::trial_loop::TrialMessage;
 use crate::watch::Watch;
 
 /// How often to check whether the trial is over.
@@ -43,7 +43,7 @@ pub(crate) fn spawn<'scope, 'env>(
     schedule: Schedule<'env>,
     sender: &Sender<TrialMessage>,
 ) -> Result<Option<ScopedJoinHandle<'scope, ()>>, Failure> {
-    if schedule.trial.planned.topology.faults.is_empty() {
+    if !schedule.trial.has_faults() {
         return Ok(None);
     }
     let sender = sender.clone();

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use engine::replication::Role;
 
-use super::context::not_started;
-use super::{FaultContext, promotion, target};
+use super::context::FaultContext;
+use super::{promotion, target};
 use crate::cluster::Member;
 use crate::failure::{Failure, canceled};
 
@@ -24,20 +24,15 @@ pub(super) struct SwitchedOver {
 
 /// The context's node takes over.
 pub(super) fn switch_over(context: &FaultContext<'_>) -> Result<SwitchedOver, Failure> {
-    let (cluster, to) = (context.cluster()?, context.member()?);
-    let from = cluster.primary_index();
-    let (Some(index), Some(old)) = (context.index, cluster.primary()) else {
-        return Err(not_started());
-    };
+    let (cluster, to) = (context.cluster(), context.member()?);
+    let (index, from, old) = (context.index()?, cluster.primary_index(), cluster.primary());
     if index == from {
         let message = format!("server {} is the primary already", to.number);
         return Err(Failure::server(message));
     }
-    if let Some(kind) = cluster.replication()
-        && (kind.has_many_primaries() || kind.elects())
-    {
-        if !kind.has_many_primaries() {
-            old.lock().switch_over(index)?;
+    if cluster.has_many_primaries() || cluster.elects() {
+        if !cluster.has_many_primaries() {
+            old.lock()?.switch_over(index)?;
         }
         cluster.set_primary(index);
         return Ok(SwitchedOver {
@@ -82,7 +77,7 @@ fn demote(
     new: &Member,
     context: &FaultContext<'_>,
 ) -> Result<(Instant, bool), Failure> {
-    let mut node = old.lock();
+    let mut node = old.lock()?;
     if !node.demote()? {
         // It sends everything to its replicas before it ends.
         return Ok((node.shut_down(context.over)?, true));
@@ -90,12 +85,12 @@ fn demote(
     let refuses_at = Instant::now();
     let written = node.received()?;
     let deadline = refuses_at + CATCH_UP_LIMIT;
-    while new.lock().received()? < written {
+    while new.lock()?.received()? < written {
         if context.over.load(Ordering::Relaxed) {
             return Err(canceled());
         }
         if Instant::now() > deadline {
-            return Err(new.lock().does_not_replicate(CATCH_UP_LIMIT));
+            return Err(new.lock()?.does_not_replicate(CATCH_UP_LIMIT));
         }
         sleep(POLL_INTERVAL);
     }

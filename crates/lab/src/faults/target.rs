@@ -8,17 +8,16 @@ use plan::{FaultTarget, SplitMix64};
 use crate::cluster::{Cluster, Member};
 use crate::failure::Failure;
 use crate::instance::Instance;
-use crate::member_probe;
+use crate::probe::view_of;
 use crate::rig::Rig;
 
 /// The instances that have the target, with their numbers.
 pub(super) fn instances(target: FaultTarget, rig: &Rig) -> impl Iterator<Item = (u32, &Instance)> {
-    let has = move |(number, instance): &(u32, &Instance)| match (target, &instance.cluster) {
-        (FaultTarget::Server(server), Some(cluster)) => cluster
-            .members()
-            .iter()
-            .any(|member| member.number == server),
-        (FaultTarget::Server(server), None) => server == *number,
+    let has = move |(_, instance): &(u32, &Instance)| match target {
+        FaultTarget::Server(server) => {
+            let mut members = instance.cluster.members().iter();
+            members.any(|member| member.number == server)
+        }
         _ => true,
     };
     (1..).zip(&rig.instances).filter(has)
@@ -79,12 +78,9 @@ pub(super) fn find(
 }
 
 fn is_replica(cluster: &Cluster, state: Option<Role>) -> bool {
-    let many = cluster
-        .replication()
-        .is_some_and(|kind| kind.has_many_primaries());
     match state {
         Some(Role::Replica) => true,
-        Some(Role::Primary) => many,
+        Some(Role::Primary) => cluster.has_many_primaries(),
         Some(Role::Detached) | None => false,
     }
 }
@@ -101,10 +97,45 @@ fn states(cluster: &Cluster) -> Vec<Option<Role>> {
 
 /// A member's role, as it says itself; `None` if it does not answer.
 pub(super) fn state(cluster: &Cluster, member: &Member) -> Option<Role> {
-    if cluster.replication().is_none() {
+    if !cluster.is_replicated() {
         // A single server is its own primary, whether it answers or not.
         return Some(Role::Primary);
     }
-    let view = member_probe::view_of(&member.database, cluster.replication());
-    Some(view.ok()?.state)
+    Some(view_of(cluster, member).ok()?.state)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read};
+    use std::net::TcpListener;
+
+    use testkit::{MariaDb, Proxy};
+
+    use super::*;
+
+    /// One after the other, each of them would be waited for.
+    #[test]
+    fn members_that_hang_are_asked_at_the_same_time() {
+        let server = MariaDb::start(&[]);
+        server.sql("CREATE DATABASE hung");
+        let proxies = [(); 2].map(|()| Proxy::start(server.port()));
+        let ports = proxies.each_ref().map(Proxy::port);
+        let [one, other] = ports;
+        let url = format!("mysql://root@127.0.0.1:{one},127.0.0.1:{other}/hung");
+        let engine = engine::of_url(&url).unwrap();
+        let database = engine.open(&url, &engine::Access::default(), None).unwrap();
+        let cluster = Cluster::found(&database, 1);
+        drop(proxies);
+        // They accept connections and say nothing.
+        let listeners = ports.map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+        thread::scope(|scope| {
+            let asked = scope.spawn(|| states(&cluster));
+            let [mut first, _second] = listeners.each_ref().map(|one| one.accept().unwrap().0);
+            first.set_nonblocking(true).unwrap();
+            let mut bytes = [0; 100];
+            let waits = first.read(&mut bytes).unwrap_err();
+            assert_eq!(waits.kind(), ErrorKind::WouldBlock, "it was given up");
+            assert_eq!(asked.join().unwrap(), [None, None]);
+        });
+    }
 }

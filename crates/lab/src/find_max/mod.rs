@@ -4,15 +4,13 @@
 pub(crate) mod search;
 mod step;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use measure::find_max::{FoundMax, LONG, SearchEnd};
 use measure::summary::TrialSummary;
 use plan::Arrivals;
 use plan::{FindMax, Limited, Point, Value};
 
 use crate::lab::Lab;
-use crate::observer::Observer;
+use crate::run::Run;
 use crate::study::attempt;
 use crate::trial::{Target, Trial};
 use search::{MAX_TRIALS, Next, Search};
@@ -34,21 +32,19 @@ pub fn find_max(
     lab: &mut Lab,
     trials: &[Trial],
     known: &[TrialSummary],
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
+    run: &mut Run<'_>,
 ) -> Result<(), Failure> {
     let mut finished = Vec::new();
     let mut first = None;
     let searches = trials.iter();
     let searches = searches.filter_map(|trial| Some((trial, trial.planned.load.find_max?)));
     for (trial, wanted) in searches {
-        let mut run = SearchRun {
+        let mut searched = SearchRun {
             lab,
             trial,
             wanted,
             known,
-            observer,
-            interrupted,
+            run,
             finished,
             search: None,
             found: FoundMax {
@@ -65,13 +61,13 @@ pub fn find_max(
                 },
             },
         };
-        let failed = run.search().err();
+        let failed = searched.search().err();
         if let Some(Failed::Search(failure) | Failed::All(failure)) = &failed {
-            run.found.end = run.stopped(failure);
+            searched.found.end = searched.stopped(failure);
         }
-        let found = run.found;
-        finished = run.finished;
-        observer.found(found)?;
+        let found = searched.found;
+        finished = searched.finished;
+        run.observer.found(found)?;
         match failed {
             Some(Failed::All(failure)) => return Err(failure),
             Some(Failed::Search(failure)) => drop(first.get_or_insert(failure)),
@@ -99,13 +95,12 @@ enum Failed {
 }
 
 /// A running search.
-struct SearchRun<'a> {
+struct SearchRun<'a, 'r> {
     lab: &'a mut Lab,
     trial: &'a Trial,
     wanted: FindMax,
     known: &'a [TrialSummary],
-    observer: &'a mut dyn Observer,
-    interrupted: &'a AtomicBool,
+    run: &'a mut Run<'r>,
     /// The trials of this search and of earlier ones, including those taken from `known`.
     finished: Vec<TrialSummary>,
     /// `None` until the closed loop has ended.
@@ -113,9 +108,9 @@ struct SearchRun<'a> {
     found: FoundMax,
 }
 
-impl SearchRun<'_> {
+impl SearchRun<'_, '_> {
     fn search(&mut self) -> Result<(), Failed> {
-        let closed = self.run(self.closed())?;
+        let closed = self.measure(self.closed())?;
         let capacity = closed.transactions.per_s.map(|tps| tps.value);
         let Some(capacity) = capacity.filter(|capacity| *capacity > 0.0) else {
             let message =
@@ -135,11 +130,11 @@ impl SearchRun<'_> {
                     return Ok(());
                 }
             };
-            let summary = self.run(self.step(rate, long))?;
+            let summary = self.measure(self.step(rate, long))?;
             let step = step::judge(&summary, &self.found, rate, long);
             search.observe(rate, long, step::outcome(&step));
             let line = step::progress_line(&step, &self.found, &search);
-            self.observer.searching(&line);
+            self.run.observer.searching(&line);
             self.found.steps.push(step);
             self.search = Some(search.clone());
         }
@@ -155,7 +150,7 @@ impl SearchRun<'_> {
     }
 
     /// Runs a trial, or takes its summary from an interrupted run.
-    fn run(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
+    fn measure(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
         let summary = match self.known(&trial) {
             Some(known) => known.clone(),
             None => self.run_trial(trial)?,
@@ -180,11 +175,11 @@ impl SearchRun<'_> {
     }
 
     fn run_trial(&mut self, trial: Trial) -> Result<TrialSummary, Failed> {
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.run.is_interrupted() {
             let message = "interrupted between two trials";
             return Err(Failed::All(Failure::interrupted(message)));
         }
-        let ran = attempt(self.lab, &trial, self.observer, self.interrupted);
+        let ran = attempt(self.lab, &trial, self.run);
         match ran.map_err(Failed::All)? {
             (summary, Some(failure)) => {
                 self.finished.push(summary);

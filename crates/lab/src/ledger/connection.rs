@@ -7,7 +7,7 @@ use engine::replication::Role;
 use workload::session::{FailureKind, SessionError};
 
 use super::Ledger;
-use crate::Database;
+use crate::cluster::{Cluster, Member};
 
 /// How long a user that stays with its server retries an unreachable one, like clients that cache
 /// its address.
@@ -40,7 +40,7 @@ impl<'a> Connection<'a> {
             ledger,
             number,
             kept: None,
-            home: home(ledger, number),
+            home: home(ledger.cluster(), number),
             away_since: None,
         }
     }
@@ -56,13 +56,13 @@ impl<'a> Connection<'a> {
 
     /// The user's connection; a new one if it was lost or the primary has moved.
     pub(super) fn connected(&mut self) -> Option<Connected> {
-        let member = self.home.unwrap_or_else(|| self.ledger.primary_index());
+        let cluster = self.ledger.cluster();
+        let member = self.home.unwrap_or_else(|| cluster.primary_index());
         let kept = self.kept.take();
         if let Some(kept) = kept.filter(|kept| kept.member == member) {
             return Some(kept);
         }
-        let (_, database) = *self.ledger.databases().get(member)?;
-        match self.connect(database) {
+        match self.connect(cluster.members().get(member)?) {
             Ok((Role::Primary, sql)) => {
                 self.away_since = None;
                 Some(Connected { member, sql })
@@ -78,9 +78,9 @@ impl<'a> Connection<'a> {
         }
     }
 
-    fn connect(&self, database: &Database) -> Result<(Role, Box<dyn Sql>), SessionError> {
-        let mut sql = database.connect(ANSWER_LIMIT)?;
-        Ok((self.ledger.role(database, &mut *sql)?, sql))
+    fn connect(&self, member: &Member) -> Result<(Role, Box<dyn Sql>), SessionError> {
+        let mut sql = member.database.connect(ANSWER_LIMIT)?;
+        Ok((self.ledger.role(member, &mut *sql)?, sql))
     }
 
     /// Whether the user stays with a server that it cannot reach.
@@ -91,9 +91,10 @@ impl<'a> Connection<'a> {
     /// Chooses another server for the next transfer if the user stays with one.
     fn move_on<T>(&mut self, from: usize) -> Option<T> {
         self.away_since = None;
-        self.home = self.home.map(|_| match self.ledger.has_many_primaries() {
-            true => (from + 1) % self.ledger.databases().len().max(1),
-            false => self.ledger.primary_index(),
+        let cluster = self.ledger.cluster();
+        self.home = self.home.map(|_| match cluster.has_many_primaries() {
+            true => (from + 1) % cluster.members().len(),
+            false => cluster.primary_index(),
         });
         None
     }
@@ -107,14 +108,32 @@ fn stays(user: u32) -> bool {
 
 /// The index of the server that a user starts with. In a cluster whose members are all primaries,
 /// users are spread over all of them.
-fn home(ledger: &Ledger<'_>, user: u32) -> Option<usize> {
-    let members = ledger.databases().len().max(1);
-    match ledger.has_many_primaries() {
+fn home(cluster: &Cluster, user: u32) -> Option<usize> {
+    let members = cluster.members().len();
+    match cluster.has_many_primaries() {
         true => usize::try_from(user).ok().map(|user| user % members),
-        false => stays(user).then(|| ledger.primary_index()),
+        false => stays(user).then(|| cluster.primary_index()),
     }
 }
 
 pub(super) fn run(sql: &mut dyn Sql, statement: &str) -> Result<(), SessionError> {
     sql.rows(statement, ANSWER_LIMIT).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that was cut off can only lose what somebody still sends to it, and conflicts need
+    /// writes at different members.
+    #[test]
+    fn half_of_the_users_stay_with_their_server_and_many_primaries_share_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let cluster = crate::testing::found(&dir, 3);
+        cluster.set_primary(1);
+        let homes = |cluster| [1, 2, 3, 4].map(|user| home(cluster, user));
+        assert_eq!(homes(&cluster), [None, Some(1), None, Some(1)]);
+        cluster.set_many_primaries(true);
+        assert_eq!(homes(&cluster), [Some(1), Some(2), Some(0), Some(1)]);
+    }
 }

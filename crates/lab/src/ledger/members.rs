@@ -10,7 +10,8 @@ use measure::ledger::{Contents, Row, Transfer};
 use workload::ledger::{ACCOUNTS, read_accounts, read_digest, read_lists, read_transfers, values};
 
 use super::Ledger;
-use crate::Database;
+use crate::cluster::Member;
+use crate::{Database, Rows};
 
 /// How long replicas may take to apply what the primary has: without progress, and in total.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -26,8 +27,6 @@ const STATEMENT_LIMIT: Duration = Duration::from_secs(30);
 const NO_PRIMARY: &str = "no member accepts writes, so nobody knows what was committed";
 /// Number of transfers per query.
 const PAGE: usize = 10_000;
-
-type Rows = Vec<Vec<Option<String>>>;
 
 /// The contents of the members, the primary's first, and why other members could not be read.
 #[derive(Debug, Default)]
@@ -61,7 +60,7 @@ pub(super) fn read(ledger: &Ledger<'_>, limit: usize, interrupted: &AtomicBool) 
     let (mut before, mut changed_at) = (Vec::new(), began);
     loop {
         let mut seen = look(ledger);
-        let reference = reference(ledger, &seen);
+        let reference = reference(ledger.cluster().primary_index(), &seen);
         if !have_same_digests(&before, &seen) {
             changed_at = Instant::now();
         }
@@ -96,18 +95,18 @@ fn leave_out_unsettled(seen: &mut [Seen], reference: Option<usize>) {
 }
 
 fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
-    let databases = ledger.databases();
-    let mut seen: Vec<Seen> = (0..databases.len())
-        .zip(&databases)
-        .map(|(index, (_, database))| match ledger.is_down(index) {
+    let cluster = ledger.cluster();
+    let members = cluster.members().iter();
+    let mut seen: Vec<Seen> = members
+        .map(|member| match is_down(member) {
             true => Seen::Out("it is down".to_owned()),
-            false => ask(ledger, database).unwrap_or_else(Seen::Away),
+            false => ask(ledger, member).unwrap_or_else(Seen::Away),
         })
         .collect();
-    if ledger.has_many_primaries() {
+    if cluster.has_many_primaries() {
         return seen;
     }
-    let primary = reference(ledger, &seen);
+    let primary = reference(cluster.primary_index(), &seen);
     for (index, one) in seen.iter_mut().enumerate() {
         if let Seen::Digest {
             is_primary: true, ..
@@ -121,9 +120,15 @@ fn look(ledger: &Ledger<'_>) -> Vec<Seen> {
     seen
 }
 
-fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
-    let mut sql = connect(database)?;
-    let state = ledger.role(database, &mut *sql);
+/// Whether the process of a member has ended.
+fn is_down(member: &Member) -> bool {
+    let node = member.try_lock();
+    node.is_some_and(|mut node| node.exited().is_some())
+}
+
+fn ask(ledger: &Ledger<'_>, member: &Member) -> Result<Seen, String> {
+    let mut sql = connect(&member.database)?;
+    let state = ledger.role(member, &mut *sql);
     let state = state.map_err(|error| error.to_string())?;
     if state == Role::Detached {
         return Ok(Seen::Away("it does not replicate".to_owned()));
@@ -134,8 +139,9 @@ fn ask(ledger: &Ledger<'_>, database: &Database) -> Result<Seen, String> {
     })
 }
 
-/// The index of the member that the others are compared with: the primary.
-fn reference(ledger: &Ledger<'_>, seen: &[Seen]) -> Option<usize> {
+/// The index of the member that the others are compared with: the primary, if possible the `known`
+/// one.
+fn reference(known: usize, seen: &[Seen]) -> Option<usize> {
     let accepts_writes = |one: &Seen| {
         matches!(
             one,
@@ -145,7 +151,6 @@ fn reference(ledger: &Ledger<'_>, seen: &[Seen]) -> Option<usize> {
             }
         )
     };
-    let known = ledger.primary_index();
     if seen.get(known).is_some_and(accepts_writes) {
         return Some(known);
     }
@@ -181,16 +186,16 @@ fn have_same_digests(before: &[Seen], after: &[Seen]) -> bool {
 
 fn read_all(ledger: &Ledger<'_>, seen: &[Seen], reference: Option<usize>, limit: usize) -> Found {
     let mut found = Found::default();
-    for (index, ((number, database), seen)) in ledger.databases().iter().zip(seen).enumerate() {
+    for (index, (member, seen)) in ledger.cluster().members().iter().zip(seen).enumerate() {
         let contents = match seen {
             Seen::Away(why) | Seen::Out(why) => Err(why.clone()),
             Seen::Digest { .. } if reference.is_none() => Err(NO_PRIMARY.to_owned()),
-            Seen::Digest { .. } => contents(*number, database, limit),
+            Seen::Digest { .. } => contents(member.number, &member.database, limit),
         };
         match contents {
             Ok(contents) if Some(index) == reference => found.contents.insert(0, contents),
             Ok(contents) => found.contents.push(contents),
-            Err(why) => found.unread.push((*number, why)),
+            Err(why) => found.unread.push((member.number, why)),
         }
     }
     found
@@ -286,6 +291,7 @@ mod tests {
             digest: vec![vec![Some("7".to_owned())]],
         };
         let seen = [replica(), replica()];
+        assert_eq!(reference(0, &seen), None, "a replica proves nothing");
         assert!(!is_settled(&seen, None, true));
         assert!(is_settled(&seen, None, false));
         assert!(is_settled(&seen, Some(0), true));

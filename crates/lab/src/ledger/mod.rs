@@ -8,38 +8,19 @@ mod reader;
 mod recorder;
 mod schedule;
 mod user;
-
-use std::sync::atomic::AtomicBool;
-use std::thread::{Scope, ScopedJoinHandle};
+mod verify;
 
 use engine::Sql;
-use engine::data::ledger as tables;
 use engine::replication::Role;
-use measure::fault::FaultRecord;
-use measure::ledger::{Contents, History, LedgerSummary, Opening, check, edn, in_flight, losses};
-use workload::ledger::{ACCOUNTS, APPENDERS, BALANCE};
 use workload::schema::Dialect;
 use workload::session::SessionError;
 
-use crate::Database;
-use crate::cluster::Member;
-use crate::failure::Failure;
-use crate::group::Group;
+use crate::cluster::{Cluster, Member};
 use crate::instance::Instance;
-use crate::observer::Observer;
-use crate::rig::Rig;
-use crate::threads;
-use crate::trial::Trial;
 
-use appender::Appender;
-use connection::ANSWER_LIMIT;
-use reader::Reader;
 use recorder::Recorder;
 pub(crate) use schedule::Schedule;
-use user::User;
-
-/// Maximum number of transfers without a record in the history that are read from a member.
-const MAX_FOREIGN: usize = 100_000;
+pub(crate) use verify::{Verified, open, spawn};
 
 pub(crate) struct Ledger<'a> {
     /// The instance's number, counted from 1.
@@ -50,199 +31,19 @@ pub(crate) struct Ledger<'a> {
     recorder: Recorder,
 }
 
-/// The outcome of an instance's ledger.
-pub(crate) struct Verified {
-    pub(crate) summary: LedgerSummary,
-    /// Why nothing could be judged: the history is unreadable.
-    pub(crate) unreadable: Option<String>,
-    history: History,
-    contents: Vec<Contents>,
-}
-
-impl Verified {
-    /// Adds what became of the transfers around each fault of its instance.
-    pub(crate) fn add_to(&self, faults: Vec<&mut FaultRecord>) {
-        let known: Vec<&FaultRecord> = faults.iter().map(|fault| &**fault).collect();
-        let losses = losses(&self.history, &self.contents, &known);
-        for (fault, loss) in faults.into_iter().zip(losses) {
-            let (asked_s, effect_s) = (fault.asked_s, fault.effect_s);
-            if let (Some(recovery), Some(effect_s)) = (&mut fault.recovery, effect_s) {
-                let fates = in_flight(&self.history, &self.contents, asked_s, effect_s);
-                (recovery.in_flight, recovery.loss) = (Some(fates), loss);
-            }
-        }
-    }
-}
-
-/// Creates the tables of each instance's ledger, if the trial has ledgers, and waits until every
-/// member has them.
-pub(crate) fn open<'a>(
-    trial: &'a Trial,
-    rig: &'a Rig,
-    observer: &mut dyn Observer,
-    interrupted: &AtomicBool,
-) -> Result<Vec<Ledger<'a>>, Failure> {
-    let Some(planned) = &trial.planned.ledger else {
-        return Ok(Vec::new());
-    };
-    observer.stage("creating the tables of the ledger");
-    let mut ledgers = Vec::new();
-    for (number, instance) in (1..).zip(&rig.instances) {
-        let path = observer.ledger_file(number)?;
-        let opening = Opening {
-            accounts: ACCOUNTS.into(),
-            balance: BALANCE,
-        };
-        let failed = |error| Failure::interrupted(format!("{}: {error}", path.display()));
-        let ledger = Ledger {
-            number,
-            instance,
-            planned,
-            // Users of different instances must differ.
-            seed: trial.load_seed.wrapping_add(u64::from(number)),
-            recorder: Recorder::create(path.clone(), opening).map_err(failed)?,
-        };
-        tables::create(&**ledger.primary())?;
-        for (member, why) in members::read(&ledger, MAX_FOREIGN, interrupted).unread {
-            observer.note(&format!("the ledger cannot read server {member}: {why}"));
-        }
-        ledgers.push(ledger);
-    }
-    Ok(ledgers)
-}
-
-/// The users end with the measurement.
-pub(crate) fn spawn<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
-    schedule: Schedule<'env>,
-    ledgers: &'env [Ledger<'env>],
-) -> Result<Vec<ScopedJoinHandle<'scope, ()>>, Failure> {
-    let mut started = Vec::new();
-    for ledger in ledgers {
-        let mut spawn = |work: Box<dyn FnOnce() + Send + 'env>| {
-            let name = format!("dyno-ledger-{}", ledger.number);
-            started.push(threads::spawn(scope, name, work)?);
-            Ok::<_, Failure>(())
-        };
-        for user in 1..=ledger.planned.users() {
-            spawn(Box::new(move || User::new(ledger, schedule, user).run()))?;
-        }
-        for user in 1..=APPENDERS {
-            spawn(Box::new(move || {
-                Appender::new(ledger, schedule, user).run();
-            }))?;
-        }
-        let members = u32::try_from(ledger.databases().len()).unwrap_or(u32::MAX);
-        if ledger.planned.replica_reads > 0.0 && members > 1 {
-            for member in 0..members {
-                spawn(Box::new(move || {
-                    Reader::new(ledger, schedule, member).run()
-                }))?;
-            }
-        }
-    }
-    Ok(started)
-}
-
-impl Ledger<'_> {
-    /// Determines what became of each transfer, and drops the tables of a server that dyno did not
-    /// start.
-    pub(crate) fn verify(self, observer: &mut dyn Observer, interrupted: &AtomicBool) -> Verified {
-        observer.stage("checking the ledger");
-        let path = self.recorder.path().display();
-        let (history, unreadable) = match self.recorder.history() {
-            Ok(history) => (history, None),
-            Err(error) => {
-                let why = format!("cannot read the ledger's history {path}: {error}");
-                (History::default(), Some(why))
-            }
-        };
-        let limit = history.entries().len() * 2 + MAX_FOREIGN;
-        let mut found = members::read(&self, limit, interrupted);
-        if let Some(why) = &unreadable {
-            found.refuse(why);
-        }
-        self.clean_up(observer);
-        let lists = found
-            .contents
-            .first()
-            .map(|primary| primary.lists.as_slice());
-        let exported = self.recorder.path().with_extension("edn");
-        if let Err(error) = std::fs::write(&exported, edn(&history, lists)) {
-            observer.note(&format!("{}: {error}", exported.display()));
-        }
-        let summary = LedgerSummary {
-            stopped_at_s: match self.recorder.is_complete() {
-                true => None,
-                false => Some(history.last_s()),
-            },
-            ..check(&history, &found.contents, found.unread)
-        };
-        Verified {
-            summary,
-            unreadable,
-            history,
-            contents: found.contents,
-        }
-    }
-
-    /// Drops the tables of a server that dyno did not start.
-    pub(crate) fn clean_up(&self, observer: &mut dyn Observer) {
-        if self.instance.cluster.is_none()
-            && let Err(error) = tables::remove(&**self.primary())
-        {
-            observer.note(&error.to_string());
-        }
+impl<'a> Ledger<'a> {
+    fn cluster(&self) -> &'a Cluster {
+        &self.instance.cluster
     }
 
     fn dialect(&self) -> &'static Dialect {
-        self.instance.endpoint.database.engine().dialect()
+        self.instance.database.engine().dialect()
     }
 
-    /// `None` for a single server.
-    fn group(&self) -> Option<Group<'_>> {
-        self.instance.as_group()
-    }
-
-    /// Numbers and databases of all servers.
-    fn databases(&self) -> Vec<(u32, &Database)> {
-        let single = || vec![(self.number, &self.instance.endpoint.database)];
-        self.group().map_or_else(single, |group| group.members)
-    }
-
-    fn primary_index(&self) -> usize {
-        self.group().map_or(0, |group| group.primary_index())
-    }
-
-    fn primary(&self) -> &Database {
-        let primary = self.databases().get(self.primary_index()).copied();
-        primary.map_or(&self.instance.endpoint.database, |(_, database)| database)
-    }
-
-    /// Asks a server for its role. A single server is its own primary.
-    fn role(&self, database: &Database, sql: &mut dyn Sql) -> Result<Role, SessionError> {
-        if let Some(replication) = self.group().and_then(|group| group.replication) {
-            let rows = sql.rows(replication.traits().view_query, ANSWER_LIMIT)?;
-            return Ok(replication.view(&rows).state);
-        }
-        let server = database.server();
-        let asked = server.and_then(|server| Some((server, server.role_query()?)));
-        let Some((server, query)) = asked else {
-            return Ok(Role::Primary);
-        };
-        Ok(server.role(&sql.rows(query, ANSWER_LIMIT)?))
-    }
-
-    fn has_many_primaries(&self) -> bool {
-        self.group().is_some_and(|group| group.has_many_primaries())
-    }
-
-    /// Whether the process of a member has ended.
-    fn is_down(&self, member: usize) -> bool {
-        let cluster = self.instance.cluster.as_ref();
-        let member = cluster.and_then(|cluster| cluster.members().get(member));
-        let node = member.and_then(Member::try_lock);
-        node.is_some_and(|mut node| node.exited().is_some())
+    /// Asks a member for its role.
+    fn role(&self, member: &Member, sql: &mut dyn Sql) -> Result<Role, SessionError> {
+        let ask = |query: &str| sql.rows(query, connection::ANSWER_LIMIT);
+        Ok(self.cluster().view(member, ask)?.state)
     }
 }
 

@@ -33,11 +33,9 @@ impl<'a> Reader<'a> {
     /// Reads for one user after another, in turns with the readers of the other members, until the
     /// measurement ends or nothing more can be recorded.
     pub(super) fn run(mut self) {
-        let members = self.ledger.databases();
+        let members = self.ledger.cluster().members();
         let index = usize::try_from(self.member).unwrap_or(usize::MAX);
-        let (Some(begun), Some((number, database))) =
-            (self.schedule.clock.begun(), members.get(index))
-        else {
+        let (Some(begun), Some(member)) = (self.schedule.clock.begun(), members.get(index)) else {
             return;
         };
         let readers = u32::try_from(members.len()).unwrap_or(u32::MAX);
@@ -49,12 +47,12 @@ impl<'a> Reader<'a> {
             }
             let at_s = self.schedule.now_s();
             // No answer, no evidence.
-            let Ok(sequence) = self.read(database, user) else {
+            let Ok(sequence) = self.read(&member.database, user) else {
                 continue;
             };
             let read = Record::Read(Read {
                 at_s,
-                member: *number,
+                member: member.number,
                 user: user.into(),
                 sequence,
             });

@@ -9,7 +9,7 @@ use measure::ledger::LedgerSummary;
 use crate::cluster::Cluster;
 use crate::instance::Instance;
 use crate::rig::Rig;
-use crate::testing::{Silent, trial};
+use crate::testing::{Silent, run_of, trial};
 use crate::{Database, drive};
 
 /// The result of the ledger beside a load of four seconds, while `during` manipulates the server.
@@ -26,7 +26,7 @@ fn judged(during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
     let rig = Rig {
         instances: vec![Instance::on(cluster).unwrap()],
         reset: None,
-        made_for: None,
+        reuse_key: None,
     };
     let listener = Listener {
         tell: &mut |_| {},
@@ -39,19 +39,20 @@ fn judged(during: impl FnOnce(&Cluster) + Send) -> LedgerSummary {
         ledger: keep.path().join("ledger"),
         ..Silent::default()
     };
-    let mut ledgers = super::open(&trial, &rig, &mut observer, &never).unwrap();
+    let mut run = run_of(&mut observer, &never);
+    let mut ledgers = super::open(&trial, &rig, &mut run).unwrap();
     std::thread::scope(|scope| {
-        let cluster = rig.instances[0].cluster.as_ref().unwrap();
+        let cluster = &rig.instances[0].cluster;
         scope.spawn(|| during(cluster));
-        drive::drive(&trial, &rig, &ledgers, &mut observer, &never).unwrap();
+        drive::drive(&trial, &rig, &ledgers, &mut run).unwrap();
     });
-    let verified = ledgers.remove(0).verify(&mut observer, &never);
+    let verified = ledgers.remove(0).verify(&mut run);
     rig.end(&mut observer);
     verified.summary
 }
 
 fn database(cluster: &Cluster) -> &Database {
-    &cluster.primary().unwrap().database
+    &cluster.primary().database
 }
 
 /// Waits until the ledger holds `count` transfers.
@@ -70,7 +71,7 @@ fn wait_for_transfers(cluster: &Cluster, count: usize) {
 fn a_killed_server_that_restarts_loses_no_acknowledged_commit() {
     let summary = judged(|cluster| {
         wait_for_transfers(cluster, 50);
-        let mut node = cluster.primary().unwrap().lock();
+        let mut node = cluster.primary().lock().unwrap();
         node.kill();
         node.restart(&AtomicBool::new(false)).unwrap();
     });
@@ -113,15 +114,16 @@ fn a_load_that_does_not_start_leaves_no_tables_on_a_server_that_stays() {
     });
     let database = node.open(crate::template::DATABASE).unwrap();
     let rig = Rig {
-        instances: vec![Instance::of(database.clone())],
+        instances: vec![Instance::found(database.clone(), 1)],
         reset: None,
-        made_for: None,
+        reuse_key: None,
     };
     let mut observer = Silent {
         ledger: keep.path().join("ledger"),
         ..Silent::default()
     };
-    crate::run_trial::run_on(&trial, &rig, &mut observer, &interrupted).unwrap_err();
+    let mut run = run_of(&mut observer, &interrupted);
+    crate::run_trial::run_on(&trial, &rig, &mut run).unwrap_err();
     let mut sql = database.connect(Duration::from_secs(10)).unwrap();
     let left = sql.rows("SHOW TABLES LIKE 'dyno_a%'", Duration::from_secs(10));
     assert_eq!(left.unwrap(), Vec::<Vec<Option<String>>>::new());

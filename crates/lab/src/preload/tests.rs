@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use client::sqlite::SqliteTarget;
@@ -8,7 +9,7 @@ use super::*;
 use crate::cluster::Cluster;
 use crate::failure::Exit;
 use crate::instance::Instance;
-use crate::testing::{Silent, node, trial};
+use crate::testing::{Silent, node, run_of, trial};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -25,7 +26,7 @@ fn of(instance: Instance) -> Rig {
     Rig {
         instances: vec![instance],
         reset: None,
-        made_for: None,
+        reuse_key: None,
     }
 }
 
@@ -38,7 +39,7 @@ fn stopped(rig: Rig) -> Failure {
             interrupted.store(true, Ordering::Relaxed);
         });
         let mut observer = Silent::default();
-        preload(&trial(), &rig, &mut observer, &interrupted).unwrap_err()
+        preload(&trial(), &rig, &mut run_of(&mut observer, &interrupted)).unwrap_err()
     })
 }
 
@@ -47,7 +48,7 @@ fn a_server_that_dies_is_reported_with_the_end_of_its_log() {
     let keep = tempfile::tempdir().unwrap();
     let rig = node_after(Signal::KILL, keep.path());
     let mut observer = Silent::default();
-    let failure = preload(&trial(), &rig, &mut observer, &NEVER).unwrap_err();
+    let failure = preload(&trial(), &rig, &mut run_of(&mut observer, &NEVER)).unwrap_err();
     let text = failure.message;
     assert!(text.contains("server 1"), "{text}");
     assert!(text.contains("was killed by signal 9"), "{text}");
@@ -71,6 +72,6 @@ fn an_interrupt_does_not_wait_for_an_in_process_database() {
                    (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id, id k, '' pad FROM n";
     target.open().unwrap().execute_batch(endless).unwrap();
     let database = engine::SQLITE.open(&url, &engine::Access::default(), None);
-    let failure = stopped(of(Instance::of(database.unwrap())));
+    let failure = stopped(of(Instance::found(database.unwrap(), 1)));
     assert_eq!(failure.exit, Exit::Interrupted, "{failure}");
 }

@@ -1,7 +1,7 @@
 //! Servers that a cluster manager starts.
 
-use engine::Paths;
-use engine::manager::{ManagedServer, Manager, ManagerFile};
+use engine::manager::{ManagedServer, Manager};
+use engine::{Paths, ServerFile};
 
 use crate::account::Account;
 use crate::failure::Failure;
@@ -32,12 +32,12 @@ impl Launcher {
 
     fn write_of_manager(
         &self,
-        file: &ManagerFile,
+        file: &ServerFile,
         paths: &Paths,
         account: &Account,
     ) -> Result<(), Failure> {
         let path = paths.dir.join(file.name);
-        match file.is_program {
+        match file.is_executable {
             true => write_program(&path, &file.text)?,
             false => write_for_server(&path, &file.text, account)?,
         }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use load::TimedError;
 use measure::recovery::{Count, FirstWrite, TimedError as ObservedError};
 
-use super::alert::Level;
 use super::{Watch, first_writes};
 use crate::clock::{Clock, seconds};
+use crate::probe::Level;
 
 const INTERVAL: Duration = Duration::from_millis(10);
 /// How long all readings are kept, in case a fault follows.
@@ -32,7 +32,7 @@ pub(super) struct Sampler<'a> {
 
 /// The readings of one instance.
 #[derive(Debug, Default)]
-pub(super) struct Sampled {
+pub(crate) struct Sampled {
     pub(super) counts: Vec<Count>,
     pub(super) errors: Vec<ObservedError>,
     pub(super) first_writes: Vec<FirstWrite>,
@@ -126,6 +126,10 @@ fn observed(error: TimedError) -> ObservedError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use client::route::Route;
+
     use super::*;
 
     fn times(sampled: &Sampled) -> Vec<f64> {
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn readings_are_close_only_around_a_fault() {
-        let watch = Watch::default();
+        let watch = Watch::new(&Arc::new(Route::fixed()));
         let mut sampler = Sampler::new(&watch);
         let step = |step: u32| f64::from(step) / 100.0;
         (0..2000).for_each(|at| sampler.read(step(at)));
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn errors_before_the_first_fault_are_not_kept_and_those_after_it_are_bounded() {
-        let watch = Watch::default();
+        let watch = Watch::new(&Arc::new(Route::fixed()));
         let mut sampler = Sampler::new(&watch);
         let error = |at_ns| TimedError {
             at_ns,

@@ -1,6 +1,6 @@
 //! The facts that the rules of the verdict examine, computed from a trial's numbers.
 
-use crate::metric::split;
+use crate::others::{cpus, programs};
 use crate::summary::TrialSummary;
 
 /// `None` means that something was not measured.
@@ -30,19 +30,10 @@ impl<'a> Facts<'a> {
 
     /// Other programs with their shares of the busy CPU time (0 to 1), the busiest first.
     pub(super) fn other_programs(&self) -> Vec<(&str, f64)> {
-        let named = self
-            .trial
-            .metrics
-            .keys()
-            .filter_map(|name| match split(name) {
-                (metric, Some(program)) if metric == "other.cpu" => {
-                    Some((program, self.of_cpu(name)?))
-                }
-                _ => None,
-            });
-        let mut programs: Vec<_> = named.collect();
-        programs.sort_by(|a, b| b.1.total_cmp(&a.1));
-        programs
+        let metrics = self.trial.metrics.iter();
+        let programs = programs(metrics.map(|(name, metric)| (name.as_str(), metric.mean)));
+        let of_busy = |(name, cpu_pct)| Some((name, self.share_of_busy(cpu_pct)?));
+        programs.into_iter().filter_map(of_busy).collect()
     }
 
     /// Flushes of the log, or of all files if those of the log are not counted separately.
@@ -64,9 +55,13 @@ impl<'a> Facts<'a> {
 
     /// A process's share (0 to 1) of the time in which CPUs were busy.
     fn of_cpu(&self, process: &str) -> Option<f64> {
-        let is_core = |name: &&String| name.starts_with("cpu[") && name.ends_with("].idle");
-        let cpus = self.trial.metrics.keys().filter(is_core).count();
-        let share = self.metric(process)? / (self.cpu_busy_pct()? * cpus as f64);
+        self.share_of_busy(self.metric(process)?)
+    }
+
+    /// A share of one CPU in percent as a share (0 to 1) of the busy time.
+    fn share_of_busy(&self, cpu_pct: f64) -> Option<f64> {
+        let cpus = cpus(self.trial.metrics.keys().map(String::as_str));
+        let share = cpu_pct / (self.cpu_busy_pct()? * cpus as f64);
         Some(share).filter(|share| share.is_finite())
     }
 

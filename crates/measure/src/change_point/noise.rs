@@ -21,7 +21,6 @@ pub(super) fn weakest(values: &[f64], cuts: &[usize]) -> Option<(usize, f64)> {
 
 /// How the values vary around their levels.
 struct Noise {
-    /// Long-run variance of one value.
     variance: f64,
     degrees: f64,
 }

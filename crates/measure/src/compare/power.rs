@@ -23,7 +23,6 @@ pub const FEWEST_REPEATS: u32 = 5;
 const NOISE_CONFIDENCE: f64 = 0.8;
 /// Half of a 95 % interval, in standard errors.
 const HALF_WIDTH: f64 = 1.96;
-/// Nodes of the numeric integration.
 const NODES: u32 = 60;
 
 /// The fewest repeats of each side that give a verdict in 80 % of cases if the true change is as

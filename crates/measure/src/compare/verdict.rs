@@ -9,9 +9,7 @@ use super::{Comparison, MOST_REPEATS};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
-    /// The new side is better.
     Faster,
-    /// The new side is worse.
     Slower,
     /// Any difference is smaller than the least one that matters.
     Equivalent,
@@ -22,7 +20,9 @@ pub enum Decision {
         repeats_needed: Option<u32>,
     },
     /// There is a change, but nothing was tested.
-    NoVerdict { reason: NoVerdict },
+    NoVerdict {
+        reason: NoVerdict,
+    },
 }
 
 impl Decision {
@@ -49,7 +49,6 @@ impl Decision {
     }
 }
 
-/// Why a change has no verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoVerdict {

@@ -2,7 +2,6 @@
 
 use super::{Finding, Level};
 
-/// A check of the facts `F`.
 #[derive(Debug)]
 pub struct Check<F> {
     pub about: About,
@@ -18,7 +17,6 @@ pub struct About {
     pub worst: Level,
     /// Why the check matters, in one sentence.
     pub why: &'static str,
-    /// The source of the advice.
     pub source: &'static str,
     /// Words in capitals are placeholders.
     pub remedy: Remedy,
@@ -66,7 +64,6 @@ pub struct Observed {
     what: String,
     /// Values of placeholders.
     fill: Vec<(&'static str, String)>,
-    /// Replaces the remedy of the check.
     remedy: Option<String>,
 }
 
@@ -111,13 +108,11 @@ pub fn passed(what: impl Into<String>) -> Observed {
 }
 
 impl Observed {
-    /// Sets a placeholder of the remedy.
     pub fn with(mut self, word: &'static str, value: impl ToString) -> Self {
         self.fill.push((word, value.to_string()));
         self
     }
 
-    /// Replaces the remedy of the check.
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self

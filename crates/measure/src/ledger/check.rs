@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{Fate, History, LedgerSummary, Transfer};
 use crate::fault::{FaultRecord, InFlight, Loss};
 
-/// Maximum number of anomalies that are described.
 const MAX_EXAMPLES: usize = 10;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,7 +19,6 @@ pub struct Contents {
     pub lists: Vec<(i64, Vec<i64>)>,
 }
 
-/// A transfer in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The row's primary key, which the server generated.
@@ -180,16 +178,12 @@ fn is_behind(history: &History, first: &Contents, other: &Contents) -> bool {
     let known: HashSet<(i64, Transfer)> = first.rows.iter().map(identity).collect();
     let has: HashSet<(i64, Transfer)> = other.rows.iter().map(identity).collect();
     let entry = |row: &Row| history.find(row.transfer.user, row.transfer.sequence);
-    let missing = first
-        .rows
-        .iter()
-        .filter(|row| !has.contains(&identity(row)));
+    let rows = first.rows.iter();
+    let missing = rows.filter(|row| !has.contains(&identity(row)));
     let acknowledged = missing.filter_map(|row| entry(row)?.ended_s);
     let missing_since_s = acknowledged.min_by(f64::total_cmp);
-    let begun = other
-        .rows
-        .iter()
-        .filter_map(|row| Some(entry(row)?.begun_s));
+    let rows = other.rows.iter();
+    let begun = rows.filter_map(|row| Some(entry(row)?.begun_s));
     let last_begun_s = begun.max_by(f64::total_cmp);
     has.len() < known.len()
         && has.is_subset(&known)
@@ -222,10 +216,8 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
         // Both are in order, because a user makes one transfer after another.
         let known = acknowledged.get(&read.user).map_or(&[][..], Vec::as_slice);
         let first_unseen = known.partition_point(|(_, sequence)| *sequence <= read.sequence);
-        let Some((ended_s, _)) = known
-            .get(first_unseen)
-            .filter(|(at_s, _)| *at_s <= read.at_s)
-        else {
+        let unseen = known.get(first_unseen);
+        let Some((ended_s, _)) = unseen.filter(|(at_s, _)| *at_s <= read.at_s) else {
             continue;
         };
         summary.stale_reads += 1;
@@ -238,11 +230,8 @@ fn judge_reads(summary: &mut LedgerSummary, history: &History) {
 /// Whether the primary has the values that were appended to lists, in the order in which they were
 /// read.
 fn judge_lists(summary: &mut LedgerSummary, history: &History, primary: &Contents) {
-    let lists: HashMap<i64, &Vec<i64>> = primary
-        .lists
-        .iter()
-        .map(|(list, values)| (*list, values))
-        .collect();
+    let lists = primary.lists.iter();
+    let lists: HashMap<i64, &Vec<i64>> = lists.map(|(list, values)| (*list, values)).collect();
     let present: HashSet<i64> = lists.values().copied().flatten().copied().collect();
     let acknowledged = history.appends.iter();
     for one in acknowledged.filter(|one| one.fate == Fate::Acknowledged) {

@@ -35,23 +35,18 @@ pub enum Record {
     Appending {
         at_s: f64,
         user: i64,
-        /// The list that is read.
         read: i64,
-        /// The list that is appended to.
         list: i64,
         /// The value, which is unique among all transactions.
         value: i64,
     },
-    /// A transaction on lists has ended.
     Appended {
         at_s: f64,
         value: i64,
         fate: Fate,
-        /// The contents of the list that was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<Vec<i64>>,
     },
-    /// A member was read.
     Read(Read),
 }
 
@@ -74,12 +69,10 @@ impl Record {
     }
 }
 
-/// The accounts before the first transfer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     /// Number of accounts. They are numbered from 1.
     pub accounts: i64,
-    /// Balance of each account.
     pub balance: i64,
 }
 
@@ -123,9 +116,7 @@ pub struct Entry {
 pub struct Appending {
     /// Number of the user, counted from 1.
     pub user: i64,
-    /// The list that is read.
     pub read: i64,
-    /// The list that is appended to.
     pub list: i64,
     /// The value, which is unique among all transactions.
     pub value: i64,
@@ -134,14 +125,12 @@ pub struct Appending {
     /// When the transaction ended; `None` if that was not recorded.
     pub ended_s: Option<f64>,
     pub fate: Fate,
-    /// The contents of the list that was read.
     pub found: Option<Vec<i64>>,
 }
 
 /// What the client knows about all transfers, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
-    /// The accounts before the first transfer.
     pub opening: Opening,
     entries: Vec<Entry>,
     by_id: HashMap<(i64, i64), usize>,
@@ -152,7 +141,6 @@ pub struct History {
     by_value: HashMap<i64, usize>,
 }
 
-/// Why a stored history cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error(transparent)]
@@ -166,7 +154,6 @@ pub enum HistoryError {
 }
 
 impl History {
-    /// A history without transfers.
     pub fn new(opening: Opening) -> Self {
         Self {
             opening,
@@ -296,7 +283,6 @@ impl History {
         transfers.chain(reads).chain(appends).fold(0.0, f64::max)
     }
 
-    /// A transfer by its user and its sequence.
     pub fn find(&self, user: i64, sequence: i64) -> Option<&Entry> {
         self.entries.get(*self.by_id.get(&(user, sequence))?)
     }

@@ -2,7 +2,6 @@
 
 use crate::interval::Part;
 
-/// A number of completed transactions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count {
     /// Seconds on the trial's clock.
@@ -47,17 +46,14 @@ impl Counts {
         before.total as f64 + share.clamp(0.0, 1.0) * completed
     }
 
-    /// Transactions that completed between two times.
     pub(super) fn between(&self, from_s: f64, to_s: f64) -> f64 {
         self.at(to_s) - self.at(from_s)
     }
 
-    /// Transactions per second between two times.
     pub(super) fn per_s(&self, from_s: f64, to_s: f64) -> f64 {
         self.between(from_s, to_s) / (to_s - from_s)
     }
 
-    /// The whole seconds between two times.
     pub(super) fn seconds(&self, from_s: f64, to_s: f64) -> Vec<Part> {
         let whole = (to_s - from_s).max(0.0).floor() as u32;
         let part = |second: u32| {

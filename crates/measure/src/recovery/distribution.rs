@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 
-/// A time in one repeat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Observation {
     Exactly(f64),

@@ -9,80 +9,39 @@ pub struct Number {
     pub name: &'static str,
     /// Unit of the values; empty for a count or a share.
     pub unit: &'static str,
-    /// Name in tables and figures.
     pub heading: &'static str,
-    /// `None` if it did not happen.
     pub of: fn(&Recovery) -> Option<f64>,
 }
 
 /// The phases of a recovery, in seconds from its origin.
+#[rustfmt::skip] // A line for each.
 pub static PHASES: [Number; 8] = [
-    seconds("recovery.first_error_s", "first error", |found| {
-        found.first_error_s
-    }),
-    seconds("recovery.detected_s", "detected", |found| found.detected_s),
-    seconds("recovery.first_write_s", "first write", |found| {
-        found.first_write_s
-    }),
-    seconds("recovery.load_write_s", "load's write", |found| {
-        found.load_write_s
-    }),
-    seconds("recovery.back_s", "throughput back", |found| found.back_s),
-    seconds("recovery.steady_s", "steady", |found| found.steady_s),
-    seconds("recovery.rejoined_s", "rejoined", |found| found.rejoined_s),
-    seconds("recovery.redundant_s", "all in service", |found| {
-        found.redundant_s
-    }),
+    number("recovery.first_error_s", "s", "first error", |found| found.first_error_s),
+    number("recovery.detected_s", "s", "detected", |found| found.detected_s),
+    number("recovery.first_write_s", "s", "first write", |found| found.first_write_s),
+    number("recovery.load_write_s", "s", "load's write", |found| found.load_write_s),
+    number("recovery.back_s", "s", "throughput back", |found| found.back_s),
+    number("recovery.steady_s", "s", "steady", |found| found.steady_s),
+    number("recovery.rejoined_s", "s", "rejoined", |found| found.rejoined_s),
+    number("recovery.redundant_s", "s", "all in service", |found| found.redundant_s),
 ];
 
 /// What a fault and its healing cost.
+#[rustfmt::skip] // A line for each.
 pub static COSTS: [Number; 13] = [
-    seconds(
-        "recovery.back_after_heal_s",
-        "back after healing",
-        |found| found.back_after_heal_s,
-    ),
-    seconds("recovery.unavailable_s", "unavailable", |found| {
-        found.unavailable_s
-    }),
-    seconds(
-        "recovery.unavailable_longest_s",
-        "unavailable, longest",
-        |found| found.unavailable_longest_s,
-    ),
-    Number {
-        name: "recovery.available_pct",
-        unit: "%",
-        heading: "available",
-        of: available_pct,
-    },
-    seconds("recovery.two_primaries_s", "two primaries", |found| {
-        found.two_primaries_s
-    }),
-    plain("recovery.rpo_transactions", "RPO, transactions", |found| {
-        found.loss.map(|loss| loss.transactions as f64)
-    }),
-    seconds("recovery.rpo_s", "RPO", |found| {
-        found.loss.map(|loss| loss.seconds)
-    }),
-    milliseconds("recovery.p99_before_ms", "99 % before", |found| {
-        found.p99_before_ms
-    }),
-    milliseconds("recovery.p99_during_ms", "99 % during", |found| {
-        found.p99_during_ms
-    }),
-    milliseconds("recovery.p99_after_ms", "99 % after", |found| {
-        found.p99_after_ms
-    }),
-    seconds("recovery.outage_s", "outage", |found| found.outage_s),
-    plain("recovery.lowest_share", "lowest share", |found| {
-        found.lowest_share
-    }),
-    plain(
-        "recovery.lost_transactions",
-        "transactions not done",
-        |found| found.lost_transactions,
-    ),
+    number("recovery.back_after_heal_s", "s", "back after healing", |found| found.back_after_heal_s),
+    number("recovery.unavailable_s", "s", "unavailable", |found| found.unavailable_s),
+    number("recovery.unavailable_longest_s", "s", "unavailable, longest", |found| found.unavailable_longest_s),
+    number("recovery.available_pct", "%", "available", available_pct),
+    number("recovery.two_primaries_s", "s", "two primaries", |found| found.two_primaries_s),
+    number("recovery.rpo_transactions", "", "RPO, transactions", |found| Some(found.loss?.transactions as f64)),
+    number("recovery.rpo_s", "s", "RPO", |found| Some(found.loss?.seconds)),
+    number("recovery.p99_before_ms", "ms", "99 % before", |found| found.p99_before_ms),
+    number("recovery.p99_during_ms", "ms", "99 % during", |found| found.p99_during_ms),
+    number("recovery.p99_after_ms", "ms", "99 % after", |found| found.p99_after_ms),
+    number("recovery.outage_s", "s", "outage", |found| found.outage_s),
+    number("recovery.lowest_share", "", "lowest share", |found| found.lowest_share),
+    number("recovery.lost_transactions", "", "transactions not done", |found| found.lost_transactions),
 ];
 
 /// The share of the window in which a member accepted writes.
@@ -105,40 +64,15 @@ impl Number {
     }
 }
 
-const fn seconds(
+const fn number(
     name: &'static str,
+    unit: &'static str,
     heading: &'static str,
     of: fn(&Recovery) -> Option<f64>,
 ) -> Number {
     Number {
         name,
-        unit: "s",
-        heading,
-        of,
-    }
-}
-
-const fn milliseconds(
-    name: &'static str,
-    heading: &'static str,
-    of: fn(&Recovery) -> Option<f64>,
-) -> Number {
-    Number {
-        name,
-        unit: "ms",
-        heading,
-        of,
-    }
-}
-
-const fn plain(
-    name: &'static str,
-    heading: &'static str,
-    of: fn(&Recovery) -> Option<f64>,
-) -> Number {
-    Number {
-        name,
-        unit: "",
+        unit,
         heading,
         of,
     }

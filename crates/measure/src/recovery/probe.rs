@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Observation, Window};
+use crate::values::both;
 
 /// How long a returned member may leave probes unanswered or writes rejected and still count as in
 /// service: its host or its disk may be busy.
@@ -12,26 +13,21 @@ const BUSY_S: f64 = 10.0;
 pub struct Probe {
     /// Number of the server, counted from 1.
     pub server: u32,
-    /// When the member was asked for its view.
     pub asked_s: f64,
     /// When the member answered or the limit passed.
     pub answered_s: f64,
-    /// `None` if the member did not answer.
     pub view: Option<ProbedView>,
     /// The write, sent only if the member claims to accept writes.
     pub write: Option<ProbedWrite>,
 }
 
-/// A member's view of its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbedView {
-    /// The member's own role.
     pub role: Role,
     /// A number that changes with what the member sees of the other members.
     pub others: u64,
 }
 
-/// The role that a member reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Accepts writes.
@@ -61,7 +57,6 @@ impl Probe {
         }
     }
 
-    /// When the probe was over.
     pub(super) fn end_s(&self) -> f64 {
         self.write.map_or(self.answered_s, |write| write.answered_s)
     }
@@ -73,17 +68,12 @@ pub(super) fn detected_s(probes: &[Probe], hit: Option<u32>, window: Window) -> 
     let mut first_s = None;
     for probe in probes.iter().filter(|probe| Some(probe.server) != hit) {
         let Some(view) = probe.view else { continue };
-        if probe.answered_s <= window.asked_s {
+        let at_s = probe.answered_s;
+        if at_s <= window.asked_s {
             before.insert(probe.server, view);
-        } else if window.contains(probe.answered_s)
-            && before
-                .get(&probe.server)
-                .is_some_and(|before| *before != view)
+        } else if window.contains(at_s) && before.get(&probe.server).is_some_and(|old| *old != view)
         {
-            first_s = first_s
-                .into_iter()
-                .chain([probe.answered_s])
-                .reduce(f64::min);
+            first_s = both(first_s, Some(at_s), f64::min);
         }
     }
     first_s

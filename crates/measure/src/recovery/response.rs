@@ -72,13 +72,9 @@ pub(super) fn backlog_gone_s(
 /// Number of arrivals that may wait without being a backlog.
 const FEW_WAITING: u64 = 10;
 
-/// The backlog after a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Backlog {
-    /// The backlog did not grow.
     None,
-    /// The time at which the backlog was worked off.
     GoneAt(f64),
-    /// The backlog was still there at the end.
     Left,
 }

@@ -9,19 +9,16 @@ use crate::fault::FaultRecord;
 const BEFORE_S: f64 = 5.0;
 const AFTER_S: f64 = 60.0;
 
-/// The transactions around a fault in one instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FaultSeries {
     /// Index of the fault in the trial's schedule, counted from 1.
     pub fault: u32,
-    /// Number of the instance, counted from 1.
     pub instance: u32,
     /// The fault's step; 0 unless it is carried out in steps.
     #[serde(default)]
     pub step: u32,
     /// Ends of intervals of about 10 ms, in seconds on the trial's clock.
     pub t_s: Vec<f64>,
-    /// Transactions that completed in each interval.
     pub completed: Vec<u64>,
 }
 

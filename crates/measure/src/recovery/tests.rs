@@ -23,6 +23,16 @@ fn counts(end_s: f64, per_s: impl Fn(f64) -> f64) -> Counts {
     counts.into()
 }
 
+/// Throughput that has each level from its time on.
+fn levels<const N: usize>(levels: [(f64, f64); N]) -> impl Fn(f64) -> f64 + Copy {
+    move |t_s| {
+        let mut begun = levels.iter().rev();
+        begun
+            .find(|(from_s, _)| *from_s <= t_s)
+            .map_or(0.0, |(_, per_s)| *per_s)
+    }
+}
+
 fn observed(end_s: f64, per_s: impl Fn(f64) -> f64) -> Observed {
     Observed {
         end_s,
@@ -32,25 +42,11 @@ fn observed(end_s: f64, per_s: impl Fn(f64) -> f64) -> Observed {
 }
 
 fn fault(asked_s: f64, effect_s: f64) -> FaultRecord {
-    FaultRecord {
-        number: 1,
-        kind: FaultKind::Kill,
-        target: "primary".to_owned(),
-        instance: 1,
-        step: 0,
-        node: Some(1),
-        asked_s,
-        effect_s: Some(effect_s),
-        heal_asked_s: None,
-        healed_s: None,
-        error: None,
-        volume: plan::FaultVolume::Data,
-        device: None,
-        crash: None,
-        scrub: None,
-        promotion: None,
-        recovery: None,
-    }
+    let fault = serde_json::json!({
+        "number": 1, "kind": "kill", "target": "primary", "instance": 1, "node": 1,
+        "asked_s": asked_s, "effect_s": effect_s,
+    });
+    serde_json::from_value(fault).unwrap()
 }
 
 fn recovered(observed: &Observed, mut faults: Vec<FaultRecord>) -> Vec<Recovery> {
@@ -98,12 +94,18 @@ fn the_phases_of_a_failover() {
 
 #[test]
 fn what_does_not_happen_is_absent() {
-    let down = observed(40.0, |t_s| if t_s < 20.0 { 1000.0 } else { 0.0 });
+    let down = observed(40.0, levels([(0.0, 1000.0), (20.0, 0.0)]));
     let found = one(&down);
-    assert_eq!((found.back_s, found.steady_s), (None, None));
-    assert_eq!((found.after, found.first_error_s), (None, None));
-    assert_eq!((found.detected_s, found.first_write_s), (None, None));
-    assert_eq!((found.load_write_s, found.rejoined_s), (None, None));
+    let seconds = [
+        found.back_s,
+        found.steady_s,
+        found.first_error_s,
+        found.detected_s,
+        found.first_write_s,
+        found.load_write_s,
+        found.rejoined_s,
+    ];
+    assert_eq!((seconds, found.after), ([None; 7], None));
     close(found.outage_s, 20.0, 0.02);
     close(found.lost_transactions, 20_000.0, 20.0);
     // The seconds since the effect are too few for a level.
@@ -125,12 +127,9 @@ fn a_fault_that_the_load_does_not_notice_costs_nothing() {
 
 #[test]
 fn a_stall_before_the_fault_does_not_hide_its_outage() {
-    let stalled = |t_s: f64| {
-        if (5.0..7.0).contains(&t_s) {
-            0.0
-        } else {
-            failover(t_s)
-        }
+    let stalled = |t_s: f64| match t_s {
+        t if (5.0..7.0).contains(&t) => 0.0,
+        _ => failover(t_s),
     };
     let found = one(&observed(60.0, stalled));
     // The previous mean is 900 per second.
@@ -150,20 +149,6 @@ fn a_new_level_is_steady_though_throughput_is_not_back() {
     close(found.steady_s, 20.0, 0.2);
     // Until the end: 2 s of 1,000, 18 s of 700, and 40 s of 300.
     close(found.lost_transactions, 26_600.0, 200.0);
-}
-
-#[test]
-fn a_backlog_that_is_worked_off_does_not_hide_the_outage() {
-    // An open loop: 5 s without completions, then twice as many for 5 s.
-    let series = |t_s: f64| match t_s {
-        t if t < 20.0 => 1000.0,
-        t if t < 25.0 => 0.0,
-        t if t < 30.0 => 2000.0,
-        _ => 1000.0,
-    };
-    let found = one(&observed(60.0, series));
-    close(found.back_s, 5.0, 0.1);
-    close(found.lost_transactions, 5000.0, 50.0);
 }
 
 #[test]
@@ -234,11 +219,7 @@ fn noise(share: f64) -> impl Fn(f64) -> f64 {
 
 #[test]
 fn a_stall_before_a_fault_does_not_hide_that_throughput_stays_low() {
-    let series = |t_s: f64| match t_s {
-        t if (5.0..6.0).contains(&t) => 0.0,
-        t if t < 15.0 => 1000.0,
-        _ => 550.0,
-    };
+    let series = levels([(0.0, 1000.0), (5.0, 0.0), (6.0, 1000.0), (15.0, 550.0)]);
     let found = recovered(&observed(75.0, series), vec![fault(15.0, 15.0)]).remove(0);
     assert_eq!(found.back_s, None);
     assert!(found.censored.contains(&"recovery.back_s".to_owned()));
@@ -250,13 +231,8 @@ fn a_stall_before_a_fault_does_not_hide_that_throughput_stays_low() {
 #[test]
 fn a_lucky_second_is_no_recovery() {
     let noisy = noise(0.08);
-    let series = |level: f64, outage_s: f64| {
-        move |t_s: f64| match t_s {
-            t if t < 20.0 => 1000.0,
-            t if t < 20.0 + outage_s => 0.0,
-            _ => level,
-        }
-    };
+    let series =
+        |level: f64, outage_s: f64| levels([(0.0, 1000.0), (20.0, 0.0), (20.0 + outage_s, level)]);
     for outage_s in [5.0, 6.0, 7.0, 9.0] {
         let low = series(880.0, outage_s);
         let found = one(&observed(80.0, |t_s| low(t_s) * noisy(t_s)));
@@ -271,10 +247,16 @@ fn a_lucky_second_is_no_recovery() {
 
 #[test]
 fn what_healing_costs_is_apart_from_the_failover() {
-    let series = |t_s: f64| match t_s {
-        t if (20.0..20.45).contains(&t) || (45.0..45.6).contains(&t) => 0.0,
-        _ => 1000.0,
+    let twice = |second_s: f64, third_s: f64| {
+        levels([
+            (0.0, 1000.0),
+            (20.0, 0.0),
+            (20.45, 1000.0),
+            (second_s, 0.0),
+            (third_s, 1000.0),
+        ])
     };
+    let series = twice(45.0, 45.6);
     let mut healed = fault(20.0, 20.0);
     (healed.heal_asked_s, healed.healed_s) = (Some(44.9), Some(45.7));
     let faults = [fault(20.0, 20.0), healed.clone()];
@@ -286,11 +268,7 @@ fn what_healing_costs_is_apart_from_the_failover() {
     close(found.back_after_heal_s, 0.7, 0.05 * 0.7);
     // Healed soon after the failover.
     (healed.heal_asked_s, healed.healed_s) = (Some(26.0), Some(26.1));
-    let series = |t_s: f64| match t_s {
-        t if (20.0..20.45).contains(&t) || (26.0..28.0).contains(&t) => 0.0,
-        _ => 1000.0,
-    };
-    let found = recovered(&observed(80.0, series), vec![healed.clone()]).remove(0);
+    let found = recovered(&observed(80.0, twice(26.0, 28.0)), vec![healed.clone()]).remove(0);
     close(found.back_s, 0.45, 0.05 * 0.45);
     close(found.back_after_heal_s, 2.0, 0.1);
     // Healing costs nothing.
@@ -303,10 +281,7 @@ fn what_healing_costs_is_apart_from_the_failover() {
 
 #[test]
 fn a_planned_fault_counts_from_its_request() {
-    let series = |t_s: f64| match t_s {
-        t if (20.0..23.0).contains(&t) => 0.0,
-        _ => 1000.0,
-    };
+    let series = levels([(0.0, 1000.0), (20.0, 0.0), (23.0, 1000.0)]);
     // The outage ends when the process is gone or the other member has taken over.
     for effect_s in [21.5, 23.2] {
         for kind in [FaultKind::Stop, FaultKind::Restart, FaultKind::Switchover] {
@@ -504,11 +479,16 @@ fn a_planned_shutdown_refuses_writes_before_it_is_over() {
 
 #[test]
 fn members_are_all_in_service_once_the_last_one_has_returned() {
-    let times = || (0..600).map(|step| f64::from(step) * 0.1);
     let away = |server, spell: std::ops::Range<f64>| {
-        times().map(move |t_s| match spell.contains(&t_s) {
-            true => probe(server, t_s, Some(Role::Detached), 0, false),
-            false => probe(server, t_s, Some(Role::Replica), 0, false),
+        let times = (0..600).map(|step| f64::from(step) * 0.1);
+        times.map(move |t_s| {
+            let is_away = spell.contains(&t_s);
+            let role = if is_away {
+                Role::Detached
+            } else {
+                Role::Replica
+            };
+            probe(server, t_s, Some(role), 0, false)
         })
     };
     let mut observed = Observed {
@@ -568,27 +548,23 @@ fn response_times_are_told_before_during_and_after() {
 #[test]
 fn an_open_loop_is_back_once_its_backlog_is_gone() {
     // 5 s without completions, then twice as many for 5 s.
-    let series = |t_s: f64| match t_s {
-        t if t < 20.0 => 1000.0,
-        t if t < 25.0 => 0.0,
-        t if t < 30.0 => 2000.0,
-        _ => 1000.0,
-    };
+    let series = levels([(0.0, 1000.0), (20.0, 0.0), (25.0, 2000.0), (30.0, 1000.0)]);
     let waiting = |at_s: u64| match at_s {
         at if at < 20 => 3,
         at if at < 25 => 1000 * (at - 19),
         at if at < 30 => 1000 * (29 - at),
         _ => 5,
     };
-    let mut observed = Observed {
-        seconds: seconds(60, |at_s| (1, Some(waiting(at_s)))),
-        ..observed(60.0, series)
-    };
+    let mut observed = observed(60.0, series);
+    // Twice as many do not hide the outage.
+    let found = one(&observed);
+    close(found.back_s, 5.0, 0.1);
+    close(found.lost_transactions, 5000.0, 50.0);
+    observed.seconds = seconds(60, |at_s| (1, Some(waiting(at_s))));
     close(one(&observed).back_s, 10.0, 0.1);
     // The backlog grows until the end.
     observed.seconds = seconds(60, |at_s| (1, Some(at_s.saturating_sub(20) * 100)));
-    let found = one(&observed);
-    assert_eq!(found.back_s, None);
+    assert_eq!(one(&observed).back_s, None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::response::{self, Backlog};
 use super::{Counts, Observed, Window};
 use crate::change_point;
 use crate::fault::Recovery;
-use crate::interval::{Estimate, Part, estimate, ratio};
+use crate::interval::{Estimate, estimate};
 
 /// Throughput is back at this share of its previous value.
 const BACK: f64 = 0.95;
@@ -24,13 +24,11 @@ const SURELY_LOW: f64 = 0.5;
 /// Minimum time between two faults for a previous throughput.
 const SHORTEST_BEFORE_S: f64 = 3.0;
 
-/// The throughput before a fault.
 #[derive(Debug)]
 pub(super) struct Throughput {
     /// Since when throughput has been undisturbed; `None` if it has not recovered from the last
     /// fault.
     since_s: Option<f64>,
-    /// The previous throughput of the last fault.
     last: Option<Before>,
 }
 
@@ -143,9 +141,8 @@ impl Before {
     /// The lowest second after a fault, as a share of the previous throughput.
     fn lowest(&self, counts: &Counts, window: Window) -> Option<f64> {
         let starts = counts.within(window.origin_s, falls_until_s(window) - SECOND_S);
-        let shares = starts
-            .iter()
-            .map(|count| self.share(counts, count.t_s, SECOND_S));
+        let starts = starts.iter().map(|count| count.t_s);
+        let shares = starts.map(|at_s| self.share(counts, at_s, SECOND_S));
         shares.reduce(f64::min)
     }
 
@@ -279,12 +276,9 @@ fn steady_s(counts: &Counts, window: Window) -> Option<f64> {
 /// Throughput during the recovery, however short that was.
 fn during(counts: &Counts, from_s: f64, to_s: f64) -> Option<Estimate> {
     let seconds = counts.seconds(from_s, to_s);
-    match seconds.is_empty() {
-        true => ratio(&[Part {
-            total: counts.between(from_s, to_s),
-            weight: to_s - from_s,
-        }])
-        .map(Estimate::exact),
-        false => estimate(&seconds),
+    if !seconds.is_empty() {
+        return estimate(&seconds);
     }
+    let per_s = counts.per_s(from_s, to_s);
+    per_s.is_finite().then(|| Estimate::exact(per_s))
 }

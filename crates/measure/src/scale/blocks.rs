@@ -14,7 +14,6 @@ use crate::interval::{mean, variance};
 /// Rounds of the alternating fit; complete blocks need one.
 const ROUNDS: usize = 200;
 
-/// The trials without block effects.
 pub(super) struct Adjusted {
     /// Size, and logarithm of throughput.
     pub(super) points: Vec<(f64, f64)>,

@@ -10,7 +10,6 @@ use crate::interval::{mean, student_t};
 
 /// Number of bisections, for 12 digits.
 const STEPS: usize = 40;
-/// The inverse of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// One of the two costs, by its place among the parameters.

@@ -23,29 +23,22 @@ pub(crate) const MATTERS: f64 = 0.05;
 /// A half width of an interval is about two standard errors.
 const HALF_WIDTH: f64 = 2.0;
 
-/// What a law was tested against.
+/// What a law was tested against, and the probability (0 to 1) that a true law would miss by as
+/// much.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum GoodnessOfFit {
     /// Differences between repeats of one size.
-    Repeats {
-        /// Probability (0 to 1) that a true law would miss by as much.
-        p: f64,
-    },
+    Repeats { p: f64 },
     /// The interval of each point, which excludes differences between runs.
-    Intervals {
-        /// Probability (0 to 1) that a true law would miss by as much.
-        p: f64,
-    },
+    Intervals { p: f64 },
     /// No size was repeated, and some point has no interval.
     #[default]
     Untested,
 }
 
-/// All points of one size.
 struct Level {
     size: f64,
-    /// Mean of the logarithms.
     mean: f64,
     count: f64,
     /// Sum of the squared deviations of the logarithms from their mean.

@@ -1,4 +1,4 @@
-//! The laws as curves, and their fits within the bounds of their parameters.
+//! The law as a curve, and its fits within the bounds of its parameters.
 
 use super::blocks::Adjusted;
 use super::{FARTHEST, LEAST_R_SQUARED, NoLaw, Peak, Serial};
@@ -8,8 +8,8 @@ use crate::least_squares;
 /// A smaller share is 0 except for rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// λ, σ (of Gustafson's law s), and κ.
-pub(super) type Parameters = [f64; 3];
+/// λ, σ, and κ.
+type Parameters = [f64; 3];
 
 pub(super) type Fit = least_squares::Fit<3>;
 
@@ -27,20 +27,10 @@ pub(super) fn universal_law(
     )
 }
 
-pub(super) fn gustafson_law(size: f64, [alone, serial, _]: &Parameters) -> (f64, Parameters) {
-    let speedup = size - serial * (size - 1.0);
-    (alone * speedup, [speedup, -alone * (size - 1.0), 0.0])
-}
-
-/// Fits the logarithm of a law by the parameters that are `free`.
-pub(super) fn fit(
-    data: &Adjusted,
-    law: fn(f64, &Parameters) -> (f64, Parameters),
-    guess: Parameters,
-    free: [bool; 3],
-) -> Option<Fit> {
+/// Fits the logarithm of the law by the parameters that are `free`.
+pub(super) fn fit(data: &Adjusted, guess: Parameters, free: [bool; 3]) -> Option<Fit> {
     let log = |size: f64, values: &Parameters| {
-        let (per_s, slope) = law(size, values);
+        let (per_s, slope) = universal_law(size, values);
         (per_s.ln(), slope.map(|slope| slope / per_s))
     };
     least_squares::fit(&data.points, log, guess, free, data.fitted)
@@ -54,11 +44,11 @@ pub(super) fn universal(
     amdahl: Option<Fit>,
     line: Fit,
 ) -> Result<Fit, NoLaw> {
-    let found = match fit(data, universal_law, [alone, 0.05, 0.0], [true; 3]) {
+    let found = match fit(data, [alone, 0.05, 0.0], [true; 3]) {
         Some(full) if full.values[1] >= 0.0 && full.values[2] >= 0.0 => full,
         Some(full) if full.values[1] < 0.0 && full.values[2] > 0.0 => {
             let guess = [alone, 0.0, full.values[2]];
-            let coherent = fit(data, universal_law, guess, [true, false, true]);
+            let coherent = fit(data, guess, [true, false, true]);
             // κ is paid to each of the others, so N times it compares with σ.
             let sizes = data.points.iter().map(|(size, _)| *size);
             let largest = sizes.fold(0.0, f64::max);
@@ -89,8 +79,8 @@ fn bounded(fit: Fit, cost: usize, times: f64, line: Fit) -> Result<Fit, NoLaw> {
     }
 }
 
-/// A law with one share, within its bounds: where the share may as well be none, throughput
-/// grows in proportion. `None` when it is more than the whole work, or certainly below 0.
+/// Amdahl's law within its bounds: where the share may as well be none, throughput grows in
+/// proportion. `None` when it is more than the whole work, or certainly below 0.
 pub(super) fn serial(fit: Fit, line: Fit, data: &Adjusted) -> Option<Serial> {
     let fit = bounded(fit, 1, 1.0, line).ok()?;
     (fit.values[1] <= 1.0).then(|| Serial {

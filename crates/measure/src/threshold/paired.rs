@@ -17,9 +17,7 @@ pub struct Paired {
     pub pairs: usize,
     /// Geometric mean of number / limit: 1 if the number equals its limit.
     pub ratio: f64,
-    /// Lower end of the 95 % interval of `ratio`.
     pub low: f64,
-    /// Upper end of the 95 % interval of `ratio`.
     pub high: f64,
 }
 

@@ -22,7 +22,6 @@ pub struct ThresholdResult {
     pub column: String,
     /// The condition, for example `>= 0.95 * baseline`.
     pub condition: String,
-    /// The value that the number was compared with.
     pub limit: Option<f64>,
     /// Half of the limit's own 95 % interval, if a baseline gives the limit and has an interval.
     pub limit_half_width: Option<f64>,
@@ -33,7 +32,6 @@ pub struct ThresholdResult {
     pub half_width: Option<f64>,
     /// The interval of a percentile of a single trial, in place of a half width.
     pub range: Option<Range>,
-    /// Number of trials in the mean.
     pub trials: u32,
     /// Comparison by pairs of trials that ran in the same block; only against a variant of the same
     /// study. It decides in place of both intervals.
@@ -43,7 +41,6 @@ pub struct ThresholdResult {
     pub caveats: Vec<Caveat>,
 }
 
-/// Why a verdict is uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caveat {
@@ -105,9 +102,7 @@ pub enum ThresholdVerdict {
     Missed,
     /// Neither met nor missed; the caveats say why.
     Undecided,
-    /// There is no such number at this point.
     NotMeasured,
-    /// There is no baseline to compare with.
     NoBaseline {
         reason: String,
     },
@@ -145,7 +140,6 @@ impl fmt::Display for ThresholdVerdict {
     }
 }
 
-/// What `baseline` means in a threshold.
 #[derive(Debug, Clone, Copy)]
 pub enum Baseline<'a> {
     None,
@@ -156,7 +150,6 @@ pub enum Baseline<'a> {
 }
 
 impl<'a> Baseline<'a> {
-    /// The baseline's trials for `point`.
     fn trials(self, trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         match self {
             Self::None => Vec::new(),
@@ -216,7 +209,7 @@ fn at<'a>(trials: &'a [TrialSummary], point: &Point) -> Vec<&'a TrialSummary> {
         .collect()
 }
 
-/// The limit of a number.
+#[derive(Default)]
 struct Against {
     limit: f64,
     half_width: Option<f64>,
@@ -237,61 +230,57 @@ fn judge_at(
     let against = match threshold.limit {
         Limit::Number(limit) => Ok(Against {
             limit,
-            half_width: None,
-            few_slower: false,
-            paired: None,
-            caveat: None,
+            ..Against::default()
         }),
         Limit::OfBaseline(factor) => {
             let base = baseline.trials(trials, point);
-            let unlike = unlike(&here, &base, baseline);
-            unlike.map_or_else(
-                || against(&here, &base, baseline, (&threshold.column, factor)),
-                Err,
-            )
+            match unlike(&here, &base, baseline) {
+                Some(reason) => Err(reason),
+                None => against(&here, &base, baseline, (&threshold.column, factor)),
+            }
         }
     };
     let value = found.mean.map(|mean| mean.value);
-    let (verdict, caveats) = match (value, &against) {
-        (None, _) => (ThresholdVerdict::NotMeasured, Vec::new()),
-        (_, Err(reason)) => {
-            let reason = reason.clone();
-            (ThresholdVerdict::NoBaseline { reason }, Vec::new())
-        }
-        (Some(value), Ok(against)) => {
-            let mut caveats = caveats(&found, value, against, &threshold.column);
-            let is_valid = |trial: &&TrialSummary| trial.counts();
-            caveats.extend((!here.iter().all(is_valid)).then_some(Caveat::Failed));
-            let holds = match against.paired {
-                Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
-                None => threshold.compare.holds(value, against.limit),
-            };
-            let verdict = match holds {
-                _ if caveats.iter().any(|caveat| caveat.leaves_open(holds)) => {
-                    ThresholdVerdict::Undecided
-                }
-                true => ThresholdVerdict::Met,
-                false => ThresholdVerdict::Missed,
-            };
-            (verdict, caveats)
-        }
-    };
-    let against = against.ok();
     let half_width = found.mean.and_then(|mean| mean.half_width);
-    ThresholdResult {
+    let mut result = ThresholdResult {
         point: point.clone(),
         column: threshold.column.clone(),
         condition: threshold.condition(),
-        limit: against.as_ref().map(|against| against.limit),
-        limit_half_width: against.as_ref().and_then(|against| against.half_width),
+        limit: None,
+        limit_half_width: None,
         value,
         half_width,
         range: found.range.filter(|_| half_width.is_none()),
         trials: u32::try_from(found.trials).unwrap_or(u32::MAX),
-        paired: against.and_then(|against| against.paired),
-        verdict,
-        caveats,
+        paired: None,
+        verdict: ThresholdVerdict::NotMeasured,
+        caveats: Vec::new(),
+    };
+    if let Ok(against) = &against {
+        result.limit = Some(against.limit);
+        result.limit_half_width = against.half_width;
+        result.paired = against.paired;
     }
+    match (value, against) {
+        (None, _) => {}
+        (_, Err(reason)) => result.verdict = ThresholdVerdict::NoBaseline { reason },
+        (Some(value), Ok(against)) => {
+            result.caveats = caveats(&found, value, &against, &threshold.column);
+            let have_failed = !here.iter().all(|trial| trial.counts());
+            result.caveats.extend(have_failed.then_some(Caveat::Failed));
+            let holds = match against.paired {
+                Some(paired) => threshold.compare.holds(paired.ratio, 1.0),
+                None => threshold.compare.holds(value, against.limit),
+            };
+            let mut caveats = result.caveats.iter();
+            result.verdict = match caveats.any(|caveat| caveat.leaves_open(holds)) {
+                true => ThresholdVerdict::Undecided,
+                false if holds => ThresholdVerdict::Met,
+                false => ThresholdVerdict::Missed,
+            };
+        }
+    }
+    result
 }
 
 /// `factor` times the baseline's value, or why there is no comparison.
@@ -364,22 +353,14 @@ fn unlike(
     };
     // A number that was not measured here is reported as such.
     let one = driven(here)?;
-    let name = |engine: &str| {
-        engine
-            .split_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    if name(&one.engine) != name(&base.engine) {
-        return Some(format!("the baseline is of {}", name(&base.engine)));
+    let [ours, theirs] = [one, base].map(|setup| setup.engine.split_whitespace().next());
+    if ours != theirs {
+        let theirs = theirs.unwrap_or_default();
+        return Some(format!("the baseline is of {theirs}"));
     }
     match baseline {
         Baseline::Variant(_) => {
-            let (ours, theirs) = (
-                &one.planned.load.workload.value,
-                &base.planned.load.workload.value,
-            );
+            let [ours, theirs] = [one, base].map(|setup| &setup.planned.load.workload.value);
             (ours != theirs).then(|| format!("the baseline ran {theirs}"))
         }
         Baseline::None | Baseline::Trials(_) => other_work(&one.planned, &base.planned)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ledger::LedgerSummary;
 use crate::setup::Outcome;
 
 fn read(text: &str) -> Threshold {
@@ -9,19 +10,36 @@ fn read(text: &str) -> Threshold {
 fn trial(point: &[(&str, &str)], tps: f64) -> TrialSummary {
     let mut trial = crate::check::tests::trial();
     trial.setup.planned.point = point.iter().copied().collect();
-    if let Some(per_s) = &mut trial.transactions.per_s {
-        per_s.value = tps;
-    }
+    trial.transactions.per_s.as_mut().unwrap().value = tps;
     trial
 }
 
-/// A trial whose throughput has an interval.
-fn sure(tps: f64, half_width: f64) -> TrialSummary {
+/// A trial whose throughput has this interval.
+fn with_interval(tps: f64, half_width: Option<f64>) -> TrialSummary {
     let mut trial = trial(&[], tps);
-    if let Some(per_s) = &mut trial.transactions.per_s {
-        per_s.half_width = Some(half_width);
-    }
+    trial.transactions.per_s.as_mut().unwrap().half_width = half_width;
     trial
+}
+
+fn sure(tps: f64, half_width: f64) -> TrialSummary {
+    with_interval(tps, Some(half_width))
+}
+
+/// How a trial ends that failed.
+fn failure() -> Outcome {
+    Outcome::Failed {
+        reason: "gone".into(),
+    }
+}
+
+/// A ledger that found so many of 1,000 acknowledged transfers lost.
+fn ledger(lost: u64) -> LedgerSummary {
+    LedgerSummary {
+        acknowledged: 1000,
+        lost,
+        checked: vec![1],
+        ..LedgerSummary::default()
+    }
 }
 
 /// The result of a threshold on trials of a single point.
@@ -55,12 +73,7 @@ fn a_point_is_judged_by_the_mean_over_its_repeats() {
 fn commits_that_one_repeat_lost_are_not_averaged_away() {
     let lossy = |lost| {
         let mut trial = trial(&[], 100.0);
-        trial.ledgers = vec![crate::ledger::LedgerSummary {
-            acknowledged: 1000,
-            lost,
-            checked: vec![1],
-            ..crate::ledger::LedgerSummary::default()
-        }];
+        trial.ledgers = vec![ledger(lost)];
         trial
     };
     let result = |losses: [u64; 3]| {
@@ -113,9 +126,7 @@ fn a_time_that_was_still_to_come_is_judged_by_what_it_is_longer_than() {
 #[test]
 fn without_a_number_a_threshold_is_missed() {
     let mut failed = trial(&[], 500.0);
-    failed.outcome = Outcome::Failed {
-        reason: "gone".into(),
-    };
+    failed.outcome = failure();
     let thresholds = [read("tps > 1"), read("psi.io.full < 5")];
     let results = judge(&thresholds, &[failed], Baseline::None);
     assert_eq!(told(&results), ["missed: not measured"; 2]);
@@ -164,9 +175,7 @@ fn a_baseline_is_the_same_point_of_another_result() {
 fn a_baseline_that_failed_was_not_measured() {
     let mut failed = trial(&[], 300.0);
     failed.setup.engine = String::new();
-    failed.outcome = Outcome::Failed {
-        reason: "gone".into(),
-    };
+    failed.outcome = failure();
     let here = [trial(&[], 300.0)];
     let base = [failed.clone()];
     let verdict = only("tps >= baseline", &here, Baseline::Trials(&base)).verdict;
@@ -210,19 +219,14 @@ fn a_limit_within_the_interval_is_undecided() {
     };
     // The interval of a single trial is that of its own seconds…
     let one = [sure(94.8, 0.5)];
-    assert_eq!(
-        found("tps >= 95", &one),
-        (ThresholdVerdict::Undecided, Some(0.5))
-    );
-    assert_eq!(
-        found("tps >= 94.5", &one),
-        (ThresholdVerdict::Undecided, Some(0.5))
-    );
-    assert_eq!(
-        found("tps >= 96", &one),
-        (ThresholdVerdict::Missed, Some(0.5))
-    );
-    assert_eq!(found("tps >= 94", &one), (ThresholdVerdict::Met, Some(0.5)));
+    for (threshold, verdict) in [
+        ("tps >= 95", ThresholdVerdict::Undecided),
+        ("tps >= 94.5", ThresholdVerdict::Undecided),
+        ("tps >= 96", ThresholdVerdict::Missed),
+        ("tps >= 94", ThresholdVerdict::Met),
+    ] {
+        assert_eq!(found(threshold, &one), (verdict, Some(0.5)));
+    }
     // …and that of several trials is over them: s = 1, t(2) 1 / sqrt(3) = 2.484.
     let several = [sure(94.0, 0.1), sure(95.0, 0.1), sure(96.0, 0.1)];
     let (verdict, half_width) = found("tps >= 97", &several);
@@ -238,10 +242,7 @@ fn a_limit_within_the_interval_is_undecided() {
 
 #[test]
 fn a_missing_interval_is_no_certainty() {
-    let mut unsure = sure(95.0, 0.0);
-    if let Some(per_s) = &mut unsure.transactions.per_s {
-        per_s.half_width = None;
-    }
+    let unsure = with_interval(95.0, None);
     let of = |threshold| only(threshold, std::slice::from_ref(&unsure), Baseline::None);
     for threshold in ["tps >= 5", "tps >= 500", "response_ms.p50 < 1000"] {
         let found = of(threshold);
@@ -277,19 +278,11 @@ fn without_restarts_a_baseline_decides_nothing() {
 /// What a failed trial lost is lost; what it would have measured is unknown.
 #[test]
 fn a_failed_trial_is_not_overlooked() {
-    let ledger = |lost| crate::ledger::LedgerSummary {
-        acknowledged: 1000,
-        lost,
-        checked: vec![1],
-        ..crate::ledger::LedgerSummary::default()
-    };
     let mut trials = [sure(100.0, 0.5), sure(101.0, 0.5), sure(100.5, 0.5)];
     for trial in &mut trials {
         trial.ledgers = vec![ledger(0)];
     }
-    trials[1].outcome = Outcome::Failed {
-        reason: "gone".into(),
-    };
+    trials[1].outcome = failure();
     let verdict =
         |threshold: &str, trials: &[TrialSummary]| only(threshold, trials, Baseline::None).verdict;
     let undecided = ThresholdVerdict::Undecided;
@@ -337,16 +330,14 @@ fn blocks(blocks: &[(f64, f64)]) -> Vec<TrialSummary> {
 fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     let trials = blocks(&[(100.0, 98.0), (200.0, 196.2), (400.0, 391.8)]);
     let of = |threshold| only(threshold, &trials, Baseline::Variant("base"));
-    assert_eq!(of("tps >= 0.95 * baseline").verdict, ThresholdVerdict::Met);
-    assert_eq!(
-        of("tps >= 0.98 * baseline").verdict,
-        ThresholdVerdict::Undecided
-    );
-    assert_eq!(of("tps >= baseline").verdict, ThresholdVerdict::Missed);
-    assert_eq!(
-        of("tps > 1.05 * baseline").verdict,
-        ThresholdVerdict::Missed
-    );
+    for (threshold, verdict) in [
+        ("tps >= 0.95 * baseline", ThresholdVerdict::Met),
+        ("tps >= 0.98 * baseline", ThresholdVerdict::Undecided),
+        ("tps >= baseline", ThresholdVerdict::Missed),
+        ("tps > 1.05 * baseline", ThresholdVerdict::Missed),
+    ] {
+        assert_eq!(of(threshold).verdict, verdict, "{threshold}");
+    }
     // By hand: ln 0.98, ln 0.981, ln 0.9795; mean -0.020033, s = 0.000779,
     // t(2) s / sqrt(3) = 0.001936.
     let found = of("tps >= baseline").paired.unwrap();
@@ -358,36 +349,13 @@ fn what_both_variants_of_a_block_share_does_not_blur_the_verdict() {
     ] {
         assert!((found - by_hand).abs() < 0.00002, "{found} {by_hand}");
     }
-    // The same trials as two results that did not run interleaved show nothing.
-    let variant = |name: &str| {
-        let trials = trials
-            .iter()
-            .filter(|trial| trial.setup.planned.point[VARIANT] == name.into());
-        let alone = trials.cloned().map(|mut trial| {
-            trial.setup.planned.point.clear();
-            trial
-        });
-        alone.collect::<Vec<_>>()
-    };
-    let base = variant("base");
-    let apart = only(
-        "tps >= 0.95 * baseline",
-        &variant("new"),
-        Baseline::Trials(&base),
-    );
-    assert_eq!(
-        (apart.verdict, apart.paired),
-        (ThresholdVerdict::Undecided, None)
-    );
 }
 
 #[test]
 fn a_repeat_without_its_partner_is_left_out_of_the_pairs() {
     let mut trials = blocks(&[(100.0, 100.0), (101.0, 100.0), (50.0, 99.0), (102.0, 102.0)]);
     // The baseline's trial in the third block failed, so its partner is unpaired.
-    trials[4].outcome = Outcome::Failed {
-        reason: "gone".into(),
-    };
+    trials[4].outcome = failure();
     let result = only("tps >= 0.9 * baseline", &trials, Baseline::Variant("base"));
     assert_eq!(result.paired.map(|paired| paired.pairs), Some(3));
     assert_eq!(result.verdict, ThresholdVerdict::Met);
@@ -418,39 +386,24 @@ fn a_percentile_of_one_trial_has_its_range_and_of_few_transactions_a_doubt() {
         assert_eq!((result.half_width, result.range.unwrap().low), (None, 19.0));
         (result.verdict, result.caveats)
     };
+    use ThresholdVerdict::{Met, Missed, Undecided};
     // The range extends further up than down.
-    assert_eq!(
-        found("response_ms.p99 < 23", 1000),
-        (ThresholdVerdict::Undecided, vec![Caveat::WithinInterval])
-    );
-    assert_eq!(
-        found("response_ms.p99 < 18", 1000),
-        (ThresholdVerdict::Missed, vec![])
-    );
-    assert_eq!(
-        found("response_ms.p99 < 30", 999),
-        (ThresholdVerdict::Met, vec![Caveat::FewSlower])
-    );
-    let base = [p99(900)];
-    let relative = only(
-        "response_ms.p99 < 3 * baseline",
-        &[p99(1000)],
-        Baseline::Trials(&base),
-    );
-    assert_eq!(
-        relative.caveats,
-        [Caveat::FewSlowerInBaseline, Caveat::NotInterleaved]
-    );
+    let within = vec![Caveat::WithinInterval];
+    assert_eq!(found("p99 < 23", 1000), (Undecided, within));
+    assert_eq!(found("p99 < 18", 1000), (Missed, vec![]));
+    assert_eq!(found("p99 < 30", 999), (Met, vec![Caveat::FewSlower]));
+    let (here, base) = ([p99(1000)], [p99(900)]);
+    let relative = only("p99 < 3 * baseline", &here, Baseline::Trials(&base));
+    let caveats = [Caveat::FewSlowerInBaseline, Caveat::NotInterleaved];
+    assert_eq!(relative.caveats, caveats);
 }
 
 #[test]
 fn a_variant_is_the_baseline_of_the_others() {
     let mut trials = blocks(&[(100.0, 90.0), (101.0, 91.0)]);
-    trials.iter_mut().for_each(|trial| {
-        if let Some(per_s) = &mut trial.transactions.per_s {
-            per_s.half_width = Some(0.5);
-        }
-    });
+    for trial in &mut trials {
+        trial.transactions.per_s.as_mut().unwrap().half_width = Some(0.5);
+    }
     let thresholds = [read("tps >= 0.95 * baseline"), read("tps > 10")];
     let results = judge(&thresholds, &trials, Baseline::Variant("base"));
     let variant = |result: &ThresholdResult| result.point[VARIANT].as_text().map(str::to_owned);

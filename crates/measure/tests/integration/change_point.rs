@@ -1,6 +1,6 @@
 //! How often changes are found that are not there, and those that are.
 
-use crate::simulate::{Random, luck};
+use crate::simulate::{Random, luck, runs};
 use measure::change_point::{in_history, in_seconds};
 
 fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
@@ -10,17 +10,17 @@ fn share(runs: usize, mut of: impl FnMut() -> bool) -> f64 {
 /// What `change` promises of seconds: 1 %, and 2 % where they wander for long.
 #[test]
 fn a_series_that_only_wanders_has_none() {
-    const RUNS: usize = 1000;
+    let runs = runs(1000);
     let mut random = Random::new(20_240_401);
     for correlation in [0.0, 0.3, 0.5, 0.7, 0.8, 0.9] {
         for length in [30, 60, 120, 300, 600] {
-            let called = share(RUNS, || {
+            let called = share(runs, || {
                 !in_seconds(&random.throughput(0.05, correlation, length)).is_empty()
             });
             println!("| {correlation} | {length} | {:.1} |", called * 100.0);
             let wanders = correlation > 0.75 && length < 120;
             let promised = if wanders { 0.02 } else { 0.01 };
-            assert!(called <= promised + luck(promised, RUNS), "{called}");
+            assert!(called <= promised + luck(promised, runs), "{called}");
         }
     }
 }

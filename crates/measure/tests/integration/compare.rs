@@ -1,7 +1,7 @@
 //! How often a comparison finds what is not there, and what is: simulated studies whose
 //! trials have lognormal noise.
 
-use crate::simulate::{Random, luck};
+use crate::simulate::{Random, luck, runs};
 use measure::compare::{
     Comparison, Decision, Gated, LEAST, Measured, Question, Sense, compare, decide,
 };
@@ -48,10 +48,7 @@ impl Study {
                 let tails =
                     [1.0, 1.5].map(|times| times * self.noise.tail * random.normal() - pace);
                 for (number, log) in [pace, tails[0], tails[1]].into_iter().enumerate() {
-                    let value = Estimate {
-                        value: 1000.0 * log.exp(),
-                        half_width: None,
-                    };
+                    let value = Estimate::exact(1000.0 * log.exp());
                     numbers[number][side].push(Measured { repeat, value });
                 }
             }
@@ -66,19 +63,32 @@ impl Study {
 
     /// Throughput first, then the percentiles.
     fn gated(&self, random: &mut Random) -> [Comparison; 3] {
-        let questions = [TPS, TIME, TIME].into_iter();
-        let sides = self.numbers(random).into_iter().zip(questions);
-        let found = sides.map(|([base, new], question)| compare(&base, &new, &question).unwrap());
-        let mut found: Vec<Comparison> = found.collect();
-        let [tps, p95, p99] = found.as_mut_slice() else {
-            panic!("three numbers");
-        };
-        decide(&mut [Gated {
-            first: Some(tps),
-            then: vec![p95, p99],
-        }]);
-        [found[0], found[1], found[2]]
+        let mut found = [compared(self.numbers(random))];
+        decide_gated(&mut found);
+        found[0]
     }
+}
+
+fn compared([tps, p95, p99]: [[Vec<Measured>; 2]; 3]) -> [Comparison; 3] {
+    [(tps, TPS), (p95, TIME), (p99, TIME)]
+        .map(|([base, new], question)| compare(&base, &new, &question).unwrap())
+}
+
+/// Decides the throughput and percentiles of several points together.
+fn decide_gated(points: &mut [[Comparison; 3]]) {
+    let gated = points.iter_mut().map(|[first, p95, p99]| Gated {
+        first: Some(first),
+        then: vec![p95, p99],
+    });
+    decide(&mut gated.collect::<Vec<_>>());
+}
+
+fn decide_together(family: &mut [Comparison]) {
+    let gated = family.iter_mut().map(|one| Gated {
+        first: Some(one),
+        then: Vec::new(),
+    });
+    decide(&mut gated.collect::<Vec<_>>());
 }
 
 fn is_different(found: &Comparison) -> bool {
@@ -94,7 +104,7 @@ fn share(studies: usize, mut holds: impl FnMut() -> bool) -> f64 {
 #[test]
 fn the_same_against_itself_differs_in_at_most_5_of_100() {
     let mut random = Random::new(20_240_301);
-    let studies = 2000;
+    let studies = runs(2000);
     for blocks in [2, 5, 10] {
         for run in [0.01, 0.03, 0.07, 0.14] {
             let noise = Noise {
@@ -140,11 +150,7 @@ fn a_family_of_points_without_a_difference_rarely_shows_one() {
     let families = 1000;
     let shown = share(families, || {
         let mut family: Vec<Comparison> = (0..10).map(|_| study.throughput(&mut random)).collect();
-        let gated = family.iter_mut().map(|one| Gated {
-            first: Some(one),
-            then: Vec::new(),
-        });
-        decide(&mut gated.collect::<Vec<_>>());
+        decide_together(&mut family);
         family.iter().any(is_different)
     });
     println!(
@@ -277,10 +283,7 @@ fn blocks(random: &mut Random, mean: f64, spread: f64, blocks: u32) -> Compariso
     let side = |of: &mut dyn FnMut() -> f64| -> Vec<Measured> {
         let trials = (1..=blocks).map(|repeat| Measured {
             repeat,
-            value: Estimate {
-                value: of(),
-                half_width: None,
-            },
+            value: Estimate::exact(of()),
         });
         trials.collect()
     };
@@ -293,11 +296,7 @@ fn blocks(random: &mut Random, mean: f64, spread: f64, blocks: u32) -> Compariso
 /// divided by their number.
 fn among(found: Comparison, tests: usize) -> Comparison {
     let mut family = vec![found; tests];
-    let gated = family.iter_mut().map(|one| Gated {
-        first: Some(one),
-        then: Vec::new(),
-    });
-    decide(&mut gated.collect::<Vec<_>>());
+    decide_together(&mut family);
     family[0]
 }
 
@@ -404,10 +403,10 @@ fn all_intervals_of_a_column_hold_at_once() {
 #[test]
 fn percentiles_behind_open_gates_keep_their_error_rate() {
     const POINTS: usize = 10;
-    const STUDIES: usize = 1000;
+    let studies = runs(1000);
     let mut random = Random::new(20_240_307);
     for slowdown in [0.0, 0.02, 0.04, 0.1] {
-        let alarms = share(STUDIES, || {
+        let alarms = share(studies, || {
             let mut all: Vec<[Comparison; 3]> = (0..POINTS)
                 .map(|_| {
                     let mut numbers: [[Vec<Measured>; 2]; 3] = Default::default();
@@ -424,20 +423,10 @@ fn percentiles_behind_open_gates_keep_their_error_rate() {
                             }
                         }
                     }
-                    let [tps, p95, p99] = numbers;
-                    [(tps, TPS), (p95, TIME), (p99, TIME)]
-                        .map(|([base, new], question)| compare(&base, &new, &question).unwrap())
+                    compared(numbers)
                 })
                 .collect();
-            let mut gated: Vec<Gated<'_>> = all
-                .iter_mut()
-                .map(|[first, p95, p99]| Gated {
-                    first: Some(first),
-                    then: vec![p95, p99],
-                })
-                .collect();
-            decide(&mut gated);
-            drop(gated);
+            decide_gated(&mut all);
             all.iter()
                 .any(|[_, p95, p99]| is_different(p95) || is_different(p99))
         });
@@ -446,6 +435,6 @@ fn percentiles_behind_open_gates_keep_their_error_rate() {
             100.0 * slowdown,
             100.0 * alarms
         );
-        assert!(alarms <= 0.05 + luck(0.05, STUDIES), "{alarms}");
+        assert!(alarms <= 0.05 + luck(0.05, studies), "{alarms}");
     }
 }

@@ -1,8 +1,8 @@
 //! Whether 95 % intervals hold the truth in 95 of 100 cases. `benches/RESULTS.md` has
 //! the tables that these tests print:
-//! `cargo test -p measure --test integration coverage -- --nocapture --test-threads 1`.
+//! `DYNO_TEST_ALL=1 cargo test -p measure --test integration coverage -- --nocapture --test-threads 1`.
 
-use crate::simulate::{Random, luck, seconds};
+use crate::simulate::{Random, luck, runs, seconds};
 use measure::interval::{Estimate, estimate};
 use measure::quantile::Range;
 use measure::setup::{Input, Outcome, Setup, StatementKind, Unfinished};
@@ -171,17 +171,12 @@ fn so_do_those_of_short_runs() {
     }
 }
 
-/// The only trial of a study with these keys.
-fn planned(keys: &str) -> plan::Trial {
-    let text = format!("title = 't'\nserver.url = 'any://server'\n{keys}");
-    let study = study::Study::parse("test", &text, &[]).unwrap();
-    study.plan().unwrap().trials.remove(0)
-}
-
 fn input() -> Input {
+    let text = "title = 't'\nserver.url = 'any://server'\n[load]\nwarmup = '0s'";
+    let study = study::Study::parse("test", text, &[]).unwrap();
     Input {
         started_at: None,
-        setup: Setup::new(&planned("[load]\nwarmup = '0s'")),
+        setup: Setup::new(&study.plan().unwrap().trials[0]),
         instances: Vec::new(),
         metrics: std::collections::BTreeMap::new(),
         reset: None,
@@ -191,13 +186,10 @@ fn input() -> Input {
     }
 }
 
-/// One second of transactions whose times are lognormal around a level.
-fn second(random: &mut Random, number: u64, level: f64, spread: f64) -> Second {
+/// One second of transactions with these times, in nanoseconds.
+fn second(number: u64, times_ns: impl Iterator<Item = u64>) -> Second {
     let mut slice = Slice::new(1);
-    for _ in 0..100 {
-        let time_ns = 5e6 * (level + spread * random.normal()).exp();
-        slice.response.record(time_ns as u64);
-    }
+    times_ns.for_each(|time_ns| slice.response.record(time_ns));
     Second {
         start_ns: number * 1_000_000_000,
         end_ns: (number + 1) * 1_000_000_000,
@@ -213,6 +205,7 @@ fn second(random: &mut Random, number: u64, level: f64, spread: f64) -> Second {
 #[test]
 fn ranges_of_percentiles_hold_them() {
     let mut random = Random::new(20_240_119);
+    let runs = runs(RUNS);
     let kinds = [StatementKind {
         name: "point_select".into(),
         class: StatementClass::Read,
@@ -220,12 +213,15 @@ fn ranges_of_percentiles_hold_them() {
     for (level_spread, correlation) in [(0.0, 0.0), (0.2, 0.5), (0.2, 0.8)] {
         for length in [60, 120] {
             let (mut p95, mut p99) = (Ranges::default(), Ranges::default());
-            for _ in 0..RUNS {
+            for _ in 0..runs {
                 let levels = random.wander(correlation, length);
-                let seconds: Vec<Second> = (0..)
-                    .zip(levels)
-                    .map(|(i, level)| second(&mut random, i, level_spread * level, 0.5))
-                    .collect();
+                let seconds = (0..).zip(levels).map(|(number, level)| {
+                    let level = level_spread * level;
+                    let times_ns =
+                        (0..100).map(|_| (5e6 * (level + 0.5 * random.normal()).exp()) as u64);
+                    second(number, times_ns)
+                });
+                let seconds: Vec<Second> = seconds.collect();
                 let times = summarize(input(), &kinds, &seconds).response_ms.unwrap();
                 let sigma = f64::hypot(level_spread, 0.5);
                 p95.add(times.p95_range, 5.0 * (1.644_854 * sigma).exp());
@@ -234,14 +230,15 @@ fn ranges_of_percentiles_hold_them() {
             for (name, found) in [("p95", p95), ("p99", p99)] {
                 println!(
                     "| {name} | {level_spread} | {correlation} | {length} | {:.1} | {:.1} | ±{:.1} |",
-                    100.0 * found.given as f64 / RUNS as f64,
+                    100.0 * found.given as f64 / runs as f64,
                     100.0 * found.held as f64 / found.given as f64,
                     100.0 * found.width / found.given as f64
                 );
                 let share = found.held as f64 / found.given as f64;
                 // Slow transactions that come together for long are known to be missed.
                 let least = if correlation > 0.5 { 0.86 } else { 0.93 };
-                assert!(share >= least, "{share}");
+                let fewer = luck(0.05, runs) - luck(0.05, RUNS);
+                assert!(share >= least - fewer, "{share}");
             }
         }
     }
@@ -262,17 +259,8 @@ fn steady_loads_are_hardly_ever_warned_of() {
     const STUDIES: usize = 400;
     let mut random = Random::new(20_240_121);
     let counted = |number: u64, transactions: f64| {
-        let mut slice = Slice::new(1);
-        let count = (transactions / 10.0).round().max(1.0) as u64;
-        (0..count).for_each(|_| slice.response.record(5_000_000));
-        Second {
-            start_ns: number * 1_000_000_000,
-            end_ns: (number + 1) * 1_000_000_000,
-            phase: Phase::Measure,
-            slice,
-            backlog: None,
-            workers: Vec::new(),
-        }
+        let count = (transactions / 10.0).round().max(1.0) as usize;
+        second(number, std::iter::repeat_n(5_000_000, count))
     };
     for (spread, correlation) in [(0.05, 0.0), (0.05, 0.5), (0.15, 0.0), (0.15, 0.5)] {
         for length in [12, 20, 25, 30] {

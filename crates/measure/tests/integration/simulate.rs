@@ -54,6 +54,15 @@ pub(crate) fn seconds(values: &[f64]) -> Vec<Part> {
     values.iter().map(part).collect()
 }
 
+/// So many runs in all; a fifth of them unless all tests were asked for, of which bounds by [`luck`]
+/// are wider.
+pub(crate) fn runs(all: usize) -> usize {
+    match std::env::var_os("DYNO_TEST_ALL") {
+        Some(_) => all,
+        None => all / 5,
+    }
+}
+
 /// Three standard errors of a share that was counted in so many runs.
 pub(crate) fn luck(share: f64, runs: usize) -> f64 {
     3.0 * (share * (1.0 - share) / runs as f64).sqrt()

@@ -11,84 +11,100 @@ const LONGEST: usize = 900;
 /// A host's seconds, with a mean of 1,000.
 type Host = fn(&mut Random, usize) -> Vec<f64>;
 
+/// Lengths that trials of a fixed length might have, in steps of this many seconds.
+const STEP: usize = 30;
+
 struct Ended {
-    /// Share of trials that ended before their time.
-    early: f64,
-    /// Median length of all.
-    median_s: usize,
-    /// Coverage: the share of trials whose interval contains the mean. Trials that ended early have
-    /// the interval that was requested; the others, that of their seconds.
-    holds: f64,
+    /// Trials that ended before their time.
+    early: usize,
+    /// Lengths of all, in ascending order.
+    lengths: Vec<usize>,
+    /// Trials whose interval contains the mean. Trials that ended early have the interval that was
+    /// requested; the others, that of their seconds.
+    held: usize,
+    /// Trials whose interval is as narrow as requested after each fixed length.
+    narrow: Vec<usize>,
 }
 
 fn run(random: &mut Random, host: Host, ci: f64) -> Ended {
     let rule = Until { ci, least_s: 1.0 };
-    let (mut early, mut holds, mut lengths) = (0, 0, Vec::new());
+    let mut found = Ended {
+        early: 0,
+        lengths: Vec::new(),
+        held: 0,
+        narrow: vec![0; LONGEST / STEP],
+    };
     for _ in 0..RUNS {
         let all = seconds(&host(random, LONGEST + 10));
         let (warmup, measured) = all.split_at(10);
         let end = (1..LONGEST).find(|length| is_precise(&rule, warmup, &measured[..*length]));
         let seen = &measured[..end.unwrap_or(LONGEST)];
-        lengths.push(seen.len());
-        early += usize::from(end.is_some());
         let mean = estimate(seen).unwrap();
         let half = match end {
             Some(_) => Some(ci * mean.value),
             None => mean.half_width,
         };
-        holds += usize::from(half.is_some_and(|half| (mean.value - 1000.0).abs() <= half));
+        found.lengths.push(seen.len());
+        found.early += usize::from(end.is_some());
+        found.held += usize::from(half.is_some_and(|half| (mean.value - 1000.0).abs() <= half));
+        for (narrow, length) in found.narrow.iter_mut().zip((STEP..).step_by(STEP)) {
+            let relative = estimate(&measured[..length]).unwrap().relative();
+            *narrow += usize::from(relative.is_some_and(|half| half <= ci));
+        }
     }
-    lengths.sort_unstable();
-    Ended {
-        early: early as f64 / RUNS as f64,
-        median_s: lengths[RUNS / 2],
-        holds: holds as f64 / RUNS as f64,
-    }
+    found.lengths.sort_unstable();
+    found
+}
+
+/// The shortest fixed length after which at least as many trials of these hosts have the requested
+/// interval as by the rule.
+fn fixed_s(hosts: &[&Ended]) -> usize {
+    let early: usize = hosts.iter().map(|host| host.early).sum();
+    let narrow = |step: &usize| hosts.iter().map(|host| host.narrow[*step]).sum::<usize>() >= early;
+    let step = (0..LONGEST / STEP).find(narrow);
+    step.map_or(LONGEST, |step| STEP * (step + 1))
 }
 
 #[test]
 fn who_ends_when_sure_is_right() {
+    #[rustfmt::skip]
     let hosts: [(&str, Host, f64); 8] = [
-        (
-            "calm, correlation 0",
-            |random, length| random.throughput(0.02, 0.0, length),
-            0.02,
-        ),
-        (
-            "correlation 0.5",
-            |random, length| random.throughput(0.05, 0.5, length),
-            0.02,
-        ),
-        (
-            "correlation 0.8",
-            |random, length| random.throughput(0.05, 0.8, length),
-            0.02,
-        ),
-        (
-            "correlation 0.8, coarse",
-            |random, length| random.throughput(0.05, 0.8, length),
-            0.05,
-        ),
+        ("calm, correlation 0", |random, length| random.throughput(0.02, 0.0, length), 0.02),
+        ("correlation 0.5", |random, length| random.throughput(0.05, 0.5, length), 0.02),
+        ("correlation 0.8", |random, length| random.throughput(0.05, 0.8, length), 0.02),
+        ("correlation 0.8, coarse", |random, length| random.throughput(0.05, 0.8, length), 0.05),
         ("dips", dips, 0.05),
         ("stalls", stalls, 0.05),
         ("fast and slow", fast_and_slow, 0.05),
         ("fast and slow, coarse", fast_and_slow, 0.1),
     ];
     let mut random = Random::new(20_240_501);
-    println!("| host | asked for % | ended early % | median s | interval holds % |");
-    println!("|---|---|---|---|---|");
+    println!("| host | asked for % | ended early % | median s | interval holds % | fixed s |");
+    println!("|---|---|---|---|---|---|");
+    let mut all = Vec::new();
     for (name, host, ci) in hosts {
         let found = run(&mut random, host, ci);
+        let share = |count: usize| count as f64 / RUNS as f64;
         println!(
-            "| {name} | {} | {:.1} | {} | {:.1} |",
+            "| {name} | {} | {:.1} | {} | {:.1} | {} |",
             ci * 100.0,
-            found.early * 100.0,
-            found.median_s,
-            found.holds * 100.0
+            share(found.early) * 100.0,
+            found.lengths[RUNS / 2],
+            share(found.held) * 100.0,
+            fixed_s(&[&found])
         );
-        assert!(found.holds >= 0.93, "{name}: {}", found.holds);
-        assert!(found.early > 0.4, "{name}: {}", found.early);
+        assert!(share(found.held) >= 0.93, "{name}: {}", found.held);
+        assert!(share(found.early) > 0.4, "{name}: {}", found.early);
+        all.push((ci, found));
     }
+    let alike = all
+        .iter()
+        .filter(|(ci, _)| *ci == 0.05)
+        .map(|(_, found)| found);
+    let alike: Vec<&Ended> = alike.collect();
+    let lengths = alike.iter().flat_map(|found| &found.lengths);
+    let mean_s = lengths.sum::<usize>() / (RUNS * alike.len());
+    println!("those of 5 %: mean {mean_s} s, fixed {} s", fixed_s(&alike));
 }
 
 /// 40 % less for 8 s of each minute, from any time on.

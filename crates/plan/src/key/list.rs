@@ -27,44 +27,11 @@ const MAX_ROWS: u64 = i32::MAX as u64;
 /// How often a transaction may repeat a statement.
 const TIMES: Kind = count(0, 10_000);
 
-/// Sections in the order of the reference page, with what they are about.
-pub static SECTIONS: &[(&str, &str)] = &[
-    (
-        "server",
-        "What to measure: either `engine` or `url`. `basedir`, `version`, `port`, `reset`, `cold_data`, and `config` apply to servers that dyno starts as processes, the others to a server that is already running.",
-    ),
-    (
-        "site",
-        "Where each server runs that dyno starts, and how much of the machine it may use.",
-    ),
-    (
-        "volume",
-        "Where the data of each server is stored: by default, a directory in dyno's cache.",
-    ),
-    (
-        "log_volume",
-        "Where the transaction log of each server is stored (the redo log or write-ahead log, and the binary log if there is one), with the keys of `[volume]`. By default, it is stored with the data. Not for members of clusters.",
-    ),
-    ("data", "The data of each server at the start of a trial."),
-    ("load", "What virtual users do, and how often."),
-    (
-        "transaction",
-        "What a transaction of the workload consists of, in sysbench's terms. A workload ignores the keys that it does not use.",
-    ),
-    (
-        "topology",
-        "How many servers are measured at the same time, and whether they replicate.",
-    ),
-    (
-        "ledger",
-        "A workload beside the load that proves whether every acknowledged commit was kept. The section itself turns it on.",
-    ),
-    (
-        "chaos",
-        "Random faults, with the ledger on. The section itself turns them on.",
-    ),
-    ("monitors", "What dyno monitors during the load."),
-    ("report", "Additions to the report."),
+/// Sections in the order in which messages list them.
+#[rustfmt::skip]
+pub static SECTIONS: &[&str] = &[
+    "server", "site", "volume", "log_volume", "data", "load", "transaction", "topology", "ledger",
+    "chaos", "monitors", "report",
 ];
 
 /// Every key, in the order of the reference page within each section.

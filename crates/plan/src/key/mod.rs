@@ -18,13 +18,10 @@ pub use make::word;
 pub struct Key {
     /// Dotted name, as in an axis or an override.
     pub name: &'static str,
-    /// What it takes, and its range.
     pub kind: Kind,
     /// As typed in TOML. `None`: required, or off when absent (see `doc`).
     pub default: Option<&'static str>,
-    /// Whether a study must have it.
     pub required: bool,
-    /// Whether trials may differ in it.
     pub axis: bool,
     /// What must be in the study for it to have an effect.
     pub needs: Needs,
@@ -41,7 +38,6 @@ pub struct Key {
 /// numbers to be comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// By its value.
     Value,
     /// By its presence: its value is a setting.
     Presence,
@@ -60,7 +56,6 @@ pub struct Flag {
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the ranges explain themselves")]
 pub enum Kind {
-    /// Any text.
     Text {
         max_chars: usize,
     },
@@ -68,23 +63,16 @@ pub enum Kind {
     Name {
         max_chars: usize,
     },
-    /// One of a few words.
     Choice(&'static [&'static str]),
     /// The name of an engine that dyno can start.
     Engine,
     /// The name of an engine's kind of replication.
     Cluster,
-    /// The address of a server.
     Url,
-    /// An absolute path.
     Path,
-    /// A list of absolute paths.
     Paths,
-    /// The leading components of a version.
     Version,
-    /// Yes or no.
     Boolean,
-    /// A whole number.
     Integer {
         min: u64,
         max: u64,
@@ -93,7 +81,6 @@ pub enum Kind {
         min: f64,
         max: f64,
     },
-    /// A length of time.
     Duration {
         min: Duration,
         max: Duration,
@@ -105,7 +92,6 @@ pub enum Kind {
     },
     /// Free settings of the server, each a key of its own below this one.
     Settings,
-    /// The tables of the report.
     Tables,
     /// `any`, or a list of kinds of faults.
     Faults,
@@ -118,24 +104,19 @@ pub enum Kind {
     },
     /// CPUs by their numbers, such as `0-1,3`.
     CpuSet,
-    /// A host's name for ssh.
     Host,
 }
 
 /// What must be in the study for a key to have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing else.
     Nothing,
     /// A server that dyno starts as a process.
     StartedServer,
-    /// A server that is already running.
     RunningServer,
-    /// An open loop.
     Rate,
     /// A trial that ends once its result is precise enough.
     Until,
-    /// Servers that replicate.
     Cluster,
     /// Servers that replicate, each beside a cluster manager.
     Manager,
@@ -145,7 +126,6 @@ pub enum Needs {
     Process,
     /// The workload that proves which commits were kept.
     Ledger,
-    /// Random faults.
     Chaos,
 }
 
@@ -183,11 +163,10 @@ pub(crate) const FIND_MAX_MEAN: &str = "load.find_max.mean";
 
 /// Whether the list has a section of this name.
 pub fn is_section(name: &str) -> bool {
-    SECTIONS.iter().any(|(section, _)| *section == name)
+    SECTIONS.contains(&name)
 }
 
 impl Key {
-    /// The key of this dotted name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }

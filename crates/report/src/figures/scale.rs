@@ -28,7 +28,6 @@ struct Line {
     at: Vec<f64>,
     usl: Vec<f64>,
     amdahl: Vec<Option<f64>>,
-    gustafson: Vec<Option<f64>>,
 }
 
 /// `None` without a law.
@@ -58,7 +57,6 @@ fn line(ladder: &Ladder) -> Line {
             at.iter().map(|size| rounded(law.per_s(*size))).collect()
         }),
         amdahl: of(&Scaling::amdahl_per_s),
-        gustafson: of(&Scaling::gustafson_per_s),
         at,
     }
 }

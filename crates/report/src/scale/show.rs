@@ -1,7 +1,7 @@
 //! Scalability in words and tables.
 
 use measure::interval::Estimate;
-use measure::scale::{GoodnessOfFit, Peak, Scaling, Serial};
+use measure::scale::{GoodnessOfFit, Peak, Scaling};
 
 use super::{Ladder, Rung, Scale};
 use crate::columns::Columns;
@@ -34,7 +34,7 @@ fn figure(scale: &Scale) -> Figure {
         ),
         caption: format!(
             "Throughput by {} as measured (marks, with 95 % confidence intervals) and by the \
-             Universal Scalability Law (lines). The legend offers the other laws.",
+             Universal Scalability Law (lines). The legend offers Amdahl's law.",
             scale.key
         ),
     }
@@ -159,7 +159,7 @@ fn laws(scale: &Scale) -> Grid {
             Some(words) => words.into(),
             None => Content::from(law.alone_per_s),
         })
-        .with("σ or s", |(_, law)| law.contention.map(share))
+        .with("σ", |(_, law)| law.contention.map(share))
         .with("κ", |(_, law)| law.coherency.map(share))
         .with("R²", |(_, law)| {
             law.r_squared.map(|r_squared| format!("{r_squared:.3}"))
@@ -170,10 +170,8 @@ fn laws(scale: &Scale) -> Grid {
         .with("peak tps", |(_, law)| law.peak_per_s);
     columns.grid(
         "Scalability laws, fitted by least squares to all valid trials. ±: half width of \
-         the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ \
-         (Universal Scalability Law, Amdahl): the serialized share of the work. κ: the \
-         cost of keeping each pair coherent. s (Gustafson): the serial share of work that \
-         grows with the size.",
+         the 95 % confidence interval of the linearized fit. λ: throughput at size 1. σ: the \
+         serialized share of the work. κ: the cost of keeping each pair coherent.",
         &rows,
     )
 }
@@ -190,15 +188,8 @@ struct Law {
     peak_per_s: Option<Estimate>,
 }
 
-fn all(law: &Scaling) -> [Law; 3] {
+fn all(law: &Scaling) -> [Law; 2] {
     let peak_at = |peak: Peak| number::estimate_to(Some(peak.size), 1);
-    let serial = |name, law: Option<Serial>| Law {
-        name,
-        alone_per_s: law.map(|law| law.alone_per_s),
-        contention: law.map(|law| law.share),
-        r_squared: law.map(|law| law.r_squared),
-        ..Law::default()
-    };
     let universal = Law {
         name: "Universal Scalability Law",
         alone_per_s: Some(law.alone_per_s),
@@ -208,11 +199,14 @@ fn all(law: &Scaling) -> [Law; 3] {
         peak_at: Some(law.peak.map_or_else(|| "none nearby".to_owned(), peak_at)),
         peak_per_s: law.peak.map(|peak| peak.per_s),
     };
-    [
-        universal,
-        serial("Amdahl", law.amdahl),
-        serial("Gustafson", law.gustafson),
-    ]
+    let amdahl = Law {
+        name: "Amdahl",
+        alone_per_s: law.amdahl.map(|law| law.alone_per_s),
+        contention: law.amdahl.map(|law| law.share),
+        r_squared: law.amdahl.map(|law| law.r_squared),
+        ..Law::default()
+    };
+    [universal, amdahl]
 }
 
 /// Measured against fitted, a row for each size.
@@ -246,7 +240,6 @@ fn steps(ladder: &Ladder, scale: &Scale) -> Option<Grid> {
         .with("USL", |rung| law.per_s(rung.size))
         .with("residual %", residual)
         .with("Amdahl", |rung| law.amdahl_per_s(rung.size))
-        .with("Gustafson", |rung| law.gustafson_per_s(rung.size))
         .with("efficiency %", efficiency);
     Some(columns.grid(caption, &ladder.rungs))
 }

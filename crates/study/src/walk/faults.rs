@@ -7,7 +7,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{TomlValue, Walk};
 use crate::content::TypedFault;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, Report};
 use crate::name::Name;
 use crate::read::type_words;
 use plan::key::{FAULT, Key, Kind, word};
@@ -281,7 +281,7 @@ impl Walk {
             if let Some(why) = no_effect(name, kind, target, has) {
                 let message = format!("`{name}` has no effect on `{kind}` here");
                 let diagnostic = Diagnostic::new(message, why).also(kind_at);
-                self.diagnostics.add(place(typed.span()), diagnostic);
+                self.add(place(typed.span()), diagnostic);
             }
         }
         let lacks = |parameter| {

@@ -15,7 +15,7 @@ use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::content::{Content, Entries, Entry, Part};
-use crate::error::{Diagnostic, Diagnostics};
+use crate::error::{Diagnostic, Diagnostics, Report};
 use crate::name::Name;
 use crate::read::{read, type_words};
 use crate::setting::MAX_SETTINGS;
@@ -50,6 +50,12 @@ pub(crate) struct Walk {
     pub(crate) secrets: Vec<(Span, String)>,
     /// All settings that were named.
     settings: BTreeSet<String>,
+}
+
+impl Report for Walk {
+    fn add(&self, at: Span, diagnostic: Diagnostic) {
+        self.diagnostics.add(at, diagnostic);
+    }
 }
 
 impl Walk {
@@ -91,7 +97,7 @@ impl Walk {
             {
                 let name = Name::of(key);
                 let value = read(&name, value.get_ref()).ok();
-                let value = value.map(|value| Spanned { value, span: at });
+                let value = value.map(|value| Spanned::new(value, at));
                 into.insert(key.name.to_owned(), Entry { name, at, value });
             }
         }
@@ -170,9 +176,9 @@ impl Walk {
             }
         }
         match read(name, value.get_ref()) {
-            Ok(value) => Some(Spanned { value, span }),
+            Ok(value) => Some(Spanned::new(value, span)),
             Err(diagnostic) => {
-                self.diagnostics.add(span, diagnostic);
+                self.add(span, diagnostic);
                 None
             }
         }
@@ -185,25 +191,8 @@ impl Walk {
         value: &TomlValue<'_>,
         origin: Origin,
     ) -> Option<Spanned<T>> {
-        let Spanned { value, span } = self.value(&Name::of(key), value, origin)?;
-        let value = T::from_value(&value)?;
-        Some(Spanned { value, span })
-    }
-
-    fn refuse(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
-        self.diagnostics.add(at, Diagnostic::new(message, help));
-    }
-
-    /// At the later of two locations, with a reference to the earlier.
-    fn refuse_two(
-        &mut self,
-        one: Span,
-        other: Span,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) {
-        let diagnostic = Diagnostic::new(message, help);
-        self.diagnostics.add_of_two(one, other, diagnostic);
+        self.value(&Name::of(key), value, origin)?
+            .try_map(T::from_value)
     }
 
     /// Whether the study may have one more setting. Their number is limited because each trial
@@ -225,27 +214,25 @@ impl Walk {
     }
 
     /// The key of this name, unless it is unknown or invalid, which is reported.
-    fn find(&mut self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
+    fn find(&self, name: &str, at: Span, help: impl FnOnce() -> String) -> Option<Name> {
         match Name::find(name) {
             Ok(Some(name)) => return Some(name),
             Ok(None) => self.unknown("key", name, at, help),
-            Err(diagnostic) => self.diagnostics.add(at, diagnostic),
+            Err(diagnostic) => self.add(at, diagnostic),
         }
         None
     }
 
     /// `help` takes time, so it is not called for every key of a long list.
-    fn unknown(&mut self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
-        let diagnostic = if self.diagnostics.is_full() {
-            Diagnostic::new("", "")
-        } else {
-            Diagnostic::new(format!("unknown {what} `{}`", shown(name)), help())
-        };
-        self.diagnostics.add(at, diagnostic);
+    fn unknown(&self, what: &str, name: &str, at: Span, help: impl FnOnce() -> String) {
+        match self.diagnostics.is_full() {
+            true => self.refuse(at, "", ""),
+            false => self.refuse(at, format!("unknown {what} `{}`", shown(name)), help()),
+        }
     }
 
     /// A value in the place of tables with double brackets.
-    fn not_tables(&mut self, name: &str, value: &DeValue<'_>, at: Span, help: &str) {
+    fn not_tables(&self, name: &str, value: &DeValue<'_>, at: Span, help: &str) {
         let found = match value {
             DeValue::Table(_) => "one table",
             other => type_words(other),

@@ -3,6 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::{Giver, Walk};
+use crate::error::Report;
 use crate::read::type_words;
 use plan::key::SIZES;
 use plan::{Origin, Span, nearest, shown};

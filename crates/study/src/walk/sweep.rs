@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use super::{TomlValue, Walk};
 use crate::content::{Axis, Entry, Part};
+use crate::error::Report;
 use crate::name::Name;
 use crate::read::type_words;
 use crate::study::MAX_TRIALS;
@@ -20,7 +21,7 @@ impl Walk {
         let name = match Name::find(name) {
             Ok(Some(found)) if found.key.axis => found,
             Ok(_) => return self.unknown("axis", name, at, || suggest::axis(name)),
-            Err(diagnostic) => return self.diagnostics.add(at, diagnostic),
+            Err(diagnostic) => return self.add(at, diagnostic),
         };
         if !self.has_room_for(&name, at) {
             return;

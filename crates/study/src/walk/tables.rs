@@ -4,6 +4,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{TomlValue, Walk};
 use crate::content::TypedTable;
+use crate::error::Report;
 use crate::name::Name;
 use crate::read::{TABLES_EXAMPLE, type_words};
 use plan::key::{Key, word};

@@ -1,6 +1,7 @@
 //! `[thresholds]`: conditions on results.
 
 use super::{TomlValue, Walk};
+use crate::error::Report;
 use crate::read::type_words;
 use plan::key::{BASELINE, Key, word};
 use plan::{Span, Spanned, ThresholdSpec, shown};
@@ -46,8 +47,7 @@ impl Walk {
             let help = format!("a study has at most {MAX_THRESHOLDS} thresholds");
             return self.refuse(at, message, help);
         }
-        let (value, span) = (column.to_owned(), at);
-        let column = Spanned { value, span };
+        let column = Spanned::new(column.to_owned(), at);
         thresholds.push(ThresholdSpec { column, condition });
     }
 }

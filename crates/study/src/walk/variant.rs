@@ -4,6 +4,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Giver, Walk, overrides};
 use crate::content::{EITHER, Part, Variant};
+use crate::error::Report;
 use crate::name::Name;
 use crate::suggest;
 use plan::key::{VARIANT, VARIANT_NAME};

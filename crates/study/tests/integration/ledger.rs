@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{SMALLEST, fails, plan};
+use crate::common::{SMALLEST, plan};
 use plan::{Follow, Ledger, Network};
 
 fn ledger(text: &str, overrides: &[(&str, &str)]) -> Option<Ledger> {
@@ -26,10 +26,6 @@ fn the_section_turns_the_ledger_on() {
     assert_eq!(ledger("", &[("ledger.rate", "10")]), on(10.0, 0.0));
     assert_eq!(ledger("[ledger]\n", &[("ledger.rate", "0")]), None);
     assert_eq!(ledger("[chaos]\n", &[]), on(50.0, 0.0));
-    let error = fails(SMALLEST, &[("ledger.replica_reads", "1")]);
-    assert!(error.contains("without a ledger"), "{error}");
-    let error = fails(SMALLEST, &[("chaos.seed", "1")]);
-    assert!(error.contains("without `chaos.faults`"), "{error}");
 }
 
 /// What the ledger costs is a sweep from a rate of 0.

@@ -1,4 +1,5 @@
-//! Every message as a reader sees it: `bad/NAME.toml` gives `bad/NAME.txt`.
+//! Every message as a reader sees it: `bad/NAME.toml` gives `bad/NAME.txt`, and so does
+//! `bad/NAME.sets`, which has a study, `---`, and overrides, of which each line is refused.
 //! `UPDATE_GOLDEN=1 cargo test -p study` writes the texts again.
 
 use std::fs;
@@ -15,17 +16,17 @@ fn bad_studies() {
     let mut count = 0;
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|e| e != "toml") {
-            continue;
-        }
-        let name = path.file_name().unwrap().to_str().unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        let said = format!(
-            "{}\n",
-            Study::parse(name, &text, engine::catalog()).unwrap_err()
-        );
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let said = match name.rsplit_once('.').unwrap().1 {
+            "toml" => Study::parse(name, &text, engine::catalog())
+                .unwrap_err()
+                .to_string(),
+            "sets" => said_of_sets(&text),
+            _ => continue,
+        };
+        let (said, golden) = (format!("{said}\n"), path.with_extension("txt"));
         assert!(!said.contains("hunter2"), "{said}");
-        let golden = path.with_extension("txt");
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             fs::write(&golden, &said).unwrap();
         }
@@ -36,41 +37,22 @@ fn bad_studies() {
         );
         count += 1;
     }
-    assert!(count >= 9);
+    assert!(count >= 45);
 }
 
-#[test]
-fn overrides_name_themselves() {
-    assert_eq!(
-        fails(GOOD, &[("load.thraeds", "4")]),
-        "error: unknown key `load.thraeds`\n --> --set load.thraeds=4\n  = help: did you mean `threads`?"
-    );
-    assert_eq!(
-        fails(GOOD, &[("load.time", "10")]),
-        "error: `10` has no unit\n --> --set load.time=10\n  = help: write `10s` for seconds, `10m` for minutes, `10h` for hours"
-    );
-    assert_eq!(
-        fails(GOOD, &[("load.threads", "0")]),
-        "error: `load.threads` = 0 is out of range\n --> --set load.threads=0\n  = help: `threads` must be from 1 to 100_000"
-    );
-    assert_eq!(
-        fails(GOOD, &[("load.threads", "many")]),
-        "error: `load.threads` takes a whole number, not a string\n --> --set load.threads=many\n  = help: write, for example, threads = 1"
-    );
-    assert_eq!(
-        fails(GOOD, &[("sweep.load.thread", "[1]")]),
-        "error: unknown axis `load.thread`\n --> --set sweep.load.thread=[1]\n  = help: did you mean \"load.threads\"?"
-    );
-    assert_eq!(
-        fails(GOOD, &[("sweep.load.threads", "4")]),
-        "error: the axis `load.threads` takes a list, not a whole number\n --> --set sweep.load.threads=4\n  = help: write \"load.threads\" = [value, value, …]"
-    );
-    assert_eq!(
-        fails(GOOD, &[("load", "4")]),
-        "error: unknown key `load`\n --> --set load=4\n  = help: `load` is a section; set one of its keys, such as `load.workload`"
-    );
-    let both = [("server.engine", "sqlite"), ("server.url", "a://b")];
-    assert!(fails(GOOD, &both).contains("both"));
+/// What is said of each line, which makes one mistake.
+fn said_of_sets(text: &str) -> String {
+    let (study, lines) = text.split_once("---\n").unwrap();
+    let said = lines.lines().map(|line| {
+        let sets: Vec<_> = line
+            .split(" ; ")
+            .map(|set| set.split_once('=').unwrap())
+            .collect();
+        let said = fails(study, &sets);
+        assert!(!said.contains("\n\n"), "one mistake, told once: {said}");
+        said
+    });
+    said.collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]

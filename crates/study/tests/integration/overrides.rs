@@ -1,6 +1,6 @@
 //! How overrides are read, and how a result keeps them.
 
-use crate::common::{SMALLEST, config, engine, fails, plan, study};
+use crate::common::{SMALLEST, config, engine, plan, study};
 use study::Study;
 
 #[test]
@@ -30,23 +30,6 @@ fn overrides_are_read_as_the_key_wants() {
     );
     assert_eq!(engine(trial).version.as_deref().unwrap(), "10.11");
     assert_eq!((trial.monitors, trial.load.preload), (false, true));
-    for (key, value, said) in [
-        ("server.config.datadir", "/x", "reserved"),
-        ("server.config", "x", "takes a table of settings"),
-        ("server.confg.x", "1", "did you mean"),
-        ("variant", "a", "variant.NAME.KEY"),
-        ("variant.name", "a", "this study has no variants"),
-        ("sweep.server.config.port", "[1]", "server.port"),
-        (
-            "monitors.enabled",
-            "no",
-            "write enabled = true or enabled = false",
-        ),
-    ] {
-        let error = fails(SMALLEST, &[(key, value)]);
-        assert!(error.contains(said) && error.contains("--set"), "{error}");
-        assert!(!error.contains("\n\n"), "one fault, told once: {error}");
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Variants, and overrides of them.
 
-use crate::common::{SMALLEST, config, engine, fails, labels, plan, study};
+use crate::common::{SMALLEST, config, engine, labels, plan, study};
 use plan::{Point, ServerSpec, Value};
 use study::Study;
 
@@ -119,29 +119,6 @@ fn an_override_can_be_for_one_variant() {
     assert_eq!(config(plain)[0].1, "256M");
     assert_eq!(engine(mine).engine.value, "mysql");
 
-    for (key, value, said) in [
-        (
-            "variant.large.data.rows",
-            "1",
-            "has the variants as it is, small pool, mine",
-        ),
-        ("variant.mine", "1", "write variant.NAME.KEY"),
-        ("variant.mine.name", "small pool", "two variants have"),
-        ("variant.mine.data.row", "1", "did you mean `data.rows`?"),
-        ("variant.mine.load.repeats", "2", "a variant cannot set"),
-        (
-            "variant.mine.load.threads",
-            "2",
-            "is both swept and set by a variant",
-        ),
-        ("variant.mine.data.rows", "x", "a whole number"),
-    ] {
-        let error = fails(VARIANTS, &[(key, value)]);
-        assert!(error.contains(said) && error.contains("--set"), "{error}");
-        assert!(!error.contains("\n\n"), "one fault, told once: {error}");
-    }
-    let error = fails(SMALLEST, &[("variant.mine.data.rows", "1")]);
-    assert!(error.contains("this study has no variants"), "{error}");
     // A longer name is meant before one that it begins with.
     let text = format!("{SMALLEST}[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a.data\"\n");
     let two = self::plan(&text, &[("variant.a.data.data.rows", "5")]);

@@ -1,10 +1,10 @@
 //! Defaults of the settings that checks examine.
 
-use crate::version;
+use plan::StaticSettings;
 
-type Values = &'static [(&'static str, &'static str)];
+use crate::checks::Defaults;
 
-const OF_BOTH: Values = &[
+const OF_BOTH: StaticSettings = &[
     ("general_log", "OFF"),
     ("innodb_adaptive_flushing", "ON"),
     ("innodb_buffer_pool_size", "134217728"),
@@ -20,66 +20,36 @@ const OF_BOTH: Values = &[
     ("slow_query_log", "OFF"),
 ];
 
-/// The defaults of an engine's servers since a version.
-#[derive(Debug)]
-pub(in crate::mysql) struct Defaults {
-    since: (u64, u64),
-    own: Values,
-}
+pub(in crate::mysql) const OF_MARIADB: Defaults = &[((10, 6), OF_BOTH), ((10, 6), OF_MARIADB_ONLY)];
 
-pub(in crate::mysql) const OF_MARIADB: Defaults = Defaults {
-    since: (10, 6),
-    own: &[
-        ("innodb_flush_neighbors", "1"),
-        ("innodb_io_capacity", "200"),
-        ("innodb_log_file_size", "100663296"),
-        ("innodb_read_io_threads", "4"),
-        ("performance_schema", "OFF"),
-        ("query_cache_size", "1048576"),
-        ("query_cache_type", "OFF"),
-        ("sync_binlog", "0"),
-        ("table_open_cache", "2000"),
-    ],
-};
+const OF_MARIADB_ONLY: StaticSettings = &[
+    ("innodb_flush_neighbors", "1"),
+    ("innodb_io_capacity", "200"),
+    ("innodb_log_file_size", "100663296"),
+    ("innodb_read_io_threads", "4"),
+    ("performance_schema", "OFF"),
+    ("query_cache_size", "1048576"),
+    ("query_cache_type", "OFF"),
+    ("sync_binlog", "0"),
+    ("table_open_cache", "2000"),
+];
+
 /// Except for the binary log, which dyno switches off.
-pub(in crate::mysql) const OF_MYSQL: Defaults = Defaults {
-    since: (8, 4),
-    own: &[
-        ("innodb_flush_neighbors", "0"),
-        ("innodb_io_capacity", "10000"),
-        ("innodb_redo_log_capacity", "104857600"),
-        ("performance_schema", "ON"),
-        ("sync_binlog", "1"),
-        ("table_open_cache", "4000"),
-    ],
-};
+pub(in crate::mysql) const OF_MYSQL: Defaults = &[((8, 4), OF_BOTH), ((8, 4), OF_MYSQL_ONLY)];
 
-impl Defaults {
-    /// Empty for a version whose defaults are not known.
-    pub(in crate::mysql) fn of(&self, version: &str) -> Vec<(&'static str, &'static str)> {
-        match version::is_since(version, self.since.0, self.since.1) {
-            true => [OF_BOTH, self.own].concat(),
-            false => Vec::new(),
-        }
-    }
-}
-
-/// The settings whose defaults are known.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let all = [OF_BOTH, OF_MARIADB.own, OF_MYSQL.own];
-    all.into_iter().flatten().map(|(name, _)| *name)
-}
+const OF_MYSQL_ONLY: StaticSettings = &[
+    ("innodb_flush_neighbors", "0"),
+    ("innodb_io_capacity", "10000"),
+    ("innodb_redo_log_capacity", "104857600"),
+    ("performance_schema", "ON"),
+    ("sync_binlog", "1"),
+    ("table_open_cache", "4000"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn defaults_of_old_versions_are_unknown() {
-        assert!(OF_MARIADB.of("10.5.9").is_empty());
-        assert!(OF_MYSQL.of("").is_empty());
-        assert!(!OF_MYSQL.of("9.7.0").is_empty());
-    }
+    use crate::checks::defaults_of;
 
     #[test]
     fn they_are_what_a_server_has_that_nobody_told_anything() {
@@ -92,7 +62,7 @@ mod tests {
             let version = &server.sql("SELECT VERSION()")[0][0];
             let number = version.split('-').next().unwrap_or(version);
             let told = server.sql("SHOW GLOBAL VARIABLES");
-            let defaults = defaults.of(number);
+            let defaults: Vec<_> = defaults_of(defaults, number).collect();
             assert!(defaults.len() > 15, "{version}");
             for (name, value) in defaults {
                 let row = told.iter().find(|row| row[0].eq_ignore_ascii_case(name));

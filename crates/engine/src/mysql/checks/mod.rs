@@ -9,7 +9,7 @@ use measure::checks;
 use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
-use crate::checks::Facts;
+use crate::checks::{Facts, names};
 
 pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
@@ -119,5 +119,5 @@ const OTHERS: [&str; 6] = [
 
 /// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
-    defaults::names().chain(OTHERS).collect()
+    names(&[defaults::OF_MARIADB, defaults::OF_MYSQL], &OTHERS)
 }

@@ -2,7 +2,7 @@ use measure::finding::Level::{self, Note, Passed, Severe, Unknown, Warning};
 use measure::finding::check::{note, warning};
 
 use crate::checks::judge;
-use crate::checks::tests::{assert_levels, observed, with};
+use crate::checks::tests::{assert_levels, assert_shares, observed, with};
 use crate::checks::{Demand, Facts};
 use crate::{MARIADB, MYSQL};
 
@@ -96,31 +96,21 @@ fn spinning_disks_need_other_settings() {
 
 #[test]
 fn a_pool_against_memory() {
-    let with = |size: &str| with(MYSQL, &format!("innodb_buffer_pool_size={size}"));
-    let memory = |server: &Facts| observed(server, "buffer-pool-memory");
-    for (sizes, servers, level) in [
+    let check = ["buffer-pool-memory", "innodb_buffer_pool_size"];
+    let rows = [
         ("12G 8G", 1, Passed),
         ("13G 128M 16M", 1, Warning),
         ("15G 17G", 1, Severe),
         ("1G", 1, Note),
         ("1536M", 8, Passed),
         ("2G", 8, Severe),
-    ] {
-        for size in sizes.split(' ') {
-            let mut facts = with(size);
-            facts.servers = servers;
-            assert_eq!(memory(&facts).level(), level, "{size}");
-        }
-    }
-    let mut small = with("16M");
+    ];
+    assert_shares(MYSQL, check, &rows, ["12G", "134217728"]);
+    let mut small = with(MYSQL, "innodb_buffer_pool_size=16M");
     (small.planned, small.chosen) = (true, ["innodb_buffer_pool_size".to_owned()].into());
     let expected = note("innodb_buffer_pool_size: 16.0 MiB, 0 % of 16.0 GiB of memory");
-    assert_eq!(memory(&small), expected.with("NEEDED", "\"12288M\""));
-    for (size, level) in [("12G", Unknown), ("134217728", Warning)] {
-        let mut far = with(size);
-        far.memory_bytes = None;
-        assert_eq!(memory(&far).level(), level, "{size}");
-    }
+    let found = observed(&small, check[0]);
+    assert_eq!(found, expected.with("NEEDED", "\"12288M\""));
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Defaults of the settings that checks examine.
 
-use crate::version;
+use plan::StaticSettings;
 
-/// The oldest version whose defaults are known.
-const OLDEST: u64 = 13;
+use crate::checks::Defaults;
 
 /// PostgreSQL 13's, without `huge_pages_status` and settings that a study cannot set.
-const SETTINGS: [(&str, &str); 38] = [
+const OF_13: StaticSettings = &[
     ("archive_command", ""),
     ("archive_library", ""),
     ("archive_mode", "off"),
@@ -47,52 +46,34 @@ const SETTINGS: [(&str, &str); 38] = [
     ("wal_sync_method", "fdatasync"),
 ];
 
-/// Later changes, with the first version that has them.
-const CHANGES: [(u64, &str, &str); 5] = [
-    (14, "checkpoint_completion_target", "0.9"),
-    (14, "track_wal_io_timing", "off"),
-    (16, "reserved_connections", "0"),
-    (17, "transaction_timeout", "0"),
-    (18, "data_checksums", "on"),
+pub(in crate::postgres) const DEFAULTS: Defaults = &[
+    ((13, 0), OF_13),
+    (
+        (14, 0),
+        &[
+            ("checkpoint_completion_target", "0.9"),
+            ("track_wal_io_timing", "off"),
+        ],
+    ),
+    ((16, 0), &[("reserved_connections", "0")]),
+    ((17, 0), &[("transaction_timeout", "0")]),
+    ((18, 0), &[("data_checksums", "on")]),
 ];
-
-/// The defaults of a version; empty if they are not known.
-pub(in crate::postgres) fn of(version: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let major = version::major(version);
-    let settings = SETTINGS.into_iter().filter(move |_| major >= OLDEST);
-    let changes = CHANGES
-        .into_iter()
-        .filter(move |(since, ..)| major >= *since);
-    settings.chain(changes.map(|(_, name, value)| (name, value)))
-}
-
-/// The settings whose defaults are known.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let changed = CHANGES.into_iter().map(|(_, name, _)| name);
-    SETTINGS.into_iter().map(|(name, _)| name).chain(changed)
-}
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-
-    #[test]
-    fn changes_replace_older_defaults() {
-        assert_eq!(of("12.22").count() + of("").count(), 0);
-        let newest: BTreeMap<_, _> = of("18.1").collect();
-        assert_eq!(newest["data_checksums"], "on");
-        assert_eq!(newest["checkpoint_completion_target"], "0.9");
-    }
+    use crate::checks::defaults_of;
 
     #[test]
     fn they_are_those_of_an_unconfigured_server() {
         // Overrides the test kit's own settings.
         let server = testkit::Postgres::start(&["shared_buffers=128MB", "fsync=on"]);
         let version = server.sql("SHOW server_version").remove(0).remove(0);
-        let defaults: BTreeMap<_, _> = of(&version).collect();
-        assert!(defaults.len() >= SETTINGS.len(), "{version}");
+        let defaults: BTreeMap<_, _> = defaults_of(DEFAULTS, &version).collect();
+        assert!(defaults.len() >= OF_13.len(), "{version}");
         for (name, default) in defaults {
             let shown = server.sql(&format!("SHOW {name}"));
             let shown = shown.first().map_or("", |row| row[0].as_str());

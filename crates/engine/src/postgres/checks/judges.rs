@@ -8,8 +8,8 @@ use super::VACUUMS;
 use crate::checks::Facts;
 use crate::postgres::settings::{self, MEGABYTE, PAGE_BYTES};
 
-/// Milliseconds of a second, the unit of `checkpoint_timeout`.
-const SECOND_MS: f64 = 1000.0;
+/// The unit of `checkpoint_timeout`, in milliseconds.
+pub(super) const SECOND_MS: f64 = 1000.0;
 
 /// A size in bytes; numbers without a unit count in `unit` bytes.
 fn bytes(server: &Facts, name: &str, unit: u64) -> Result<u64, Observed> {
@@ -22,7 +22,7 @@ fn ms(server: &Facts, name: &str, unit: f64) -> Result<f64, Observed> {
 }
 
 /// Grades a time in milliseconds.
-fn timed(server: &Facts, name: &str, unit: f64, level: impl Fn(f64) -> Level) -> Judged {
+pub(super) fn timed(server: &Facts, name: &str, unit: f64, level: impl Fn(f64) -> Level) -> Judged {
     let time = ms(server, name, unit)?;
     server.graded(name, |_| level(time))
 }
@@ -94,10 +94,6 @@ pub(super) fn huge_pages(server: &Facts) -> Judged {
 const GOOD_WAL_BYTES: u64 = 4 << 30;
 /// The default.
 const SMALL_WAL_BYTES: u64 = 1 << 30;
-/// The default, in milliseconds.
-const CHECKPOINT_MS: f64 = 300_000.0;
-/// The default since PostgreSQL 14.
-const COMPLETION_TARGET: f64 = 0.9;
 
 pub(super) fn wal_size(server: &Facts) -> Judged {
     const NAME: &str = "max_wal_size";
@@ -109,18 +105,6 @@ pub(super) fn wal_size(server: &Facts) -> Judged {
     };
     let observed = graded(level, format!("{NAME}: {}", shown_bytes(most)));
     Ok(observed.with("NEEDED", size(server, GOOD_WAL_BYTES)))
-}
-
-pub(super) fn checkpoint_timeout(server: &Facts) -> Judged {
-    timed(server, "checkpoint_timeout", SECOND_MS, |time| {
-        Warning.when(time < CHECKPOINT_MS)
-    })
-}
-
-pub(super) fn completion_target(server: &Facts) -> Judged {
-    server.graded("checkpoint_completion_target", |part| {
-        Note.when(part.parse().is_ok_and(|part: f64| part < COMPLETION_TARGET))
-    })
 }
 
 pub(super) fn archiving(server: &Facts) -> Judged {
@@ -208,16 +192,6 @@ pub(super) fn timeouts(server: &Facts) -> Judged {
         Some((name, _)) => Ok(server.graded(name, |_| Warning)?.with("TIMEOUT", name)),
         None => Ok(passed("no timeouts are set")),
     }
-}
-
-/// The manual calls the default about the smallest value for production, so this is only a note.
-pub(super) fn deadlock_timeout(server: &Facts) -> Judged {
-    timed(server, "deadlock_timeout", 1.0, |time| {
-        match time > SECOND_MS {
-            true => Warning,
-            false => Note.when(time == SECOND_MS),
-        }
-    })
 }
 
 /// Settings that load libraries.

@@ -9,7 +9,8 @@ use measure::checks;
 use measure::finding::Level::{Note, Severe, Warning};
 use measure::finding::check::Check;
 
-use crate::checks::Facts;
+use self::judges::SECOND_MS;
+use crate::checks::{Facts, names};
 
 pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
     // Durability of commits.
@@ -57,11 +58,11 @@ pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
         why: "A load that writes this much WAL within checkpoint_timeout forces a checkpoint, after which the first change of each page logs the full page: throughput dips, and the WAL grows.",
         source: "PostgreSQL manual, WAL Configuration (max_wal_size)",
         remedy: Live("max_wal_size", "NEEDED");
-    "checkpoint-timeout", Warning => judges::checkpoint_timeout(server),
+    "checkpoint-timeout", Warning => judges::timed(server, "checkpoint_timeout", SECOND_MS, |ms| Warning.when(ms < 300.0 * SECOND_MS)),
         why: "Frequent checkpoints write the same pages repeatedly, and each is logged in full once after each checkpoint.",
         source: "PostgreSQL manual, WAL Configuration (checkpoint_timeout)",
         remedy: Live("checkpoint_timeout", "5min");
-    "checkpoint-completion-target", Note => judges::completion_target(server),
+    "checkpoint-completion-target", Note => server.graded("checkpoint_completion_target", |part| Note.when(part.parse().is_ok_and(|part: f64| part < 0.9))),
         why: "A checkpoint spreads its writes over this fraction of the interval; a small fraction causes bursts of writes that sessions wait for.",
         source: "PostgreSQL manual, WAL Configuration (checkpoint_completion_target)",
         remedy: Live("checkpoint_completion_target", "0.9");
@@ -111,7 +112,8 @@ pub(super) const CHECKS: &[Check<Facts>] = checks! { server:
         why: "A statement or transaction that takes longer is canceled, so the slowest are missing from the response times and appear as errors.",
         source: "PostgreSQL manual, Client Connection Defaults (statement_timeout, lock_timeout)",
         remedy: Live("TIMEOUT", "0");
-    "deadlock-timeout", Warning => judges::deadlock_timeout(server),
+    // The manual calls the default about the smallest value for production.
+    "deadlock-timeout", Warning => judges::timed(server, "deadlock_timeout", 1.0, |ms| if ms > SECOND_MS { Warning } else { Note.when(ms == SECOND_MS) }),
         why: "Sessions in a deadlock wait this long before one of them fails; a longer timeout dominates the slowest response times of contended writes.",
         source: "PostgreSQL manual, Lock Management (deadlock_timeout)",
         remedy: Live("deadlock_timeout", "1s");
@@ -151,5 +153,5 @@ const OTHERS: [&str; 3] = [
 
 /// Every setting that a check examines.
 pub(super) fn wanted() -> Vec<&'static str> {
-    defaults::names().chain(OTHERS).collect()
+    names(&[defaults::DEFAULTS], &OTHERS)
 }

@@ -3,7 +3,7 @@ use measure::finding::check::{note, severe, warning};
 
 use crate::POSTGRES;
 use crate::checks::judge;
-use crate::checks::tests::{assert_levels, observed};
+use crate::checks::tests::{assert_levels, assert_shares, observed};
 use crate::checks::{Demand, Facts};
 
 fn with(settings: &str) -> Facts {
@@ -78,32 +78,21 @@ fn settings_have_levels() {
 
 #[test]
 fn buffers_against_memory() {
-    let with = |size: &str| with(&format!("shared_buffers={size}"));
-    let memory = |server: &Facts| observed(server, "shared-buffers-memory");
-    // Of 16 GiB.
-    for (sizes, servers, level) in [
+    let check = ["shared-buffers-memory", "shared_buffers"];
+    let rows = [
         ("4GB 6GB", 1, Passed),
         ("7GB 128MB", 1, Warning),
         ("13GB", 1, Severe),
         ("1GB", 1, Note),
         ("1GB", 4, Passed),
         ("2GB", 8, Severe),
-    ] {
-        for size in sizes.split(' ') {
-            let mut facts = with(size);
-            facts.servers = servers;
-            assert_eq!(memory(&facts).level(), level, "{size}");
-        }
-    }
-    let mut small = with("16384");
+    ];
+    assert_shares(POSTGRES, check, &rows, ["4GB", "128MB"]);
+    let mut small = with("shared_buffers=16384");
     (small.planned, small.chosen) = (true, ["shared_buffers".to_owned()].into());
     let expected = note("shared_buffers: 128.0 MiB, 0 % of 16.0 GiB of memory");
-    assert_eq!(memory(&small), expected.with("NEEDED", "\"4096MB\""));
-    for (size, level) in [("4GB", Unknown), ("128MB", Warning)] {
-        let mut far = with(size);
-        far.memory_bytes = None;
-        assert_eq!(memory(&far).level(), level, "{size}");
-    }
+    let found = observed(&small, check[0]);
+    assert_eq!(found, expected.with("NEEDED", "\"4096MB\""));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How closely an instance is watched.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum time that an instance is watched closely after a fault.
@@ -9,7 +9,7 @@ const MAX_ALERT: Duration = Duration::from_secs(120);
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// No recent fault.
     Quiet,
     /// A member accepts writes again after a fault.
@@ -20,10 +20,7 @@ pub(super) enum Level {
 
 /// The last fault of an instance, shared with the threads that watch the instance.
 #[derive(Debug, Default)]
-pub(super) struct Alert {
-    state: Mutex<State>,
-    raised: Condvar,
-}
+pub(crate) struct Alert(Mutex<State>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
@@ -47,52 +44,36 @@ impl State {
 
 impl Alert {
     /// Called before a fault is requested.
-    pub(super) fn raise(&self) {
+    pub(crate) fn raise(&self) {
         *self.lock() = State {
             asked_at: Some(Instant::now()),
             ..State::default()
         };
-        self.raised.notify_all();
     }
 
-    pub(super) fn took_effect(&self, at: Instant) {
+    pub(crate) fn took_effect(&self, at: Instant) {
         self.lock().effect_at = Some(at);
     }
 
     /// Called when a member has accepted a write that was sent at `sent_at`.
-    pub(super) fn written(&self, sent_at: Instant) {
+    pub(crate) fn written(&self, sent_at: Instant) {
         let mut state = self.lock();
         if state.written_at.is_none() && state.effect_at.is_some_and(|at| at <= sent_at) {
             state.written_at = Some(Instant::now());
         }
     }
 
-    pub(super) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> Level {
         self.lock().level(Instant::now())
     }
 
     /// When the last fault was requested.
-    pub(super) fn asked_at(&self) -> Option<Instant> {
+    pub(crate) fn asked_at(&self) -> Option<Instant> {
         self.lock().asked_at
     }
 
-    /// Waits for an interval after `since`, which depends on the level; a new fault ends the wait
-    /// early.
-    pub(super) fn wait(&self, since: Instant, interval: impl Fn(Level) -> Duration) {
-        let mut state = self.lock();
-        loop {
-            let now = Instant::now();
-            let due = since + interval(state.level(now));
-            if due <= now {
-                return;
-            }
-            let waited = self.raised.wait_timeout(state, due - now);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,23 +101,5 @@ mod tests {
         assert_eq!(level(MAX_ALERT), Level::Quiet);
         alert.raise();
         assert_eq!(alert.level(), Level::Alert, "the next fault");
-    }
-
-    #[test]
-    fn a_fault_ends_a_long_wait() {
-        let alert = Alert::default();
-        let hour = Duration::from_secs(3600);
-        let interval = |level| {
-            if level == Level::Quiet {
-                hour
-            } else {
-                Duration::ZERO
-            }
-        };
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| alert.wait(Instant::now(), interval));
-            alert.raise();
-            waiting.join().unwrap();
-        });
     }
 }

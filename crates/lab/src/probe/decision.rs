@@ -69,7 +69,7 @@ impl Decision {
         &mut self,
         index: usize,
         asked_at: Instant,
-        answer: &Result<Role, SessionError>,
+        answer: Result<Role, &SessionError>,
         named: usize,
     ) -> bool {
         let elects = self.rules.elects;
@@ -142,7 +142,7 @@ impl Seen {
     fn update(
         &mut self,
         asked_at: Instant,
-        answer: &Result<Role, SessionError>,
+        answer: Result<Role, &SessionError>,
         is_credible: bool,
     ) {
         let answered_before = !self.is_silent() && self.state.is_some();
@@ -150,7 +150,7 @@ impl Seen {
         let answer = match answer {
             // It executes no statements, for example a Galera member without a majority.
             Err(error) if error.is_from_server() && error.kind == FailureKind::Refused => {
-                &Ok(Role::Detached)
+                Ok(Role::Detached)
             }
             answer => answer,
         };
@@ -165,7 +165,7 @@ impl Seen {
                     Role::Primary => {}
                     Role::Replica | Role::Detached => self.primary_since = None,
                 }
-                self.state = Some(*state);
+                self.state = Some(state);
                 self.silent_since = None;
             }
             Err(error) if error.is_from_server() && !self.is_away => self.silent_since = None,
@@ -252,7 +252,9 @@ mod tests {
         fn answers(&mut self, index: usize, answer: Result<Role, SessionError>) {
             self.now += Duration::from_millis(10);
             let now = self.now;
-            if self.decision.observe(index, now, &answer, self.named)
+            if self
+                .decision
+                .observe(index, now, answer.as_ref().copied(), self.named)
                 && self.decision.take(index, self.named).is_some()
             {
                 self.named = index;

@@ -1,8 +1,7 @@
-//! Monitors a running trial: its loads, servers, faults, and metrics. Ends the trial when one of
-//! them fails.
+//! The loop of a running trial: merges what loads, servers, faults, and monitors report, and ends the
+//! trial when one of them fails.
 
 mod failure;
-mod monitoring;
 mod results;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use load::{Barrier, End, LoadError, LoadOutcome, Stop};
 use measure::event::{NodeEvent, NodeEventKind};
 use measure::fault::FaultRecord;
-use measure::metric::MonitorPoint;
+use measure::metric::{Metrics, MonitorPoint};
 use measure::others;
 use measure::recovery::ResponseSecond;
 use measure::setup::{Outcome, StatementKind};
@@ -22,13 +21,12 @@ use measure::summarize::Summarizer;
 use crate::early_stop::EarlyStop;
 use crate::failure::Failure;
 use crate::merge::Merger;
-use crate::monitors::SampleClock;
+use crate::monitors::{Monitors, SampleClock};
 use crate::observer::Observer;
 use crate::rig::Rig;
 use crate::trial::Trial;
 
 use failure::failed;
-pub(crate) use monitoring::Monitoring;
 pub(crate) use results::LoadResults;
 
 /// How often to check for dead servers and for an interrupt.
@@ -56,7 +54,7 @@ pub(crate) enum LoadMessage {
     Ended(Result<LoadOutcome, LoadError>),
 }
 
-pub(crate) struct TrialMonitor<'a> {
+pub(crate) struct TrialLoop<'a> {
     trial: &'a Trial,
     rig: &'a Rig,
     barrier: &'a Barrier,
@@ -68,7 +66,10 @@ pub(crate) struct TrialMonitor<'a> {
     started_at: String,
     /// Beginning and end of the measured seconds, on the loads' clock.
     measured_ns: Option<(u64, u64)>,
-    monitoring: Monitoring,
+    /// `None` if nothing is monitored, or once they have stopped.
+    monitors: Option<Monitors>,
+    is_sampling: bool,
+    metrics: Metrics,
     early_stop: EarlyStop,
     stop: &'a Stop,
     /// The failure that ended the trial, and the outcome.
@@ -87,13 +88,13 @@ struct LoadState {
     ended: Option<Result<LoadOutcome, LoadError>>,
 }
 
-impl<'a> TrialMonitor<'a> {
+impl<'a> TrialLoop<'a> {
     pub(crate) fn new(
         trial: &'a Trial,
         rig: &'a Rig,
         barrier: &'a Barrier,
         stop: &'a Stop,
-        monitoring: Monitoring,
+        monitors: Option<Monitors>,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let kinds = trial.statement_kinds();
@@ -110,7 +111,9 @@ impl<'a> TrialMonitor<'a> {
             gather: Summarizer::new(&kinds),
             started_at: wall_clock_of(barrier.origin()),
             measured_ns: None,
-            monitoring,
+            monitors,
+            is_sampling: false,
+            metrics: Metrics::new(),
             early_stop: EarlyStop::new(trial),
             stop,
             ended_by: None,
@@ -133,7 +136,7 @@ impl<'a> TrialMonitor<'a> {
             if let Ok(message) = messages.recv_timeout(POLL_INTERVAL) {
                 self.receive(message);
             }
-            self.begin_monitoring();
+            self.begin_sampling();
             if self.ended_by.is_none() {
                 self.ended_by = self.node_death(false);
             }
@@ -141,7 +144,7 @@ impl<'a> TrialMonitor<'a> {
                 self.stop.interrupt();
             }
         }
-        self.monitoring.stop();
+        self.stop_monitors();
     }
 
     /// Receives the remaining messages once all threads of the trial have ended.
@@ -217,7 +220,7 @@ impl<'a> TrialMonitor<'a> {
             LoadMessage::Second(second) => self.second(index, *second),
             LoadMessage::Draining(running) => {
                 load.running = running;
-                self.monitoring.stop();
+                self.stop_monitors();
                 let running = self.loads.iter().map(|load| load.running).sum();
                 self.observer.draining(running);
             }
@@ -232,9 +235,9 @@ impl<'a> TrialMonitor<'a> {
 
     fn second(&mut self, index: usize, second: Second) {
         if second.phase == Phase::Drain {
-            self.monitoring.stop();
+            self.stop_monitors();
         }
-        if !self.trial.planned.topology.faults.is_empty()
+        if self.trial.has_faults()
             && let Some(load) = self.loads.get_mut(index)
         {
             load.seconds.push(ResponseSecond::from(&second));
@@ -311,13 +314,23 @@ impl<'a> TrialMonitor<'a> {
     }
 
     /// Starts the monitors' clock once the loads have begun.
-    fn begin_monitoring(&mut self) {
-        if let Some(begin) = self.barrier.begun() {
-            self.monitoring.begin(SampleClock {
+    fn begin_sampling(&mut self) {
+        if let (Some(begin), Some(monitors), false) =
+            (self.barrier.begun(), &self.monitors, self.is_sampling)
+        {
+            self.is_sampling = true;
+            monitors.begin(SampleClock {
                 origin: self.barrier.origin(),
                 begin,
                 measure: begin + self.trial.planned.load.warmup,
             });
+        }
+    }
+
+    /// Takes the last sample, unless that has happened.
+    fn stop_monitors(&mut self) {
+        if let Some(monitors) = self.monitors.take() {
+            self.metrics = monitors.stop();
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use engine::Sql;
-use engine::replication::{Replication, Role, View};
+use engine::replication::{Role, View};
 use workload::session::SessionError;
 
-use crate::Database;
+use crate::Rows;
+use crate::cluster::{Cluster, Member};
 
-/// The table that probes write to, with a row for each prober.
+/// The table that probes write to, with a row for each member.
 const TABLE: &str = "dyno_probe";
 /// How long a member may take to answer at first, and at most. Each missed answer doubles the
 /// limit, so that a hanging member does not accumulate abandoned sessions.
@@ -18,11 +19,9 @@ const MAX_LIMIT: Duration = Duration::from_secs(2);
 const CREATE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A probe of one member, with a connection of its own.
-pub(crate) struct MemberProbe {
-    database: Database,
-    replication: Option<&'static dyn Replication>,
-    /// The probe's row of [`TABLE`].
-    row: u32,
+pub(crate) struct MemberProbe<'a> {
+    cluster: &'a Cluster,
+    member: &'a Member,
     connection: Option<Box<dyn Sql>>,
     limit: Duration,
 }
@@ -56,31 +55,18 @@ impl Probed {
     }
 }
 
-/// The row that belongs to the prober that watches this server around faults. The others write to
-/// the row of the server's number.
-pub(crate) fn row_of_watch(server: u32) -> u32 {
-    const OFFSET: u32 = 1_000_000;
-    OFFSET + server
-}
-
 /// Asks a member once for its view of its cluster, with the longest limit of a probe.
-pub(crate) fn view_of(
-    database: &Database,
-    replication: Option<&'static dyn Replication>,
-) -> Result<View, SessionError> {
-    let probe = MemberProbe::new(Database::clone(database), replication, 0);
+pub(crate) fn view_of(cluster: &Cluster, member: &Member) -> Result<View, SessionError> {
+    let probe = MemberProbe::new(cluster, member);
     let limit = MAX_LIMIT;
     MemberProbe { limit, ..probe }.view()
 }
 
-/// Creates the table of probes with rows for `servers`.
-pub(crate) fn create_table(
-    primary: &Database,
-    servers: impl Iterator<Item = u32>,
-) -> Result<(), SessionError> {
-    let mut connection = primary.connect(CREATE_LIMIT)?;
-    let rows = servers.flat_map(|server| [server, row_of_watch(server)]);
-    let rows: Vec<String> = rows.map(|row| format!("({row}, 0)")).collect();
+/// Creates the table of probes on the primary.
+pub(super) fn create_table(cluster: &Cluster) -> Result<(), SessionError> {
+    let mut connection = cluster.primary().database.connect(CREATE_LIMIT)?;
+    let rows = cluster.members().iter();
+    let rows: Vec<String> = rows.map(|one| format!("({}, 0)", one.number)).collect();
     for sql in [
         format!("DROP TABLE IF EXISTS {TABLE}"),
         format!("CREATE TABLE {TABLE} (id INT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)"),
@@ -91,57 +77,31 @@ pub(crate) fn create_table(
     Ok(())
 }
 
-pub(crate) fn drop_table(primary: &Database) -> Result<(), SessionError> {
+pub(super) fn drop_table(primary: &Member) -> Result<(), SessionError> {
     let sql = format!("DROP TABLE IF EXISTS {TABLE}");
-    let mut connection = primary.connect(MAX_LIMIT)?;
+    let mut connection = primary.database.connect(MAX_LIMIT)?;
     connection.rows(&sql, MAX_LIMIT).map(drop)
 }
 
-impl MemberProbe {
-    /// A probe that writes to row `row` of the table.
-    pub(crate) fn new(
-        database: Database,
-        replication: Option<&'static dyn Replication>,
-        row: u32,
-    ) -> Self {
+impl<'a> MemberProbe<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, member: &'a Member) -> Self {
         Self {
-            database,
-            replication,
-            row,
+            cluster,
+            member,
             connection: None,
             limit: FIRST_LIMIT,
         }
     }
 
-    /// Asks for the member's view, and writes only if it claims to accept writes: another member
-    /// could accept a write and be damaged by it.
-    pub(crate) fn probe(&mut self) -> Probed {
-        let asked_at = Instant::now();
-        let view = self.view();
-        let answered_at = Instant::now();
-        let is_primary = |view: &View| view.state == Role::Primary;
-        let write = view.as_ref().is_ok_and(is_primary).then(|| self.write());
-        Probed {
-            asked_at,
-            answered_at,
-            view,
-            write,
-        }
+    pub(crate) fn view(&mut self) -> Result<View, SessionError> {
+        let (cluster, member) = (self.cluster, self.member);
+        cluster.view(member, |sql| self.rows(sql))
     }
 
-    /// A single server is its own primary.
-    pub(crate) fn view(&mut self) -> Result<View, SessionError> {
-        if let Some(replication) = self.replication {
-            let rows = self.rows(replication.traits().view_query)?;
-            return Ok(replication.view(&rows));
-        }
-        let query = self.database.server().and_then(|one| one.role_query());
-        let rows = query.map(|query| self.rows(query)).transpose()?;
-        let role = rows.and_then(|rows| Some(self.database.server()?.role(&rows)));
-        Ok(View {
-            state: role.unwrap_or(Role::Primary),
-            others: String::new(),
-        })
+    /// Whether the member claims to accept writes, and does.
+    pub(crate) fn accepts_writes(&mut self) -> bool {
+        let is_primary = |view: View| view.state == Role::Primary;
+        self.view().is_ok_and(is_primary) && self.write().accepted.is_ok()
     }
 
     /// Writes to its row, which a primary allows.
@@ -149,7 +109,7 @@ impl MemberProbe {
         let sent_at = Instant::now();
         let sql = format!(
             "UPDATE {TABLE} SET beats = beats + 1 WHERE id = {}",
-            self.row
+            self.member.number
         );
         let accepted = self.rows(&sql).map(drop);
         Write {
@@ -160,10 +120,10 @@ impl MemberProbe {
     }
 
     /// Executes a statement, on a new connection if the last one failed.
-    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
+    fn rows(&mut self, sql: &str) -> Result<Rows, SessionError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.database.connect(self.limit)?,
+            None => self.member.database.connect(self.limit)?,
         };
         let answered = connection.rows(sql, self.limit);
         match &answered {
@@ -181,22 +141,21 @@ impl MemberProbe {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
-    use crate::template::DATABASE;
 
     #[test]
     fn a_single_server_accepts_writes_until_it_is_killed() {
         let keep = tempfile::tempdir().unwrap();
-        let mut node = crate::testing::node(keep.path());
-        let database = node.open(DATABASE).unwrap();
-        create_table(&database, [7].into_iter()).unwrap();
-        let mut probe = MemberProbe::new(database, None, 7);
+        let node = crate::testing::node(keep.path());
+        let cluster = Cluster::of(vec![node], &AtomicBool::new(false)).unwrap();
+        create_table(&cluster).unwrap();
+        let mut probe = MemberProbe::new(&cluster, cluster.primary());
         // On a busy machine, the first probe may miss its limit.
-        assert!((0..10).any(|_| probe.probe().has_accepted()));
-        node.kill();
-        let probed = probe.probe();
-        assert!(!probed.has_accepted(), "{probed:?}");
-        let write = probed.write.unwrap();
-        assert!(probed.asked_at <= write.sent_at && write.sent_at <= write.answered_at);
+        assert!((0..10).any(|_| probe.accepts_writes()));
+        cluster.primary().lock().unwrap().kill();
+        let write = probe.write();
+        assert!(write.accepted.is_err() && write.sent_at <= write.answered_at);
     }
 }

@@ -13,7 +13,7 @@ use measure::summarize::Summarizer;
 use plan::Volume;
 
 use super::failure::outcome_of;
-use super::{LoadState, TrialMonitor};
+use super::{LoadState, TrialLoop};
 use crate::Database;
 use crate::failure::Failure;
 
@@ -38,7 +38,7 @@ pub(crate) struct LoadResults {
     pub(crate) seconds: Vec<Vec<ResponseSecond>>,
 }
 
-impl TrialMonitor<'_> {
+impl TrialLoop<'_> {
     pub(crate) fn into_results(mut self) -> Result<LoadResults, Failure> {
         let has_begun = self.barrier.begun().is_some();
         let (outcome, failure) = match self.ended_by.take() {
@@ -59,7 +59,7 @@ impl TrialMonitor<'_> {
             }
             None => (Outcome::Completed, None),
         };
-        let mut metrics = self.monitoring.take_metrics();
+        let mut metrics = std::mem::take(&mut self.metrics);
         leave_out_inflated(&mut metrics, &self.trial.planned.topology.node.volume);
         Ok(LoadResults {
             instances: self.instances(&outcome),
@@ -108,7 +108,7 @@ impl TrialMonitor<'_> {
             .zip(self.loads.iter().zip(gathers))
             .zip(&self.rig.instances)
             .map(|((number, (load, gather)), instance)| {
-                let database = &instance.endpoint.database;
+                let database = &instance.database;
                 let part = gather.finish(self.part(outcome.clone(), database));
                 InstanceSummary {
                     number,
@@ -119,7 +119,7 @@ impl TrialMonitor<'_> {
                     restarts: part.restarts(),
                     outcome: load.outcome().unwrap_or_else(|| outcome.clone()),
                     settings: instance.settings.clone(),
-                    process: instance.process(),
+                    process: instance.cluster.primary().process(),
                     formation_s: instance.formation.map(|time| time.as_secs_f64()),
                 }
             })
